@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:os";
+import { findNode } from "./find-node.mjs";
+import { ensureInstalled } from "./install.mjs";
+import { testArguments } from "./test-arguments.mjs";
+
+/**
+ * Installs what the lockfile asks for, finds a Node that can run the sources, and runs it with `args`.
+ * Ends this process with the exit code of that one.
+ */
+export async function launch(args) {
+  try {
+    await ensureInstalled();
+    const [first, ...rest] = args;
+    await run(findNode(), first === "--test" ? ["--test", ...testArguments(rest)] : args);
+  } catch (error) {
+    console.error(`escapement: ${error.message}`);
+    process.exitCode = 1;
+  }
+}
+
+function run(node, args) {
+  const child = spawn(node, args, { stdio: "inherit" });
+
+  // A terminal sends Ctrl-C to the whole foreground group, so the child has it already; sent once more, it would
+  // read as an impatient second Ctrl-C. Without a terminal nobody but us passes it on.
+  process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
+  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => {
+      process.exitCode = code ?? 128 + constants.signals[signal];
+      resolve();
+    });
+  });
+}

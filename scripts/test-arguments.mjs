@@ -1,0 +1,24 @@
+import { statSync } from "node:fs";
+import { availableParallelism } from "node:os";
+
+const everything = ["src/**/*.test.ts", "test/**/*.test.ts"];
+
+/**
+ * The arguments of `node --test` for `npm test -- <extra>`: every test file, unless `extra` names files, folders or
+ * globs; options such as `--test-name-pattern=K3` pass through.
+ */
+export function testArguments(extra) {
+  const paths = extra.filter((arg) => !arg.startsWith("-") && /[/\\*]|\.[a-z]+$/.test(arg));
+  const options = extra.filter((arg) => !paths.includes(arg));
+  return [
+    "--test-reporter=spec",
+    `--test-concurrency=${Math.max(2, availableParallelism())}`,
+    ...options,
+    ...(paths.length > 0 ? paths.map(asPattern) : everything),
+  ];
+}
+
+function asPattern(path) {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory();
+  return isFolder ? `${path.replace(/[/\\]$/, "")}/**/*.test.ts` : path;
+}
