@@ -27,10 +27,10 @@ export async function ensureInstalled() {
 function isInstalled() {
   const wanted = readPackages(`${root}package-lock.json`);
   const installed = readPackages(`${root}node_modules/.package-lock.json`);
-  return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
+  return Object.entries(wanted).every(([path, { version, integrity, optional, devOptional }]) => {
     if (!path.startsWith("node_modules/")) return true;
     const found = installed[path];
-    return found ? found.version === version && found.integrity === integrity : optional;
+    return found ? found.version === version && found.integrity === integrity : optional || devOptional;
   });
 }
 

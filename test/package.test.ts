@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cp, glob, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+
+const root = join(import.meta.dirname, "..");
+const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+
+let folder = "";
+let consumer = "";
+
+before(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), "escapement-package-")));
+  consumer = join(folder, "consumer");
+  await mkdir(consumer);
+  await writeFile(
+    join(consumer, "package.json"),
+    '{ "name": "consumer", "private": true, "type": "module" }',
+  );
+  const tarball = await pack();
+  await npm(consumer, "install", tarball, "--prefer-offline", "--no-audit", "--no-fund");
+});
+
+after(() => rm(folder, { recursive: true, force: true }));
+
+test("the package holds what it exports, and neither sources nor tests", async () => {
+  const installed = join(consumer, "node_modules", manifest.name);
+  const files = await Array.fromAsync(glob("**/*.*", { cwd: installed }));
+  const targets = Object.values<string | Record<string, string>>(manifest.exports)
+    .flatMap((target) => (typeof target === "string" ? target : Object.values(target)))
+    .map((target) => target.replace("./", ""));
+  assert.deepEqual(
+    targets.filter((target) => !files.includes(target)),
+    [],
+    "exported, but not in the package",
+  );
+  assert.deepEqual(
+    files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file)),
+    [],
+    "in the package, but of no use there",
+  );
+  const beside = await Array.fromAsync(glob("**/*.{sql,lua}", { cwd: join(root, "src") }));
+  assert.deepEqual(
+    beside.filter((file) => !files.includes(join("dist", file))),
+    [],
+    "read at run time, but not in the package",
+  );
+});
+
+test("the installed package runs a job in a thread, on a SQLite file", async () => {
+  await writeFile(
+    join(consumer, "handler.js"),
+    `import { isMainThread } from "node:worker_threads";
+     export default ({ input }) => ({ doubled: input.value * 2, isMainThread });`,
+  );
+  await writeFile(
+    join(consumer, "main.js"),
+    `import { createEscapement, defineJob } from "escapement";
+     import { memory } from "escapement/memory";
+     import { sqlite } from "escapement/sqlite";
+     import { createTestEscapement } from "escapement/testing";
+
+     for (const made of [memory, sqlite, createTestEscapement]) {
+       if (typeof made !== "function") throw new TypeError("a subpath lacks its export");
+     }
+     const double = defineJob({ name: "double", run: new URL("./handler.js", import.meta.url) });
+     const app = createEscapement({ store: "sqlite:app.db", jobs: [double] });
+     await app.start();
+     const { id } = await app.enqueue(double, { value: 21 });
+     const result = await app.result(id, { timeout: "30s" });
+     await app.stop();
+     console.log(JSON.stringify(result));`,
+  );
+  const output = await run(consumer, process.execPath, ["main.js"]);
+  assert.deepEqual(JSON.parse(output), { doubled: 42, isMainThread: false });
+});
+
+test("the declarations type-check strictly for a consumer, down to their own files", async () => {
+  await writeFile(
+    join(consumer, "main.ts"),
+    `import { createEscapement, defineJob } from "escapement";
+     import * as memory from "escapement/memory";
+     import * as sqlite from "escapement/sqlite";
+     import * as testing from "escapement/testing";
+
+     const double = defineJob<{ value: number }, number>({ name: "double", run: ({ input }) => input.value * 2 });
+     const app = createEscapement({ store: "sqlite:app.db", jobs: [double] });
+     export const receipt = await app.enqueue(double, { value: 21 });
+     // @ts-expect-error The input is typed by the definition: without types, this line would be no error.
+     await app.enqueue(double, { value: "21" });
+     export { memory, sqlite, testing };`,
+  );
+  const compilerOptions = {
+    target: "es2022",
+    module: "nodenext",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    noEmit: true,
+    types: ["node"],
+    typeRoots: [join(root, "node_modules/@types")],
+  };
+  await writeFile(join(consumer, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
+  await run(consumer, process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--project", "."]);
+});
+
+/** Builds and packs in a folder of its own, so that two runs at once do not take away each other's `dist`. */
+async function pack(): Promise<string> {
+  const staging = join(folder, "staging");
+  await run(root, process.execPath, ["scripts/build.mjs", join(staging, "dist")]);
+  for (const file of ["package.json", "LICENSE", ...manifest.files].filter((name) => name !== "dist")) {
+    await cp(join(root, file), join(staging, file), { recursive: true });
+  }
+  await npm(staging, "pack", "--ignore-scripts", "--pack-destination", folder);
+  return join(folder, `${manifest.name}-${manifest.version}.tgz`);
+}
+
+function npm(cwd: string, ...args: string[]): Promise<string> {
+  const { npm_execpath: npmCli, npm_node_execpath: node } = process.env;
+  return npmCli && node ? run(cwd, node, [npmCli, ...args]) : run(cwd, "npm", args);
+}
+
+async function run(cwd: string, command: string, args: readonly string[]): Promise<string> {
+  try {
+    const { stdout } = await promisify(execFile)(command, args, { cwd, timeout: 120_000 });
+    return stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${command} ${args.join(" ")} failed:\n${stdout ?? ""}${stderr ?? ""}`, { cause: error });
+  }
+}
