@@ -28,7 +28,8 @@ else if (stale > 0) process.exitCode = 1;
 function fence(source) {
   const [path, region] = source.split("#");
   const code = asConsumer(path, readFileSync(join(root, path), "utf8"));
-  return `\`\`\`${extname(path).slice(1)}\n${(region ? cut(code, region, source) : code).trim()}\n\`\`\``;
+  const shown = (region ? cut(code, region, source) : code).replaceAll(/^[ \t]*\/\/ #(end)?region.*\n/gm, "");
+  return `\`\`\`${extname(path).slice(1)}\n${shown.trim()}\n\`\`\``;
 }
 
 function cut(code, region, source) {

@@ -36,7 +36,7 @@ for (const { id, what, parts: named, tests } of requirements) {
   const isBuilt = named.some((part) => built.has(part));
   const state =
     tests.length > 0 ? `${tests.length} test${tests.length === 1 ? "" : "s"}` : isBuilt ? "NO TEST" : "open";
-  console.log(`${id.padEnd(4)} ${state.padEnd(9)} ${named.join(", ").padEnd(26)} ${what}`);
+  console.log(`${id.padEnd(4)} ${state.padEnd(9)} ${named.join(", ").padEnd(26)} ${shorten(what)}`);
   for (const test of tests) console.log(`       - ${test}`);
   if (isBuilt && tests.length === 0) problems.push(`${id} (${named[0]}) has no test.`);
 }
@@ -50,11 +50,15 @@ console.log(
 for (const problem of problems) console.log(`FAIL  ${problem}`);
 if (problems.length > 0 || requirements.length === 0) process.exitCode = 1;
 
+function shorten(text) {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+}
+
 /** Names in calls such as `test("K3: …")` and in tables such as `{ name: "K1, K2: …" }`; what is skipped is no test. */
 function testNames(source) {
   const code = source.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, "");
   const names = code.matchAll(
-    /(?<!\.(?:skip|todo))(?:\(|\bname:)\s*(["'`])([A-Z]\d+(?:, [A-Z]\d+)*): (.+?)\1(?!,\s*\{[^}]*\b(?:skip|todo): *["'`t])/g,
+    /(?<!\.(?:skip|todo))(?:\(|\bname:)\s*(["'`])([A-Z]\d+(?:, [A-Z]\d+)*): ((?:(?!\1).)+)\1(?!,\s*\{[^}]*\b(?:skip|todo): *["'`t])/g,
   );
   return [...names].map(([, , ids, rest]) => ({ ids: ids.split(", "), title: `${ids}: ${rest}` }));
 }
