@@ -1,0 +1,109 @@
+import assert from "node:assert";
+import type { Clock } from "../clock.ts";
+
+interface Timer {
+  readonly dueAt: number;
+  readonly callback: () => void;
+}
+
+/** A defer that defers itself again without end would hang a test; this many rounds are no honest work. */
+const maxRounds = 100_000;
+
+/**
+ * A clock that stands still until it is told to move, so that tests need no sleeps and simulations replay.
+ *
+ * @example
+ * const clock = new VirtualClock();
+ * clock.after(60_000, () => console.log("a minute later"));
+ * await clock.advance(3_600_000);
+ */
+export class VirtualClock implements Clock {
+  #monotonicMs = 0;
+  #offsetMs: number;
+  /** By dueAt, then in the order of their making. */
+  readonly #timers: Timer[] = [];
+  readonly #deferred: (() => void)[] = [];
+  #advancing = false;
+
+  /** @param start the wall time to begin with. */
+  constructor(start: Date = new Date("2026-01-01T00:00:00.000Z")) {
+    this.#offsetMs = start.getTime();
+  }
+
+  now(): number {
+    return this.#offsetMs + this.#monotonicMs;
+  }
+
+  monotonic(): number {
+    return this.#monotonicMs;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { dueAt: this.#monotonicMs + Math.max(ms, 0), callback };
+    const place = this.#timers.findLastIndex((other) => other.dueAt <= timer.dueAt) + 1;
+    this.#timers.splice(place, 0, timer);
+    return () => {
+      const index = this.#timers.indexOf(timer);
+      if (index >= 0) this.#timers.splice(index, 1);
+    };
+  }
+
+  defer(callback: () => void): void {
+    this.#deferred.push(callback);
+    if (this.#deferred.length === 1) setImmediate(() => this.#runDeferred());
+  }
+
+  /** How far away the next timer is, null when there is none. */
+  get nextTimerMs(): number | null {
+    const next = this.#timers[0];
+    return next === undefined ? null : Math.max(0, next.dueAt - this.#monotonicMs);
+  }
+
+  /** Moves both clocks by `ms`, firing every timer on the way at its own time; promises settle after each. */
+  async advance(ms: number): Promise<void> {
+    assert(ms >= 0, `expected to advance by 0 ms or more, got ${ms}`);
+    assert(!this.#advancing, "the clock is being advanced already; await the first call");
+    this.#advancing = true;
+    try {
+      await this.#advanceTo(this.#monotonicMs + ms);
+    } finally {
+      this.#advancing = false;
+    }
+  }
+
+  /** Steps the wall clock alone, as an operator or NTP does: now() moves, monotonic() and timers do not. */
+  jump(ms: number): void {
+    this.#offsetMs += ms;
+  }
+
+  /** Lets promises settle and deferred callbacks run, without moving time. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < maxRounds; round += 1) {
+      // Microtasks are drained before the next macrotask, so one hop settles whatever needs no timer.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (this.#deferred.length === 0) return;
+    }
+    assert.fail("callbacks keep deferring new ones; nothing will ever settle");
+  }
+
+  async #advanceTo(target: number): Promise<void> {
+    await this.settle();
+    let timer = this.#takeDue(target);
+    while (timer !== undefined) {
+      this.#monotonicMs = Math.max(this.#monotonicMs, timer.dueAt);
+      timer.callback();
+      await this.settle();
+      timer = this.#takeDue(target);
+    }
+    this.#monotonicMs = target;
+  }
+
+  #takeDue(target: number): Timer | undefined {
+    const next = this.#timers[0];
+    return next !== undefined && next.dueAt <= target ? this.#timers.shift() : undefined;
+  }
+
+  #runDeferred(): void {
+    for (const callback of this.#deferred.splice(0)) callback();
+  }
+}
