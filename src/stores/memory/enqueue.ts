@@ -1,0 +1,147 @@
+import { isTerminal } from "../../state.ts";
+import type { EnqueueResult, NewJob } from "../../store.ts";
+import { cancelIdle, orphanReason } from "./end.ts";
+import { holdsUniqueKey, type Row } from "./row.ts";
+import type { Space } from "./space.ts";
+
+export function enqueue(space: Space, jobs: readonly NewJob[], now: number): EnqueueResult[] {
+  return jobs.map((job) => {
+    const result = decide(space, job, now);
+    if (result.outcome === "added") add(space, job, now);
+    if (result.outcome === "debounced") debounce(space, job, now);
+    if (result.outcome === "absorbed" || result.outcome === "debounced") remember(space, job.id, result.id);
+    return result;
+  });
+}
+
+/**
+ * What enqueueing the job would come to, without doing it.
+ *
+ * @param staged ids that will exist by then.
+ */
+export function decide(
+  space: Space,
+  job: NewJob,
+  now: number,
+  staged: ReadonlySet<string> = new Set(),
+): EnqueueResult {
+  const known = space.resolve(job.id);
+  if (known !== undefined) return { id: known.id, outcome: "existing" };
+  if (staged.has(job.id)) return { id: job.id, outcome: "existing" };
+  const parent = job.after.find((id) => space.resolve(id) === undefined && !staged.has(id));
+  if (parent !== undefined) return { id: job.id, outcome: "refused", parent };
+  const holder = job.unique === null ? undefined : uniqueHolder(space, job.unique.key, now);
+  if (holder !== undefined) return { id: holder.id, outcome: "absorbed" };
+  const earlier = debounceTarget(space, job);
+  if (earlier !== undefined) return { id: earlier.id, outcome: "debounced" };
+  return { id: job.id, outcome: "added" };
+}
+
+/** The job that holds a unique key at this moment. */
+export function uniqueHolder(space: Space, key: string, now: number): Row | undefined {
+  const row = space.jobs.get(space.uniques.get(key) ?? "");
+  return row !== undefined && holdsUniqueKey(row, now) ? row : undefined;
+}
+
+function debounceTarget(space: Space, job: NewJob): Row | undefined {
+  return job.debounce === null ? undefined : space.indexes.debounced.get(job.debounce.key)?.first();
+}
+
+function remember(space: Space, alias: string, id: string): void {
+  space.aliases.set(alias, id);
+  space.jobs.get(id)?.aliases.push(alias);
+}
+
+function add(space: Space, job: NewJob, now: number): void {
+  const parents = job.after.map((id) => space.resolve(id)).filter((row) => row !== undefined);
+  const waitsFor = new Set(parents.filter((row) => !isTerminal(row.state)).map((row) => row.id));
+  const row = newRow(job, space.nextOrder(), waitsFor, now);
+  space.insert(row);
+  if (job.unique !== null) space.uniques.set(job.unique.key, job.id);
+  for (const id of waitsFor) space.jobs.get(id)?.children.add(row.id);
+  const failed = parents.find((parent) => isTerminal(parent.state) && parent.state !== "succeeded");
+  if (failed !== undefined && job.afterFailure === "cancel") {
+    cancelIdle(space, row, "cancel", orphanReason(failed), now);
+  }
+}
+
+function newRow(job: NewJob, order: number, waitsFor: ReadonlySet<string>, now: number): Row {
+  const runAt = dueAt(job, now);
+  return {
+    order,
+    id: job.id,
+    name: job.name,
+    queue: job.queue,
+    delivery: job.delivery,
+    input: job.input,
+    priority: job.priority,
+    tags: [...job.tags],
+    runAt,
+    fireAt: job.fireAt?.getTime() ?? runAt,
+    enqueuedAt: now,
+    expireAt: job.expireInMs === null ? null : runAt + job.expireInMs,
+    attempt: 0,
+    attempts: job.attempts,
+    crashes: 0,
+    maxCrashes: job.maxCrashes,
+    redrives: 0,
+    rollbacks: 0,
+    token: 0,
+    version: 1,
+    schedule: job.schedule,
+    state: waitsFor.size === 0 ? "waiting" : "blocked",
+    reason: null,
+    result: null,
+    error: null,
+    progress: null,
+    claimer: null,
+    claimedAt: null,
+    finishedAt: null,
+    cancelRequested: false,
+    afterFailure: job.afterFailure,
+    unique: job.unique === null ? null : { key: job.unique.key, until: endOfUnique(job.unique.forMs, now) },
+    debounceKey: job.debounce?.key ?? null,
+    concurrencyKey: job.concurrencyKey,
+    rateKey: job.rateKey,
+    relayed: job.relayed,
+    slot: job.slot,
+    leaseUntil: null,
+    finished: null,
+    waitsFor,
+    children: new Set(),
+    aliases: [],
+    trail: [],
+  };
+}
+
+function dueAt(job: NewJob, now: number): number {
+  if (job.debounce !== null) return now + job.debounce.waitMs;
+  return job.runAt?.getTime() ?? now + job.delayMs;
+}
+
+function endOfUnique(forMs: number | null, now: number): number | null {
+  return forMs === null ? null : now + forMs;
+}
+
+function debounce(space: Space, job: NewJob, now: number): void {
+  const row = debounceTarget(space, job);
+  if (row === undefined || job.debounce === null) return;
+  const { waitMs, maxMs } = job.debounce;
+  const runAt = Math.min(now + waitMs, maxMs === null ? Number.POSITIVE_INFINITY : row.enqueuedAt + maxMs);
+  space.write(row, {
+    ...moved(row, runAt),
+    input: job.input,
+    concurrencyKey: job.concurrencyKey,
+    rateKey: job.rateKey,
+    version: row.version + 1,
+  });
+}
+
+/** What changes with a job's time: an occurrence keeps its nominal one, and an expiry moves along. */
+export function moved(row: Row, runAt: number): Pick<Row, "runAt" | "fireAt" | "expireAt"> {
+  return {
+    runAt,
+    fireAt: row.schedule === null ? runAt : row.fireAt,
+    expireAt: row.expireAt === null ? null : row.expireAt + runAt - row.runAt,
+  };
+}

@@ -1,0 +1,59 @@
+import type { PruneParams, PruneResult, ReapResult } from "../../store.ts";
+import { cancelIdle, settleClaim } from "./end.ts";
+import { pruneWindows } from "./limits.ts";
+import { holdsUniqueKey, type Row } from "./row.ts";
+import type { Moment, Space } from "./space.ts";
+
+export function reap(space: Space, limit: number, moment: Moment): ReapResult {
+  const reaped: ReapResult["reaped"][number][] = [];
+  while (reaped.length < limit) {
+    const row = nextToReap(space, moment);
+    if (row === undefined) break;
+    if (row.state === "active") {
+      settleClaim(space, row, { kind: "crash", reason: "its lease ran out" }, moment.now);
+    } else {
+      cancelIdle(space, row, "expire", "expired", moment.now);
+    }
+    reaped.push({ id: row.id, name: row.name, queue: row.queue, state: row.state, reason: row.reason });
+  }
+  return { reaped, more: nextToReap(space, moment) !== undefined };
+}
+
+function nextToReap(space: Space, { now, monotonic }: Moment): Row | undefined {
+  const silent = space.indexes.leases.first();
+  if (silent !== undefined && (silent.leaseUntil ?? 0) <= monotonic) return silent;
+  const expired = space.indexes.expiring.first();
+  return expired !== undefined && (expired.expireAt ?? 0) <= now ? expired : undefined;
+}
+
+export function prune(space: Space, params: PruneParams, now: number): PruneResult {
+  for (const node of [...space.nodes.values()]) {
+    if (node.seenAt.getTime() + params.nodesMs <= now) space.nodes.delete(node.id);
+  }
+  pruneWindows(space, now);
+  const old: Row[] = [];
+  for (const row of forgettable(space, params, now)) {
+    old.push(row);
+    if (old.length > params.limit) break;
+  }
+  const pruned = old.slice(0, params.limit);
+  for (const row of pruned) space.forget(row);
+  return { pruned: pruned.length, more: old.length > pruned.length };
+}
+
+/** Terminal jobs past their retention, each state from the oldest on; who still holds a unique key stays. */
+function* forgettable(space: Space, params: PruneParams, now: number): Generator<Row> {
+  const { ended } = space.indexes;
+  const retentions = [
+    { rows: ended.succeeded, keptMs: params.succeededMs },
+    { rows: ended.cancelled, keptMs: params.cancelledMs },
+    { rows: ended.dead, keptMs: params.deadMs },
+    { rows: ended.lost, keptMs: params.lostMs },
+  ];
+  for (const { rows, keptMs } of retentions) {
+    for (const row of rows.upward(null)) {
+      if ((row.finishedAt ?? 0) + keptMs > now) break;
+      if (!holdsUniqueKey(row, now)) yield row;
+    }
+  }
+}

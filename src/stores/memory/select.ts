@@ -1,0 +1,102 @@
+import type { JobState } from "../../job.ts";
+import type {
+  CountParams,
+  CountRow,
+  JobFilter,
+  ListParams,
+  ListResult,
+  SelectParams,
+  SelectResult,
+} from "../../store.ts";
+import { type Row, toStored } from "./row.ts";
+import type { Space } from "./space.ts";
+
+export function list(space: Space, { filter, limit, order, cursor }: ListParams): ListResult {
+  const { rows, next } = page(search(space, filter, order, cursor), limit);
+  return { jobs: rows.map(toStored), cursor: next };
+}
+
+export function count(space: Space, { filter, by }: CountParams): CountRow[] {
+  const groups = new Map<string, { group: Omit<CountRow, "count">; count: number }>();
+  if (by.length === 0) groups.set("[]", { group: {}, count: 0 });
+  for (const row of search(space, filter, "oldest", null)) {
+    const key = JSON.stringify(by.map((field) => row[field]));
+    const entry = groups.get(key) ?? {
+      group: Object.fromEntries(by.map((field) => [field, row[field]])),
+      count: 0,
+    };
+    entry.count += 1;
+    groups.set(key, entry);
+  }
+  return [...groups.values()].map(({ group, count }) => ({ ...group, count }));
+}
+
+/** Chooses the jobs of a cancel or a redrive, then works them off one by one. */
+export function forEachSelected<O extends string>(
+  space: Space,
+  { select }: SelectParams,
+  states: readonly JobState[],
+  act: (row: Row) => O,
+): SelectResult<O | "unknown"> {
+  if ("ids" in select) {
+    const results = select.ids.map((id) => {
+      const row = space.jobs.get(id);
+      return { id, outcome: row === undefined ? "unknown" : act(row) } as const;
+    });
+    return { results, cursor: null };
+  }
+  const { rows, next } = page(changeable(space, select.filter, select.cursor, states), select.limit);
+  return { results: rows.map((row) => ({ id: row.id, outcome: act(row) })), cursor: next };
+}
+
+function* changeable(
+  space: Space,
+  filter: JobFilter,
+  cursor: string | null,
+  states: readonly JobState[],
+): Generator<Row> {
+  for (const row of search(space, filter, "oldest", cursor)) {
+    if (states.includes(row.state)) yield row;
+  }
+}
+
+function page(rows: Iterable<Row>, limit: number): { rows: Row[]; next: string | null } {
+  const found: Row[] = [];
+  for (const row of rows) {
+    if (found.length === limit) return { rows: found, next: String(found.at(-1)?.order ?? 0) };
+    found.push(row);
+  }
+  return { rows: found, next: null };
+}
+
+function* search(
+  space: Space,
+  filter: JobFilter,
+  order: "newest" | "oldest",
+  cursor: string | null,
+): Generator<Row> {
+  const from = cursor === null ? null : { order: Number(cursor) };
+  const { inOrder } = space;
+  for (const row of order === "oldest" ? inOrder.upward(from) : inOrder.downward(from)) {
+    if (matches(row, filter)) yield row;
+  }
+}
+
+function matches(row: Row, filter: JobFilter): boolean {
+  return (
+    (filter.ids?.includes(row.id) ?? true) &&
+    (filter.states?.includes(row.state) ?? true) &&
+    (filter.names?.includes(row.name) ?? true) &&
+    (filter.queues?.includes(row.queue) ?? true) &&
+    (filter.deliveries?.includes(row.delivery) ?? true) &&
+    (filter.tags?.every((tag) => row.tags.includes(tag)) ?? true) &&
+    (filter.schedule === undefined || row.schedule === filter.schedule) &&
+    isWithin(row.enqueuedAt, filter.enqueuedAfter, filter.enqueuedBefore) &&
+    isWithin(row.runAt, filter.runAfter, filter.runBefore)
+  );
+}
+
+function isWithin(instant: number, after: Date | undefined, before: Date | undefined): boolean {
+  if (after !== undefined && instant < after.getTime()) return false;
+  return before === undefined || instant < before.getTime();
+}

@@ -1,0 +1,125 @@
+import {
+  maxTrailLength,
+  type QueueConfig,
+  type ScheduleRecord,
+  type SeenNode,
+  type TrailKind,
+} from "../../store.ts";
+import { byOrder, Indexes } from "./indexes.ts";
+import { Notices } from "./notices.ts";
+import type { Row } from "./row.ts";
+import { Sorted } from "./sorted.ts";
+
+/** The store's clock, read once at the start of a verb. */
+export interface Moment {
+  readonly now: number;
+  readonly monotonic: number;
+}
+
+/** The last claim of a claimer, so that repeating it repeats its answer. */
+interface ClaimerRecord {
+  readonly sequence: number;
+  readonly claims: readonly { readonly id: string; readonly token: number }[];
+}
+
+/** Claims counted against a rate limit, in a window that started with the first of them. */
+interface RateWindow {
+  readonly startedAt: number;
+  readonly perMs: number;
+  readonly count: number;
+}
+
+/** An occurrence in the ledger; instants are numbers. */
+export interface LedgerRow {
+  readonly fireAt: number;
+  readonly until: number | null;
+  readonly count: number;
+  readonly fate: "planned" | "skipped";
+  readonly reason: string | null;
+  readonly jobId: string | null;
+  readonly plannedAt: number;
+  readonly node: string;
+}
+
+export interface Partition {
+  readonly partition: number;
+  readonly firstSlot: number;
+  readonly endSlot: number;
+  readonly owner: string | null;
+  readonly epoch: number;
+  /** On the monotonic clock. */
+  readonly leaseUntil: number;
+  readonly mark: number | null;
+}
+
+/** Everything that one namespace holds. */
+export class Space {
+  readonly jobs = new Map<string, Row>();
+  readonly inOrder = new Sorted<{ readonly order: number }, Row>(byOrder);
+  readonly indexes = new Indexes();
+  readonly notices = new Notices();
+  /** Absorbed and debounced ids, with the job that stands for each. */
+  readonly aliases = new Map<string, string>();
+  /** The job that took each unique key last; whether it still holds it is the row's to say. */
+  readonly uniques = new Map<string, string>();
+  readonly claimers = new Map<string, ClaimerRecord>();
+  readonly windows = new Map<string, RateWindow>();
+  readonly queues = new Map<string, QueueConfig>();
+  readonly nodes = new Map<string, Omit<SeenNode, "alive">>();
+  readonly schedules = new Map<string, ScheduleRecord>();
+  /** Also of schedules that are gone, so that no version comes twice. */
+  readonly scheduleVersions = new Map<string, number>();
+  readonly ledgers = new Map<string, Map<number, LedgerRow>>();
+  partitions: Partition[] = [];
+  /** What committed transactions wrote. */
+  readonly effects = new Map<string, unknown>();
+  #lastOrder = 0;
+
+  /** The job that an id stands for, itself or by an alias. */
+  resolve(id: string): Row | undefined {
+    return this.jobs.get(id) ?? this.jobs.get(this.aliases.get(id) ?? "");
+  }
+
+  nextOrder(): number {
+    this.#lastOrder += 1;
+    return this.#lastOrder;
+  }
+
+  insert(row: Row): void {
+    this.jobs.set(row.id, row);
+    this.inOrder.add(row);
+    this.indexes.add(row);
+    if (row.state === "waiting") this.notices.claimable(row.queue);
+  }
+
+  /** The one way in which a row changes. */
+  write(row: Row, change: Partial<Omit<Row, "id" | "order">>): void {
+    const wasActive = row.state === "active";
+    this.indexes.remove(row);
+    Object.assign(row, change);
+    this.indexes.add(row);
+    if (row.state === "waiting") this.notices.claimable(row.queue);
+    if (wasActive && row.state !== "active") this.#noteFreed(row);
+  }
+
+  forget(row: Row): void {
+    this.indexes.remove(row);
+    this.jobs.delete(row.id);
+    this.inOrder.delete(row);
+    for (const alias of row.aliases) this.aliases.delete(alias);
+    if (row.unique !== null && this.uniques.get(row.unique.key) === row.id)
+      this.uniques.delete(row.unique.key);
+  }
+
+  /** Adds a line to the story of a job, as it stands before what the line tells is written. */
+  tell(row: Row, now: number, kind: TrailKind, text: string | null, error: string | null = null): void {
+    const { attempt, token, claimer } = row;
+    row.trail.push({ at: new Date(now), kind, attempt, token, claimer, text, error });
+    if (row.trail.length > maxTrailLength) row.trail.shift();
+  }
+
+  #noteFreed(row: Row): void {
+    if (row.concurrencyKey !== null) this.notices.claimableAnywhere();
+    if ((this.queues.get(row.queue)?.concurrency ?? null) !== null) this.notices.claimable(row.queue);
+  }
+}
