@@ -1,0 +1,38 @@
+import type { AnyDefinition } from "../definition.ts";
+import { EscapementError } from "../errors.ts";
+import type { Logger } from "../log.ts";
+import type { Capabilities } from "../store.ts";
+
+/** Refuses, before anything runs, a guarantee that this store cannot give. */
+export function checkDeliveries(
+  definitions: Iterable<AnyDefinition>,
+  capabilities: Capabilities,
+  acceptWeakDurability: boolean,
+  log: Logger,
+): void {
+  for (const { name, delivery, run } of definitions) {
+    const job = `job ${JSON.stringify(name)}`;
+    if (delivery === "effectively-once" && !capabilities.transactions) {
+      throw new EscapementError(
+        "delivery-unsupported",
+        `${job} is effectively-once, and this store has no transactions in which its effect could commit; use an SQL store, or at-least-once`,
+      );
+    }
+    if (delivery === "effectively-once" && run instanceof URL) {
+      throw new EscapementError(
+        "delivery-unsupported",
+        `${job} is effectively-once and runs in a thread, where there is no tx; run it inline, or use at-least-once`,
+      );
+    }
+    if (capabilities.durability !== "weak") continue;
+    if (delivery === "at-most-once" && !acceptWeakDurability) {
+      throw new EscapementError(
+        "weak-durability",
+        `${job} is at-most-once, and this store may forget a claim when the machine's power fails, and dispatch it again; make the store durable, or set acceptWeakDurability: true`,
+      );
+    }
+    if (delivery !== "at-most-once") {
+      log.warn({ job: name }, "this store may forget acknowledged jobs when the machine's power fails");
+    }
+  }
+}

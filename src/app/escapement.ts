@@ -1,0 +1,261 @@
+import {
+  Client,
+  type EnqueueManyOptions,
+  type JobChanges,
+  type ListOptions,
+  type QueueOptions,
+} from "../client/client.ts";
+import { Connection } from "../client/connection.ts";
+import type { TrailLine } from "../client/decode.ts";
+import type { EnqueueOptions } from "../client/new-job.ts";
+import type { Tally, Target } from "../client/select.ts";
+import type { AnyDefinition, JobDefinition } from "../definition.ts";
+import { type Duration, parseDuration } from "../duration.ts";
+import { EscapementError } from "../errors.ts";
+import { type AppEventName, type AppListener, Events } from "../events.ts";
+import type { Job } from "../job.ts";
+import { consoleLogger } from "../log.ts";
+import type { EnqueueReceipt } from "../receipt.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
+import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
+import type {
+  CancelOutcome,
+  CountBy,
+  CountRow,
+  JobFilter,
+  QueueConfig,
+  RedriveOutcome,
+  SeenNode,
+  Store,
+  UpdateResult,
+} from "../store.ts";
+import { storeFromUrl } from "../stores/open.ts";
+import { Node, type StartOptions } from "./node.ts";
+
+export interface StopOptions {
+  /** How long running handlers may go on before their signal fires. @default "30s" */
+  readonly timeout?: Duration;
+}
+
+/**
+ * An app: enqueues jobs, answers questions about them and, once started, runs them.
+ *
+ * @example
+ * const app = createEscapement({ store: "sqlite:app.db", jobs: [invoice] });
+ * await app.enqueue(invoice, { customer: "42" });
+ * await app.start();
+ */
+export function createEscapement(options: EscapementOptions = {}): Escapement {
+  return new Escapement(options, systemRuntime);
+}
+
+/** What {@link createEscapement} returns. */
+export class Escapement implements AsyncDisposable {
+  readonly #settings: Settings;
+  readonly #runtime: Runtime;
+  readonly #definitions: ReadonlyMap<string, AnyDefinition>;
+  readonly #log;
+  readonly #events: Events;
+  readonly #connection: Connection;
+  readonly #client: Client;
+  #node: Node | null = null;
+  #stopping: Promise<void> | null = null;
+
+  /** Applications call {@link createEscapement}; a runtime of one's own is for tests and simulations. */
+  constructor(options: EscapementOptions, runtime: Runtime) {
+    this.#settings = resolveSettings(options);
+    this.#runtime = runtime;
+    this.#definitions = indexDefinitions(options.jobs ?? []);
+    this.#log = options.log ?? consoleLogger;
+    this.#events = new Events(this.#log);
+    this.#connection = new Connection(() => this.#open());
+    this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
+  }
+
+  // ── Jobs ──
+
+  /** Enqueues one job. Calls made in the same turn of the event loop share one trip to the store. */
+  async enqueue<Input, Result>(
+    job: JobDefinition<Input, Result> | string,
+    input: Input,
+    options: EnqueueOptions = {},
+  ): Promise<EnqueueReceipt> {
+    this.#assertUsable();
+    const receipt = await this.#client.enqueue(job, input, options);
+    this.#events.emit("enqueued", { ...receipt, name: nameOf(job) });
+    return receipt;
+  }
+
+  /** Enqueues many jobs, a thousand a trip. All inputs are checked before the first is written. */
+  async enqueueMany<Input, Result>(
+    job: JobDefinition<Input, Result> | string,
+    items: Iterable<Omit<EnqueueOptions, "tx"> & { readonly input: Input }>,
+    options: EnqueueManyOptions = {},
+  ): Promise<EnqueueReceipt[]> {
+    this.#assertUsable();
+    const receipts = await this.#client.enqueueMany(job, items, options);
+    for (const receipt of receipts) this.#events.emit("enqueued", { ...receipt, name: nameOf(job) });
+    return receipts;
+  }
+
+  /** A job by its id, or by an id that was absorbed into it. */
+  get(id: string): Promise<Job | null> {
+    return this.#client.get(id);
+  }
+
+  /** Jobs that match, newest first, a page at a time. */
+  list(filter: JobFilter = {}, options: ListOptions = {}): Promise<{ jobs: Job[]; cursor: string | null }> {
+    return this.#client.list(filter, options);
+  }
+
+  count(filter: JobFilter = {}): Promise<number> {
+    return this.#client.count(filter);
+  }
+
+  /** Counts by state, queue and name, in any combination. */
+  countBy(by: readonly CountBy[], filter: JobFilter = {}): Promise<CountRow[]> {
+    return this.#client.countBy(by, filter);
+  }
+
+  /** The story of a job: failures, crashes, edits, redrives, and the lines its handler logged. */
+  trail(id: string): Promise<TrailLine[]> {
+    return this.#client.trail(id);
+  }
+
+  /** Cancels one job, several, or all that match. An active one is told to stop. */
+  cancel(target: Target, options: { readonly reason?: string } = {}): Promise<Tally<CancelOutcome>> {
+    return this.#client.cancel(target, options.reason ?? null);
+  }
+
+  /** Sends dead and lost jobs back to waiting: one, several, or all that match. */
+  redrive(target: Target, options: { readonly reason?: string } = {}): Promise<Tally<RedriveOutcome>> {
+    return this.#client.redrive(target, options.reason ?? null);
+  }
+
+  /** Changes a job that has not started: its input, time or priority. */
+  update(id: string, changes: JobChanges): Promise<UpdateResult> {
+    return this.#client.update(id, changes);
+  }
+
+  /** Waits until a job has succeeded, and returns its result; throws when it ended otherwise, or in time not at all. */
+  result<Result = unknown>(id: string, options: { readonly timeout?: Duration } = {}): Promise<Result> {
+    return this.#client.result(id, options) as Promise<Result>;
+  }
+
+  // ── Queues and nodes ──
+
+  /** Nothing more of this queue is claimed, by any node; what runs goes on. */
+  pauseQueue(queue: string): Promise<QueueConfig> {
+    return this.#client.configureQueue(queue, { paused: true });
+  }
+
+  resumeQueue(queue: string): Promise<QueueConfig> {
+    return this.#client.configureQueue(queue, { paused: false });
+  }
+
+  /** Limits a whole queue over all nodes; it holds from the next claim on. */
+  configureQueue(queue: string, options: QueueOptions): Promise<QueueConfig> {
+    return this.#client.configureQueue(queue, options);
+  }
+
+  queues(): Promise<QueueConfig[]> {
+    return this.#client.queues();
+  }
+
+  /** Who is alive, and what it runs. */
+  nodes(): Promise<SeenNode[]> {
+    return this.#client.nodes();
+  }
+
+  // ── Life ──
+
+  on<E extends AppEventName>(event: E, listener: AppListener<E>): this {
+    this.#events.on(event, listener);
+    return this;
+  }
+
+  off<E extends AppEventName>(event: E, listener: AppListener<E>): this {
+    this.#events.off(event, listener);
+    return this;
+  }
+
+  /** Opens the store and runs the roles of this process. */
+  async start(options: StartOptions = {}): Promise<void> {
+    this.#assertUsable();
+    if (this.#node !== null) {
+      throw new EscapementError(
+        "already-started",
+        "this app is already started; call start once, with all roles and queues it shall have",
+      );
+    }
+    const node = new Node({
+      settings: this.#settings,
+      runtime: this.#runtime,
+      definitions: this.#definitions,
+      emit: this.#events.emit,
+      log: this.#log,
+      options,
+    });
+    this.#node = node;
+    try {
+      await node.start(await this.#connection.store());
+    } catch (error) {
+      this.#node = null;
+      throw error;
+    }
+  }
+
+  /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */
+  stop(options: StopOptions = {}): Promise<void> {
+    const timeoutMs = parseDuration(options.timeout ?? "30s", "timeout");
+    this.#stopping ??= this.#stop(timeoutMs);
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(timeoutMs: number): Promise<void> {
+    await this.#client.settled();
+    await this.#node?.stop(timeoutMs);
+    await this.#connection.close();
+  }
+
+  async #open(): Promise<Store> {
+    const { store: source, namespace, migrate } = this.#settings;
+    const factory = typeof source === "string" ? await storeFromUrl(source) : source;
+    const store = await factory.open({ namespace, clock: this.#runtime.clock, log: this.#log });
+    try {
+      if (migrate) await store.migrate();
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+    return store;
+  }
+
+  #assertUsable(): void {
+    if (this.#stopping !== null) {
+      throw new EscapementError("stopped", "this app was stopped; create a new one to go on");
+    }
+  }
+}
+
+function nameOf(job: JobDefinition<never, unknown> | string): string {
+  return typeof job === "string" ? job : job.name;
+}
+
+function indexDefinitions(definitions: readonly AnyDefinition[]): ReadonlyMap<string, AnyDefinition> {
+  const index = new Map<string, AnyDefinition>();
+  for (const definition of definitions) {
+    if (index.has(definition.name)) {
+      throw new EscapementError(
+        "duplicate-definition",
+        `two definitions have the name ${JSON.stringify(definition.name)}; names are how jobs find their handler`,
+      );
+    }
+    index.set(definition.name, definition);
+  }
+  return index;
+}

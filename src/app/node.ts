@@ -1,0 +1,112 @@
+import { hostname } from "node:os";
+import type { AnyDefinition } from "../definition.ts";
+import type { Emit } from "../events.ts";
+import type { Logger } from "../log.ts";
+import { checkName } from "../names.ts";
+import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import { Reaper } from "../reaper/reaper.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Settings } from "../settings.ts";
+import type { NodeRecord, Store } from "../store.ts";
+import { version } from "../version.ts";
+import { Worker } from "../worker/worker.ts";
+import { checkDeliveries } from "./delivery.ts";
+import { nodeId, Presence } from "./presence.ts";
+
+const roles = ["worker", "reaper"] as const;
+
+/** What a process can be; see docs/ARCHITECTURE.md. */
+export type Role = (typeof roles)[number];
+
+export interface StartOptions {
+  /** @default all of them */
+  readonly roles?: readonly Role[];
+  /** Which queues to work on, with a limit of this process for each if wanted. @default every queue */
+  readonly queues?: readonly string[] | Readonly<Record<string, { readonly concurrency?: number }>>;
+}
+
+export interface NodeParts {
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly definitions: ReadonlyMap<string, AnyDefinition>;
+  readonly emit: Emit;
+  readonly log: Logger;
+  readonly options: StartOptions;
+}
+
+type Queues = readonly { readonly queue: string; readonly concurrency: number | null }[] | null;
+
+/** A started process: its roles, begun and ended together. */
+export class Node {
+  readonly #parts: NodeParts;
+  readonly #roles: readonly Role[];
+  readonly #queues: Queues;
+  readonly #id: string;
+  #worker: Worker | null = null;
+  #reaper: Reaper | null = null;
+  #presence: Presence | null = null;
+  #keepAlive: NodeJS.Timeout | null = null;
+
+  constructor(parts: NodeParts) {
+    this.#parts = parts;
+    checkKnown(parts.options, ["roles", "queues"], "start");
+    this.#roles = (parts.options.roles ?? roles).map((role) => checkOneOf(role, roles, "roles"));
+    this.#queues = resolveQueues(parts.options.queues);
+    this.#id = nodeId(parts.runtime.newId());
+  }
+
+  async start(store: Store): Promise<void> {
+    const { settings, runtime, definitions, emit, log } = this.#parts;
+    const { clock, random } = runtime;
+    if (this.#roles.includes("worker")) {
+      const runnable = [...definitions.values()].filter((definition) => definition.run !== null);
+      checkDeliveries(runnable, store.capabilities, settings.acceptWeakDurability, log);
+      this.#worker = new Worker({ ...this.#parts, store, claimer: this.#id, queues: this.#queues });
+    }
+    if (this.#roles.includes("reaper")) this.#reaper = new Reaper({ store, settings, clock, random, emit });
+    this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
+    await this.#presence.start();
+    await this.#worker?.start();
+    this.#reaper?.start();
+    // The library's timers keep no process alive; a started node is a reason to stay.
+    this.#keepAlive = setInterval(() => {}, 2 ** 30);
+  }
+
+  async stop(timeoutMs: number): Promise<void> {
+    await this.#worker?.stop(timeoutMs);
+    await this.#reaper?.stop();
+    await this.#presence?.stop();
+    if (this.#keepAlive !== null) clearInterval(this.#keepAlive);
+  }
+
+  #record(): NodeRecord {
+    const { settings, definitions } = this.#parts;
+    return {
+      id: this.#id,
+      host: hostname(),
+      pid: process.pid,
+      version,
+      roles: this.#roles,
+      queues: this.#queues?.map(({ queue }) => queue) ?? null,
+      names: [...definitions.values()].filter(({ run }) => run !== null).map(({ name }) => name),
+      concurrency: settings.concurrency,
+      active: this.#worker?.active ?? 0,
+      ttlMs: settings.leaseMs,
+    };
+  }
+}
+
+function resolveQueues(queues: StartOptions["queues"]): Queues {
+  if (queues === undefined) return null;
+  if (Array.isArray(queues)) {
+    return queues.map((queue) => ({ queue: checkName(queue, "the name of a queue"), concurrency: null }));
+  }
+  return Object.entries(queues).map(([queue, options]) => {
+    checkKnown(options, ["concurrency"], `queue ${JSON.stringify(queue)}`);
+    const { concurrency } = options as { readonly concurrency?: number };
+    return {
+      queue: checkName(queue, "the name of a queue"),
+      concurrency: concurrency === undefined ? null : checkInteger(concurrency, 1, 100_000, "concurrency"),
+    };
+  });
+}

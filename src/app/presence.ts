@@ -1,0 +1,57 @@
+import { hostname } from "node:os";
+import { type Clock, sleep } from "../clock.ts";
+import type { Emit } from "../events.ts";
+import type { NodeRecord, Store } from "../store.ts";
+
+/** Lets others see this node: who it is and what it runs, told again at each heartbeat, taken back at the end. */
+export class Presence {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #everyMs: number;
+  readonly #record: () => NodeRecord;
+  readonly #emit: Emit;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+
+  constructor(store: Store, clock: Clock, everyMs: number, record: () => NodeRecord, emit: Emit) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#everyMs = everyMs;
+    this.#record = record;
+    this.#emit = emit;
+  }
+
+  async start(): Promise<void> {
+    await this.#store.putNode(this.#record());
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    try {
+      await this.#store.removeNode({ id: this.#record().id });
+    } catch (error) {
+      // It will be seen as gone all the same once it has been silent for a while.
+      this.#emit("error", { error, during: "signing off" });
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      await sleep(this.#clock, this.#everyMs, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#store.putNode(this.#record());
+      } catch (error) {
+        this.#emit("error", { error, during: "telling that this node is alive" });
+      }
+    }
+  }
+}
+
+/** A name for this process that no other has, and that tells a person where to look. */
+export function nodeId(random: string): string {
+  return `${hostname()}-${process.pid}-${random.slice(-8)}`;
+}

@@ -1,0 +1,38 @@
+import { EscapementError } from "../errors.ts";
+import type { Store } from "../store.ts";
+
+/**
+ * The store, opened at its first use and only once. An opening that failed is tried again by the next caller: a database that is
+ * not up yet is no reason to stay broken.
+ */
+export class Connection {
+  readonly #open: () => Promise<Store>;
+  #opening: Promise<Store> | null = null;
+  #closed = false;
+
+  constructor(open: () => Promise<Store>) {
+    this.#open = open;
+  }
+
+  store = (): Promise<Store> => {
+    if (this.#closed) {
+      return Promise.reject(
+        new EscapementError("stopped", "this app was stopped; create a new one to go on"),
+      );
+    }
+    if (this.#opening === null) {
+      const opening = this.#open();
+      this.#opening = opening;
+      opening.catch(() => {
+        this.#opening = null;
+      });
+    }
+    return this.#opening;
+  };
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const store = await this.#opening?.catch(() => null);
+    await store?.close();
+  }
+}

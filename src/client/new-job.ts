@@ -1,0 +1,184 @@
+import type { AnyDefinition, KeyFunction } from "../definition.ts";
+import { checkPriority } from "../definition.ts";
+import { type Duration, parseDuration } from "../duration.ts";
+import { EscapementError } from "../errors.ts";
+import { slotOf } from "../id.ts";
+import { checkId, checkKey, checkName } from "../names.ts";
+import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import type { Runtime } from "../runtime.ts";
+import { validate } from "../schema.ts";
+import type { Settings } from "../settings.ts";
+import type { NewJob } from "../store.ts";
+
+export interface EnqueueOptions {
+  /** The same id is the same job, in whatever state it is, for as long as it is kept. @default a new UUID */
+  readonly id?: string;
+  /** How long from now it is due. @default at once */
+  readonly delay?: Duration;
+  /** When it is due; not together with `delay`. */
+  readonly runAt?: Date;
+  /** Higher runs first. @default the definition's */
+  readonly priority?: number;
+  readonly tags?: readonly string[];
+  /** Not started this long after it was due: recorded as expired. @default the definition's */
+  readonly expireIn?: Duration;
+  /** Tries in all. @default the definition's */
+  readonly attempts?: number;
+  /** Ids of jobs that must have succeeded before. */
+  readonly after?: readonly string[];
+  /** What to do when one of `after` ends otherwise. @default "cancel" */
+  readonly afterFailure?: "cancel" | "run";
+  /** The caller's own open transaction on the store's database: the job exists if and when it commits. */
+  readonly tx?: unknown;
+}
+
+const optionKeys = [
+  "id",
+  "delay",
+  "runAt",
+  "priority",
+  "tags",
+  "expireIn",
+  "attempts",
+  "after",
+  "afterFailure",
+  "tx",
+] as const satisfies (keyof EnqueueOptions)[];
+
+const maxTags = 32;
+const maxParents = 1_000;
+
+/** Makes the job that the store will keep, or throws before anything is written. A promise only where the schema is asynchronous. */
+export function makeJob(
+  definition: AnyDefinition,
+  input: unknown,
+  options: EnqueueOptions,
+  settings: Settings,
+  runtime: Runtime,
+): NewJob | Promise<NewJob> {
+  checkKnown(options, optionKeys, "enqueue");
+  const text = encodeInput(definition.name, input, settings.maxInputBytes);
+  if (definition.schema === null) return build(definition, text, input, options, settings, runtime);
+  // What the worker will see has been through JSON, so that is what must fit the schema.
+  const checked = validate(definition.schema, JSON.parse(text), `job ${JSON.stringify(definition.name)}`);
+  return checked instanceof Promise
+    ? checked.then((value) => build(definition, text, value, options, settings, runtime))
+    : build(definition, text, checked, options, settings, runtime);
+}
+
+function build(
+  definition: AnyDefinition,
+  input: string,
+  value: unknown,
+  options: EnqueueOptions,
+  settings: Settings,
+  runtime: Runtime,
+): NewJob {
+  const id = options.id === undefined ? runtime.newId() : checkId(options.id);
+  if (options.delay !== undefined && options.runAt !== undefined) {
+    throw new EscapementError("invalid-option", "delay and runAt exclude each other; give one of them");
+  }
+  const { unique, debounce } = definition;
+  return {
+    id,
+    name: definition.name,
+    queue: definition.queue,
+    delivery: definition.delivery,
+    input,
+    priority:
+      options.priority === undefined ? definition.priority : checkPriority(options.priority, "priority"),
+    tags: options.tags === undefined ? noTexts : checkTags(options.tags),
+    runAt: options.runAt === undefined ? null : checkDate(options.runAt, "runAt"),
+    delayMs: options.delay === undefined ? 0 : parseDuration(options.delay, "delay"),
+    expireInMs:
+      options.expireIn === undefined ? definition.expireInMs : parseDuration(options.expireIn, "expireIn"),
+    attempts:
+      options.attempts === undefined
+        ? (definition.attempts ?? settings.attempts)
+        : checkInteger(options.attempts, 1, 1_000, "attempts"),
+    maxCrashes: definition.maxCrashes ?? settings.maxCrashes,
+    after: options.after === undefined ? noTexts : checkParents(options.after),
+    afterFailure: checkOneOf(options.afterFailure ?? "cancel", ["cancel", "run"], "afterFailure"),
+    unique:
+      unique === null
+        ? null
+        : { key: scopedKey(definition, "unique", unique.key, value), forMs: unique.forMs },
+    debounce:
+      debounce === null
+        ? null
+        : {
+            key: scopedKey(definition, "debounce", debounce.key, value),
+            waitMs: debounce.waitMs,
+            maxMs: debounce.maxMs,
+          },
+    ...limitKeys(definition, value),
+    relayed: false,
+    slot: slotOf(id),
+    schedule: null,
+    fireAt: null,
+  };
+}
+
+const noTexts: readonly string[] = [];
+
+/** The keys under which a job is limited; an edited input may change them. */
+export function limitKeys(
+  definition: AnyDefinition,
+  value: unknown,
+): Pick<NewJob, "concurrencyKey" | "rateKey"> {
+  const { concurrency, rate } = definition;
+  return {
+    concurrencyKey:
+      concurrency === null ? null : scopedKey(definition, "concurrency", concurrency.key, value),
+    rateKey: rate === null ? null : scopedKey(definition, "rate", rate.key, value),
+  };
+}
+
+/** Keys of different definitions never meet: each starts with its definition's name. */
+function scopedKey(definition: AnyDefinition, what: string, key: KeyFunction | null, value: unknown): string {
+  if (key === null) return definition.name;
+  // The value has just been validated against this definition's schema, which is what its key functions take.
+  const own = key(value as never);
+  return `${definition.name}\u001f${checkKey(own, `the ${what} key of job ${JSON.stringify(definition.name)}`)}`;
+}
+
+/** The JSON of an input. `undefined` stands for "no input" and becomes null. */
+export function encodeInput(name: string, input: unknown, maxBytes: number): string {
+  let text: string | undefined;
+  try {
+    text = input === undefined ? "null" : JSON.stringify(input);
+  } catch (error) {
+    throw notSerialisable(name, String(error), error);
+  }
+  if (text === undefined) throw notSerialisable(name, `it is a ${typeof input}`, undefined);
+  const bytes = text.length * 3 <= maxBytes ? 0 : Buffer.byteLength(text);
+  if (bytes > maxBytes) {
+    throw new EscapementError(
+      "input-too-large",
+      `the input of job ${JSON.stringify(name)} has ${bytes} bytes of JSON, and ${maxBytes} are allowed; keep it elsewhere and enqueue a reference, or raise maxInputBytes`,
+    );
+  }
+  return text;
+}
+
+function notSerialisable(name: string, why: string, cause: unknown): EscapementError {
+  return new EscapementError(
+    "input-not-serialisable",
+    `the input of job ${JSON.stringify(name)} cannot be written as JSON: ${why}`,
+    { cause },
+  );
+}
+
+function checkTags(tags: readonly string[]): readonly string[] {
+  if (!Array.isArray(tags) || tags.length > maxTags) {
+    throw new EscapementError("invalid-option", `expected tags to be a list of at most ${maxTags} texts`);
+  }
+  return [...new Set(tags.map((tag) => checkName(tag, "a tag")))];
+}
+
+function checkParents(ids: readonly string[]): readonly string[] {
+  if (!Array.isArray(ids) || ids.length > maxParents) {
+    throw new EscapementError("invalid-option", `expected after to be a list of at most ${maxParents} ids`);
+  }
+  return [...new Set(ids.map((id) => checkId(id, "an id in after")))];
+}

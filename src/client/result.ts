@@ -1,0 +1,68 @@
+import { sleep } from "../clock.ts";
+import { type ErrorRecord, EscapementError } from "../errors.ts";
+import type { Runtime } from "../runtime.ts";
+import { isTerminal } from "../state.ts";
+import type { StoredJob } from "../store.ts";
+import { withRetries } from "../transient.ts";
+import type { Connection } from "./connection.ts";
+
+/** How often to look when no notice arrives. */
+const pollMs = 500;
+
+/**
+ * Waits until a job has ended and returns its result.
+ *
+ * @throws EscapementError `job-failed` when it ended otherwise than succeeded, `result-timeout`, or `not-found`.
+ */
+export async function waitForResult(
+  connection: Connection,
+  runtime: Runtime,
+  id: string,
+  timeoutMs: number,
+): Promise<unknown> {
+  const store = await connection.store();
+  const deadline = runtime.clock.monotonic() + timeoutMs;
+  let wake = new AbortController();
+  const unsubscribe = await store.subscribe((notice) => {
+    if (notice.kind === "ended" && (notice.ids === null || notice.ids.includes(id))) wake.abort();
+  });
+  try {
+    for (;;) {
+      const ended = wake.signal;
+      const [job] = await withRetries(runtime, () => store.get({ ids: [id] }));
+      if (job === null || job === undefined) {
+        throw new EscapementError(
+          "not-found",
+          `there is no job ${JSON.stringify(id)}; it was never enqueued, or is no longer kept`,
+        );
+      }
+      if (isTerminal(job.state)) return read(job);
+      const leftMs = deadline - runtime.clock.monotonic();
+      if (leftMs <= 0) {
+        throw new EscapementError(
+          "result-timeout",
+          `job ${JSON.stringify(id)} is still ${job.state} after ${timeoutMs} ms`,
+        );
+      }
+      await sleep(runtime.clock, Math.min(pollMs, leftMs), ended);
+      if (ended.aborted) wake = new AbortController();
+    }
+  } finally {
+    await unsubscribe();
+  }
+}
+
+function read(job: StoredJob): unknown {
+  if (job.state === "succeeded") return job.result === null ? null : JSON.parse(job.result);
+  const error: ErrorRecord | null = job.error === null ? null : JSON.parse(job.error);
+  const why = [job.reason, error === null ? null : `${error.name}: ${error.message}`].filter(
+    (part) => part !== null,
+  );
+  throw new EscapementError(
+    "job-failed",
+    `job ${JSON.stringify(job.id)} is ${job.state}: ${why.join(", ")}`,
+    {
+      cause: error,
+    },
+  );
+}

@@ -1,0 +1,45 @@
+/**
+ * Time, as the library sees it. Every loop takes its clock from outside, so that a test can move it and a
+ * simulation can own it.
+ */
+export interface Clock {
+  /** Wall time in milliseconds since 1970. It may jump. */
+  now(): number;
+  /** Milliseconds that only ever rise, from an arbitrary start that all processes of this machine share until it reboots. */
+  monotonic(): number;
+  /** Calls back once, no earlier than in `ms`. Returns how to call it off. A timer keeps no process alive by itself. */
+  after(ms: number, callback: () => void): () => void;
+  /** Calls back once the current turn of the event loop is over: what is gathered until then shares one trip. */
+  defer(callback: () => void): void;
+}
+
+/** The longest delay a Node timer takes; a longer one would fire at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  // performance.now() counts from the start of its own thread; this is the machine's own count, the same everywhere on it.
+  monotonic: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
+  after(ms, callback) {
+    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), maxTimerMs));
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+  defer(callback) {
+    setImmediate(callback);
+  },
+};
+
+/** Resolves after `ms`, or as soon as the signal aborts; the caller asks the signal which it was. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const wake = (): void => {
+      cancel();
+      signal?.removeEventListener("abort", wake);
+      resolve();
+    };
+    const cancel = clock.after(ms, wake);
+    signal?.addEventListener("abort", wake, { once: true });
+  });
+}

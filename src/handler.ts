@@ -1,0 +1,57 @@
+import { type Duration, parseDuration } from "./duration.ts";
+import type { JobFacts } from "./job.ts";
+
+/** What a handler is told about its job. */
+export interface HandlerJob extends JobFacts {
+  /** The same for every try: hand it to whatever can refuse a second effect under one key. */
+  readonly idempotencyKey: string;
+}
+
+/** What a handler is given. */
+export interface HandlerContext<Input> {
+  readonly input: Input;
+  readonly job: HandlerJob;
+  /** Fires when the job is cancelled, times out, loses its lease, or the process must stop; `signal.reason` is a {@link StopReason}. */
+  readonly signal: AbortSignal;
+  /**
+   * Runs `fn` in a transaction of the store's database and commits its writes together with the job's success; its result becomes the
+   * job's result. When the claim is no longer this handler's, everything is rolled back and it throws `stale-claim`. On SQLite `fn` is synchronous.
+   */
+  tx<T, Db = unknown>(fn: (db: Db) => T): Promise<Awaited<T>>;
+  /** Adds a line to the job's trail. */
+  log(line: string): void;
+  /** Tells how far it is, in any JSON value; the latest one is kept. */
+  progress(value: unknown): void;
+}
+
+export type StopCause = "cancelled" | "timeout" | "lease-lost" | "shutdown";
+
+/** Why a handler's signal fired. */
+export class StopReason extends Error {
+  override readonly name: string = "StopReason";
+  override readonly cause: StopCause;
+
+  constructor(cause: StopCause, message: string) {
+    super(message);
+    this.cause = cause;
+  }
+}
+
+/** What {@link snooze} returns. */
+export class Snooze {
+  readonly delayMs: number;
+
+  constructor(delayMs: number) {
+    this.delayMs = delayMs;
+  }
+}
+
+/**
+ * Returned by a handler that wants to be called later; it counts as no try. An at-most-once job cannot be snoozed: it is dead.
+ *
+ * @example
+ * if (!(await ready())) return snooze("5m");
+ */
+export function snooze(delay: Duration): Snooze {
+  return new Snooze(parseDuration(delay, "the delay of snooze"));
+}

@@ -1,0 +1,31 @@
+export { createEscapement, Escapement, type StopOptions } from "./app/escapement.ts";
+export type { Role, StartOptions } from "./app/node.ts";
+export type { EnqueueManyOptions, JobChanges, ListOptions, QueueOptions } from "./client/client.ts";
+export type { TrailLine } from "./client/decode.ts";
+export type { EnqueueOptions } from "./client/new-job.ts";
+export type { Tally, Target } from "./client/select.ts";
+export {
+  type AnyDefinition,
+  type BackoffOptions,
+  type DefinitionOptions,
+  defineJob,
+  type Handler,
+  type JobDefinition,
+} from "./definition.ts";
+export type { Duration } from "./duration.ts";
+export { type ErrorCode, type ErrorRecord, EscapementError, UnrecoverableError } from "./errors.ts";
+export type { AppEventName, AppEvents, AppListener } from "./events.ts";
+export {
+  type HandlerContext,
+  type HandlerJob,
+  Snooze,
+  type StopCause,
+  StopReason,
+  snooze,
+} from "./handler.ts";
+export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
+export type { Delivery, Job, JobFacts, JobState } from "./job.ts";
+export type { Logger } from "./log.ts";
+export type { EnqueueReceipt } from "./receipt.ts";
+export type { EscapementOptions, RetentionOptions } from "./settings.ts";
+export type * from "./store.ts";

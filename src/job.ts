@@ -1,0 +1,74 @@
+import type { ErrorRecord } from "./errors.ts";
+
+/** How often a job may be dispatched, and what happens when nobody knows. See docs/GUARANTEES.md. */
+export type Delivery = "at-most-once" | "at-least-once" | "effectively-once";
+
+export const deliveries = ["at-most-once", "at-least-once", "effectively-once"] as const satisfies Delivery[];
+
+/** Where a job stands. `waiting` covers "due later": due means `runAt <= store now`. */
+export type JobState = "blocked" | "waiting" | "active" | "succeeded" | "dead" | "lost" | "cancelled";
+
+export const jobStates = [
+  "blocked",
+  "waiting",
+  "active",
+  "succeeded",
+  "dead",
+  "lost",
+  "cancelled",
+] as const satisfies JobState[];
+
+/** What every view of a job has in common. Instants are on the store's clock. */
+export interface JobFacts {
+  readonly id: string;
+  readonly name: string;
+  readonly queue: string;
+  readonly delivery: Delivery;
+  /** Higher runs first. */
+  readonly priority: number;
+  readonly tags: readonly string[];
+  /** When it may be dispatched next; a retry or a snooze moves it. */
+  readonly runAt: Date;
+  /** When it was nominally due; retries never move it. */
+  readonly fireAt: Date;
+  readonly enqueuedAt: Date;
+  /** The number of the latest try, 1 for the first; 0 before it. Releases and snoozes give their number back. */
+  readonly attempt: number;
+  /** How many tries may fail before the job is dead. Crashes do not count. */
+  readonly attempts: number;
+  /** How many claims of it ended without a word from their holder. */
+  readonly crashes: number;
+  /** The crash that makes it dead as poison. */
+  readonly maxCrashes: number;
+  /** How often a person sent it back from `dead` or `lost`. */
+  readonly redrives: number;
+  /** Rises by one with every claim. */
+  readonly token: number;
+  /** The schedule that produced it, if one did. */
+  readonly schedule: string | null;
+}
+
+/** A job as `get` and `list` show it. */
+export interface Job<Input = unknown, Result = unknown> extends JobFacts {
+  readonly state: JobState;
+  /** Why it is in this state, in plain words, where that is not obvious. */
+  readonly reason: string | null;
+  readonly input: Input;
+  readonly result: Result | null;
+  /** The latest error, kept also after a later success. */
+  readonly error: ErrorRecord | null;
+  readonly progress: unknown;
+  readonly expireAt: Date | null;
+  readonly rollbacks: number;
+  /** Rises with every edit. */
+  readonly version: number;
+  /** The node that claimed it last. */
+  readonly claimer: string | null;
+  readonly claimedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly cancelRequested: boolean;
+  /** The jobs it still waits for. */
+  readonly waitsFor: readonly string[];
+  readonly concurrencyKey: string | null;
+  readonly rateKey: string | null;
+}

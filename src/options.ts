@@ -1,0 +1,59 @@
+import { describe, EscapementError } from "./errors.ts";
+
+/** Refuses what nobody would read: a misspelt option is an error, not a silent default. */
+export function checkKnown(options: object, known: readonly string[], what: string): void {
+  if (typeof options !== "object" || options === null) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected the options of ${what} to be an object, got ${describe(options)}`,
+    );
+  }
+  for (const key of Object.keys(options)) {
+    if (!known.includes(key)) {
+      throw new EscapementError(
+        "invalid-option",
+        `unknown option ${describe(key)} of ${what}; known are ${known.join(", ")}`,
+      );
+    }
+  }
+}
+
+export function checkInteger(value: unknown, min: number, max: number, option: string): number {
+  if (!Number.isInteger(value)) throw outOfRange(value, min, max, option, "a whole number");
+  return checkNumber(value, min, max, option);
+}
+
+export function checkNumber(value: unknown, min: number, max: number, option: string): number {
+  if (typeof value !== "number" || !(value >= min && value <= max)) {
+    throw outOfRange(value, min, max, option, "a number");
+  }
+  return value;
+}
+
+export function checkOneOf<T extends string>(value: unknown, allowed: readonly T[], option: string): T {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be one of ${allowed.map((one) => JSON.stringify(one)).join(", ")}, got ${describe(value)}`,
+    );
+  }
+  return found;
+}
+
+export function checkDate(value: unknown, option: string): Date {
+  if (!(value instanceof Date) || Number.isNaN(value.getTime())) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be a valid Date, got ${describe(value)}`,
+    );
+  }
+  return value;
+}
+
+function outOfRange(value: unknown, min: number, max: number, option: string, what: string): EscapementError {
+  return new EscapementError(
+    "invalid-option",
+    `expected ${option} to be ${what} from ${min} to ${max}, got ${describe(value)}`,
+  );
+}

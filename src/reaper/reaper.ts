@@ -1,0 +1,75 @@
+import { type Clock, sleep } from "../clock.ts";
+import type { Emit } from "../events.ts";
+import type { Settings } from "../settings.ts";
+import type { Store } from "../store.ts";
+
+export interface ReaperParts {
+  readonly store: Store;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  random(): number;
+  readonly emit: Emit;
+}
+
+const reapLimit = 100;
+const pruneLimit = 1_000;
+const pruneEveryMs = 60_000;
+/** How many full batches one turn works off before it lets others have the store. */
+const maxBatches = 10;
+/** A node that has said nothing for this long is forgotten. */
+const nodesKeptMs = 24 * 3_600_000;
+
+/** Ends what others left behind and forgets what nobody needs any more. Every node runs one; each step is a compare-and-set. */
+export class Reaper {
+  readonly #parts: ReaperParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+
+  constructor(parts: ReaperParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, settings, random, emit } = this.#parts;
+    const { signal } = this.#stopping;
+    let nextPruneMs = clock.monotonic();
+    while (!signal.aborted) {
+      try {
+        await this.#reap();
+        if (clock.monotonic() >= nextPruneMs) {
+          await this.#prune();
+          nextPruneMs = clock.monotonic() + pruneEveryMs * (0.5 + random());
+        }
+      } catch (error) {
+        emit("error", { error, during: "reaping" });
+      }
+      await sleep(clock, settings.pollMs * (0.75 + random() / 2), signal);
+    }
+  }
+
+  async #reap(): Promise<void> {
+    const { store, emit } = this.#parts;
+    for (let batch = 0; batch < maxBatches; batch++) {
+      const { reaped, more } = await store.reap({ limit: reapLimit });
+      for (const job of reaped) emit("reaped", job);
+      if (!more) return;
+    }
+  }
+
+  async #prune(): Promise<void> {
+    const { store, settings } = this.#parts;
+    for (let batch = 0; batch < maxBatches; batch++) {
+      const { more } = await store.prune({ ...settings.retention, nodesMs: nodesKeptMs, limit: pruneLimit });
+      if (!more) return;
+    }
+  }
+}

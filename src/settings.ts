@@ -1,0 +1,215 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import type { AnyDefinition } from "./definition.ts";
+import { type Duration, parseDuration } from "./duration.ts";
+import { describe, EscapementError } from "./errors.ts";
+import type { Logger } from "./log.ts";
+import { checkName } from "./names.ts";
+import { checkInteger, checkKnown } from "./options.ts";
+import type { StoreFactory } from "./store.ts";
+
+export interface RetentionOptions {
+  /** @default "7d" */
+  readonly succeeded?: Duration;
+  /** @default "7d" */
+  readonly cancelled?: Duration;
+  /** @default "30d" */
+  readonly dead?: Duration;
+  /** @default "30d" */
+  readonly lost?: Duration;
+}
+
+export interface EscapementOptions {
+  /** A URL (`"sqlite:app.db"`) or a factory (`sqlite({ … })`). Environment: `ESCAPEMENT_STORE`. @default "sqlite:.escapement/escapement.db" */
+  readonly store?: string | StoreFactory;
+  /** Apps of different namespaces share a database and see nothing of each other. Environment: `ESCAPEMENT_NAMESPACE`. @default "default" */
+  readonly namespace?: string;
+  /** The definitions this process knows. */
+  readonly jobs?: readonly AnyDefinition[];
+  /** How long a claim holds without renewal. Environment: `ESCAPEMENT_LEASE`. @default "30s" */
+  readonly lease?: Duration;
+  /** How often leases are renewed; the lease must be more than twice as long. @default a third of the lease */
+  readonly heartbeat?: Duration;
+  /** How often to look for work and for expired leases when nothing notifies. Environment: `ESCAPEMENT_POLL`. @default "1s" */
+  readonly poll?: Duration;
+  /** How many jobs one claim takes at the most. Environment: `ESCAPEMENT_BATCH`. @default 100 */
+  readonly batch?: number;
+  /** How many handlers this process runs at once. Environment: `ESCAPEMENT_CONCURRENCY`. @default 10 */
+  readonly concurrency?: number;
+  /** Tries in all, for definitions that do not say. Environment: `ESCAPEMENT_ATTEMPTS`. @default 5 */
+  readonly attempts?: number;
+  /** Crashes until a job is dead as poison, for definitions that do not say. @default 3 */
+  readonly maxCrashes?: number;
+  /** The largest input or result, in bytes of JSON. @default 1048576 */
+  readonly maxInputBytes?: number;
+  /** How long finished jobs are kept; an id is idempotent for as long. */
+  readonly retention?: RetentionOptions;
+  /** Whether to make and upgrade the schema at the first use. @default true */
+  readonly migrate?: boolean;
+  /** Runs at-most-once jobs although the store may forget acknowledged writes. @default false */
+  readonly acceptWeakDurability?: boolean;
+  /** Where the library's own lines go. @default warnings and errors to the console */
+  readonly log?: Logger;
+}
+
+/** The options, resolved once. */
+export interface Settings {
+  readonly store: string | StoreFactory;
+  readonly namespace: string;
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+  readonly pollMs: number;
+  readonly batch: number;
+  readonly concurrency: number;
+  readonly attempts: number;
+  readonly maxCrashes: number;
+  readonly maxInputBytes: number;
+  readonly retention: {
+    readonly succeededMs: number;
+    readonly cancelledMs: number;
+    readonly deadMs: number;
+    readonly lostMs: number;
+  };
+  readonly migrate: boolean;
+  readonly acceptWeakDurability: boolean;
+}
+
+const optionKeys = [
+  "store",
+  "namespace",
+  "jobs",
+  "lease",
+  "heartbeat",
+  "poll",
+  "batch",
+  "concurrency",
+  "attempts",
+  "maxCrashes",
+  "maxInputBytes",
+  "retention",
+  "migrate",
+  "acceptWeakDurability",
+  "log",
+] as const satisfies (keyof EscapementOptions)[];
+
+/** What the environment can set, and under which name. */
+const environmentKeys = {
+  store: "ESCAPEMENT_STORE",
+  namespace: "ESCAPEMENT_NAMESPACE",
+  lease: "ESCAPEMENT_LEASE",
+  poll: "ESCAPEMENT_POLL",
+  batch: "ESCAPEMENT_BATCH",
+  concurrency: "ESCAPEMENT_CONCURRENCY",
+  attempts: "ESCAPEMENT_ATTEMPTS",
+} as const satisfies Partial<Record<keyof EscapementOptions, string>>;
+
+const numericKeys: readonly string[] = ["batch", "concurrency", "attempts"];
+
+/** Resolves options over environment over file over defaults, and checks what must fit together. */
+export function resolveSettings(
+  options: EscapementOptions,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+  folder: string = process.cwd(),
+): Settings {
+  checkKnown(options, optionKeys, "createEscapement");
+  const merged: EscapementOptions = {
+    ...readFile(folder),
+    ...fromEnvironment(environment),
+    ...withoutUndefined(options),
+  };
+  const leaseMs = parseDuration(merged.lease ?? "30s", "lease");
+  const settings = Object.freeze({
+    store: checkStore(merged.store ?? "sqlite:.escapement/escapement.db"),
+    namespace: checkName(merged.namespace ?? "default", "namespace"),
+    leaseMs,
+    heartbeatMs: parseDuration(merged.heartbeat ?? Math.floor(leaseMs / 3), "heartbeat"),
+    pollMs: parseDuration(merged.poll ?? "1s", "poll"),
+    batch: checkInteger(merged.batch ?? 100, 1, 10_000, "batch"),
+    concurrency: checkInteger(merged.concurrency ?? 10, 1, 100_000, "concurrency"),
+    attempts: checkInteger(merged.attempts ?? 5, 1, 1_000, "attempts"),
+    maxCrashes: checkInteger(merged.maxCrashes ?? 3, 1, 1_000, "maxCrashes"),
+    maxInputBytes: checkInteger(merged.maxInputBytes ?? 1_048_576, 1, 256 * 1_048_576, "maxInputBytes"),
+    retention: resolveRetention(merged.retention ?? {}),
+    migrate: merged.migrate ?? true,
+    acceptWeakDurability: merged.acceptWeakDurability ?? false,
+  } satisfies Settings);
+  checkTogether(settings);
+  return settings;
+}
+
+function checkTogether(settings: Settings): void {
+  const { leaseMs, heartbeatMs, pollMs } = settings;
+  if (heartbeatMs < 1 || leaseMs <= 2 * heartbeatMs) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected leaseMs to be more than twice heartbeatMs (${heartbeatMs}), got ${leaseMs}`,
+    );
+  }
+  if (pollMs < 1)
+    throw new EscapementError("invalid-option", `expected pollMs to be at least 1, got ${pollMs}`);
+}
+
+function resolveRetention(options: RetentionOptions): Settings["retention"] {
+  checkKnown(options, ["succeeded", "cancelled", "dead", "lost"], "retention");
+  return {
+    succeededMs: parseDuration(options.succeeded ?? "7d", "retention.succeeded"),
+    cancelledMs: parseDuration(options.cancelled ?? "7d", "retention.cancelled"),
+    deadMs: parseDuration(options.dead ?? "30d", "retention.dead"),
+    lostMs: parseDuration(options.lost ?? "30d", "retention.lost"),
+  };
+}
+
+function checkStore(store: unknown): string | StoreFactory {
+  if (typeof store === "string" && store !== "") return store;
+  if (typeof store === "object" && store !== null && "open" in store) return store as StoreFactory;
+  throw new EscapementError(
+    "invalid-option",
+    `expected store to be a URL such as "sqlite:app.db" or a factory such as memory(), got ${describe(store)}`,
+  );
+}
+
+function fromEnvironment(environment: Readonly<Record<string, string | undefined>>): EscapementOptions {
+  const found: Record<string, unknown> = {};
+  for (const [key, variable] of Object.entries(environmentKeys)) {
+    const text = environment[variable];
+    if (text === undefined || text === "") continue;
+    // A bare number is milliseconds in a duration and a count elsewhere; what is not a number is judged by the option's own check.
+    const isNumber = /^\d+$/.test(text) && (numericKeys.includes(key) || key === "lease" || key === "poll");
+    found[key] = isNumber ? Number(text) : text;
+  }
+  return found as EscapementOptions;
+}
+
+/** `escapement.config.ts`, `.js` or `.json` in the working folder; its default export is read as options. */
+function readFile(folder: string): EscapementOptions {
+  for (const name of ["escapement.config.ts", "escapement.config.js", "escapement.config.json"]) {
+    const file = join(folder, name);
+    if (!existsSync(file)) continue;
+    const options = name.endsWith(".json") ? parseJson(file) : importFile(file);
+    checkKnown(options, optionKeys, name);
+    return withoutUndefined(options);
+  }
+  return {};
+}
+
+function parseJson(file: string): object {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new EscapementError("invalid-option", `cannot read ${file}: ${String(error)}`, { cause: error });
+  }
+}
+
+function importFile(file: string): object {
+  try {
+    const module: { default?: object } = createRequire(file)(file);
+    return module.default ?? {};
+  } catch (error) {
+    throw new EscapementError("invalid-option", `cannot load ${file}: ${String(error)}`, { cause: error });
+  }
+}
+
+function withoutUndefined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+}

@@ -1,0 +1,214 @@
+import assert from "node:assert";
+import type { Delivery, JobState } from "./job.ts";
+import { type Backoff, backoffMs } from "./retry.ts";
+
+/** Everything that can happen to a job. */
+export type Transition =
+  | "unblock"
+  | "claim"
+  | "succeed"
+  | "retry"
+  | "snooze"
+  | "release"
+  | "rollback"
+  | "die"
+  | "lose"
+  | "cancel"
+  | "expire"
+  | "redrive";
+
+/**
+ * The one table of what may follow what. A pair that is not here does not happen: succeeded and cancelled
+ * are final, and only a redrive leads out of dead and lost.
+ */
+export const transitions: Readonly<Record<JobState, Readonly<Partial<Record<Transition, JobState>>>>> = {
+  blocked: { unblock: "waiting", cancel: "cancelled", expire: "cancelled" },
+  waiting: { claim: "active", cancel: "cancelled", expire: "cancelled" },
+  active: {
+    succeed: "succeeded",
+    retry: "waiting",
+    snooze: "waiting",
+    release: "waiting",
+    rollback: "waiting",
+    die: "dead",
+    lose: "lost",
+    cancel: "cancelled",
+  },
+  succeeded: {},
+  dead: { redrive: "waiting" },
+  lost: { redrive: "waiting" },
+  cancelled: {},
+};
+
+export function isTerminal(state: JobState): boolean {
+  return state === "succeeded" || state === "dead" || state === "lost" || state === "cancelled";
+}
+
+/** The state that follows; asking for a step that the table does not have is a programmer's error. */
+export function follow(state: JobState, transition: Transition): JobState {
+  const next = transitions[state][transition];
+  assert(next !== undefined, `a job that is ${state} cannot ${transition}`);
+  return next;
+}
+
+/** How a claim ended, as its holder tells it (or the reaper, for a holder that fell silent). */
+export type Outcome =
+  | { readonly kind: "succeed"; readonly result: string | null }
+  /** The handler failed and may be tried again. */
+  | { readonly kind: "retry"; readonly delayMs: number; readonly error: string }
+  /** The handler asked to be called later; it counts as no try. */
+  | { readonly kind: "snooze"; readonly delayMs: number }
+  /** It was never started; it counts as no try. */
+  | { readonly kind: "release" }
+  /** A broker refused it before anything was sent; counted apart, as no try. */
+  | { readonly kind: "rollback"; readonly delayMs: number; readonly error: string }
+  | { readonly kind: "die"; readonly reason: string; readonly error: string }
+  /** Nobody knows whether it was dispatched. Only for at-most-once. */
+  | { readonly kind: "lose"; readonly reason: string }
+  /** Its holder is gone without a word, or its thread is. */
+  | { readonly kind: "crash"; readonly reason: string };
+
+/** What the decision about a held job rests on. */
+export interface HeldJob {
+  readonly delivery: Delivery;
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly maxCrashes: number;
+  readonly cancelRequested: boolean;
+}
+
+/** What a store writes when a claim ends. */
+export interface Settlement {
+  readonly state: JobState;
+  readonly reason: string | null;
+  readonly attempt: number;
+  readonly crashes: number;
+  /** How much to add to the count of rollbacks. */
+  readonly rollbacks: 0 | 1;
+  /** The new `runAt`, from the store's now; null leaves it as it is. */
+  readonly delayMs: number | null;
+  /** The error to keep; null leaves the earlier one. */
+  readonly error: string | null;
+  readonly result: string | null;
+}
+
+/**
+ * Decides what becomes of a held job. A cancel that was requested wins over every end but success: the work
+ * is done, and saying otherwise would be a lie.
+ */
+export function settle(job: HeldJob, outcome: Outcome): Settlement {
+  const plain = settleUncancelled(job, outcome);
+  if (!job.cancelRequested || plain.state === "succeeded") return plain;
+  return { ...plain, state: follow("active", "cancel"), reason: "cancelled while active", delayMs: null };
+}
+
+function settleUncancelled(job: HeldJob, outcome: Outcome): Settlement {
+  const base = {
+    reason: null,
+    attempt: job.attempt,
+    crashes: job.crashes,
+    rollbacks: 0,
+    delayMs: null,
+    error: null,
+    result: null,
+  } as const;
+  switch (outcome.kind) {
+    case "succeed":
+      return { ...base, state: follow("active", "succeed"), result: outcome.result };
+    case "retry":
+      assertMayRepeat(job, "retry");
+      return { ...base, state: follow("active", "retry"), delayMs: outcome.delayMs, error: outcome.error };
+    case "snooze":
+      assertMayRepeat(job, "snooze");
+      return {
+        ...base,
+        state: follow("active", "snooze"),
+        attempt: job.attempt - 1,
+        delayMs: outcome.delayMs,
+      };
+    case "release":
+      return { ...base, state: follow("active", "release"), attempt: job.attempt - 1 };
+    case "rollback":
+      assertMayRepeat(job, "rollback");
+      return {
+        ...base,
+        state: follow("active", "rollback"),
+        attempt: job.attempt - 1,
+        rollbacks: 1,
+        delayMs: outcome.delayMs,
+        error: outcome.error,
+      };
+    case "die":
+      return { ...base, state: follow("active", "die"), reason: outcome.reason, error: outcome.error };
+    case "lose":
+      return { ...base, state: follow("active", "lose"), reason: outcome.reason };
+    case "crash":
+      return { ...base, ...settleCrash(job, outcome.reason) };
+  }
+}
+
+/** A crash says nothing about the effect: at-most-once must not try again, the others must. */
+function settleCrash(job: HeldJob, reason: string): Pick<Settlement, "state" | "reason" | "crashes"> {
+  const crashes = job.crashes + 1;
+  if (job.delivery === "at-most-once") return { state: follow("active", "lose"), reason, crashes };
+  if (crashes >= job.maxCrashes) {
+    return { state: follow("active", "die"), reason: `poison: ${reason} (crash ${crashes})`, crashes };
+  }
+  return { state: follow("active", "release"), reason, crashes };
+}
+
+function assertMayRepeat(job: HeldJob, transition: Transition): void {
+  assert(job.delivery !== "at-most-once", `an at-most-once job cannot ${transition} once it was dispatched`);
+}
+
+/** What a job's trail says of the end of a claim; nothing where the job itself tells it. */
+export function story(outcome: Outcome): {
+  readonly kind: "failed" | "crashed" | "snoozed" | "rolled-back";
+  readonly text: string | null;
+  readonly error: string | null;
+} | null {
+  switch (outcome.kind) {
+    case "retry":
+      return { kind: "failed", text: null, error: outcome.error };
+    case "die":
+      return { kind: "failed", text: outcome.reason, error: outcome.error };
+    case "crash":
+      return { kind: "crashed", text: outcome.reason, error: null };
+    case "snooze":
+      return { kind: "snoozed", text: null, error: null };
+    case "rollback":
+      return { kind: "rolled-back", text: null, error: outcome.error };
+    case "succeed":
+    case "release":
+    case "lose":
+      return null;
+  }
+}
+
+/** A job one crash short of poison: it runs alone in its process, so that its neighbours are not condemned with it. */
+export function isFragile(job: { readonly crashes: number; readonly maxCrashes: number }): boolean {
+  return job.crashes > 0 && job.crashes >= job.maxCrashes - 1;
+}
+
+/** What the decision after a failure rests on. */
+export interface FailedJob {
+  readonly delivery: Delivery;
+  readonly attempt: number;
+  readonly attempts: number;
+  readonly crashes: number;
+}
+
+/** Decides between another try and the end, after a handler threw or timed out. */
+export function afterFailure(
+  job: FailedJob,
+  failure: { readonly error: string; readonly unrecoverable: boolean },
+  backoff: Backoff,
+  random: number,
+): Outcome {
+  const failures = job.attempt - job.crashes;
+  const die = (reason: string): Outcome => ({ kind: "die", reason, error: failure.error });
+  if (job.delivery === "at-most-once") return die("failed, and at-most-once is never tried again");
+  if (failure.unrecoverable) return die("unrecoverable");
+  if (failures >= job.attempts) return die(`attempts used up (${job.attempts})`);
+  return { kind: "retry", delayMs: backoffMs(backoff, failures, random), error: failure.error };
+}

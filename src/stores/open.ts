@@ -1,0 +1,29 @@
+import { EscapementError } from "../errors.ts";
+import type { StoreFactory } from "../store.ts";
+
+/** Which store a URL means. Each is loaded only when it is asked for, so that nobody needs the clients of the others. */
+const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> = {
+  async sqlite(url) {
+    const { sqlite } = await import("./sqlite/index.ts");
+    return sqlite(url.slice("sqlite:".length));
+  },
+  async memory() {
+    const { memory } = await import("./memory/index.ts");
+    return memory();
+  },
+};
+
+/** The factory for a URL such as `"sqlite:app.db"`. */
+export async function storeFromUrl(url: string): Promise<StoreFactory> {
+  const scheme = /^([a-z]+):/.exec(url)?.[1] ?? "";
+  const load = Object.hasOwn(schemes, scheme) ? schemes[scheme] : undefined;
+  if (load === undefined) {
+    const known = Object.keys(schemes).map((one) => `${one}:`);
+    // The URL may carry a password, so only its scheme is repeated.
+    throw new EscapementError(
+      "invalid-option",
+      `expected store to be a URL that starts with ${known.join(" or ")}, got ${JSON.stringify(`${scheme}:…`)}`,
+    );
+  }
+  return load(url);
+}

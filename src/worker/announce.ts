@@ -1,0 +1,35 @@
+import type { ErrorRecord } from "../errors.ts";
+import type { Emit } from "../events.ts";
+import type { Outcome } from "../state.ts";
+import type { ClaimedJob, FinishResult } from "../store.ts";
+
+/** Tells the app's listeners what the store has written about a claim. */
+export function announce(
+  emit: Emit,
+  job: ClaimedJob,
+  outcome: Outcome,
+  result: FinishResult,
+  ms: number,
+): void {
+  if (result.outcome === "stale") return emit("stale", { job });
+  const reason = "reason" in outcome ? outcome.reason : "";
+  const error = "error" in outcome ? (JSON.parse(outcome.error) as ErrorRecord) : null;
+  switch (result.state) {
+    case "succeeded": {
+      const value: unknown =
+        outcome.kind === "succeed" && outcome.result !== null ? JSON.parse(outcome.result) : null;
+      return emit("succeeded", { job, result: value, ms });
+    }
+    case "dead":
+      return emit("dead", { job, reason, error });
+    case "lost":
+      return emit("lost", { job, reason });
+    case "cancelled":
+      return emit("cancelled", { job });
+    default:
+      if (outcome.kind === "retry" && error !== null)
+        return emit("failed", { job, error, retryInMs: outcome.delayMs });
+      if (outcome.kind === "snooze") return emit("snoozed", { job, delayMs: outcome.delayMs });
+      if (outcome.kind === "release") return emit("released", { job });
+  }
+}

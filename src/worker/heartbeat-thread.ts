@@ -1,0 +1,76 @@
+/** The heartbeat's own thread: it opens the store again by its address and renews what the main loop holds. */
+import { parentPort, workerData } from "node:worker_threads";
+import { systemClock } from "../clock.ts";
+import { consoleLogger } from "../log.ts";
+import type { Store, StoreContext } from "../store.ts";
+import {
+  type HeartbeatMessage,
+  type HeartbeatNews,
+  type HeartbeatPlan,
+  micros,
+  millis,
+  sharedCovers,
+  sharedPulse,
+  sharedSentAt,
+} from "./heartbeat-protocol.ts";
+import { Renewer } from "./renewer.ts";
+
+/** A main loop that has not turned for this long is given up: its leases run out. */
+const maxSilenceMs = 5 * 60_000;
+
+async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): Promise<void> {
+  const store = await openStore(plan);
+  const tell = (news: HeartbeatNews): void => port.postMessage(news);
+  const clock = systemClock;
+  const silenceMs = (): number => clock.monotonic() - millis(Atomics.load(plan.shared, sharedPulse));
+
+  const renewer = new Renewer({
+    store,
+    claimer: plan.claimer,
+    leaseMs: plan.leaseMs,
+    heartbeatMs: plan.heartbeatMs,
+    clock,
+    random: Math.random,
+    mayRenew({ timeoutAtMs }) {
+      const silent = silenceMs();
+      if (silent > maxSilenceMs) return false;
+      // A loop that turns watches over its timeouts itself; a blocked one cannot.
+      return silent < plan.leaseMs || timeoutAtMs === null || clock.monotonic() < timeoutAtMs;
+    },
+    onRenewed: (claims, sentAtMs) => tell({ kind: "renewed", claims, sentAtMs }),
+    onCovered(heldAtMs, sentAtMs) {
+      Atomics.store(plan.shared, sharedSentAt, micros(sentAtMs));
+      Atomics.store(plan.shared, sharedCovers, micros(heldAtMs));
+    },
+    onStale: (claims) => tell({ kind: "stale", claims }),
+    onCancel: (claims) => tell({ kind: "cancel", claims }),
+    onError: (error) => tell({ kind: "error", error }),
+  });
+
+  port.on("message", async (message: HeartbeatMessage) => {
+    if (message.kind === "hold") {
+      renewer.hold(message.renewals, message.heldAtMs);
+    } else if (message.kind === "drop") {
+      renewer.drop(message.claims);
+    } else {
+      await renewer.stop();
+      await store.close();
+      port.close();
+    }
+  });
+  renewer.start();
+  tell({ kind: "ready" });
+}
+
+async function openStore(plan: HeartbeatPlan): Promise<Store> {
+  const module: { openStore(options: unknown, context: StoreContext): Promise<Store> } = await import(
+    plan.address.module
+  );
+  return module.openStore(plan.address.options, {
+    namespace: plan.namespace,
+    clock: systemClock,
+    log: consoleLogger,
+  });
+}
+
+if (parentPort !== null) await main(workerData as HeartbeatPlan, parentPort);

@@ -1,0 +1,117 @@
+import { Worker as Thread } from "node:worker_threads";
+import type { Logger } from "../log.ts";
+import { siblingModule } from "../sibling-module.ts";
+import type { ClaimRef, StoreAddress } from "../store.ts";
+import {
+  type HeartbeatMessage,
+  type HeartbeatNews,
+  type HeartbeatPlan,
+  micros,
+  millis,
+  sharedCovers,
+  sharedLength,
+  sharedPulse,
+  sharedSentAt,
+} from "./heartbeat-protocol.ts";
+import { type Renewal, Renewer, type RenewerParts } from "./renewer.ts";
+
+/** What keeps the leases of a worker alive. */
+export interface Heartbeat {
+  hold(renewals: readonly Renewal[]): void;
+  drop(claims: readonly ClaimRef[]): void;
+  /** Told regularly that the main loop turns. */
+  pulse(): void;
+  /**
+   * When the latest renewal that covers a claim held since `heldAtMs` was sent, or null. It answers at once, also when the
+   * news of that renewal is still waiting behind a blocked main loop.
+   */
+  renewedAtMs(heldAtMs: number): number | null;
+  stop(): Promise<void>;
+}
+
+/** In the main loop: for stores that no second thread can reach, and for simulations. A handler that blocks the loop also blocks it. */
+export function loopHeartbeat(parts: Omit<RenewerParts, "mayRenew" | "onCovered">): Heartbeat {
+  const renewer = new Renewer({ ...parts, mayRenew: () => true, onCovered() {} });
+  renewer.start();
+  return {
+    hold: (renewals) => renewer.hold(renewals, parts.clock.monotonic()),
+    drop: (claims) => renewer.drop(claims),
+    pulse() {},
+    renewedAtMs: () => null,
+    stop: () => renewer.stop(),
+  };
+}
+
+export interface ThreadHeartbeatParts
+  extends Omit<RenewerParts, "mayRenew" | "onCovered" | "store" | "random"> {
+  readonly address: StoreAddress;
+  readonly namespace: string;
+  readonly log: Logger;
+}
+
+/**
+ * In a thread of its own, with a connection of its own: a handler may block the main loop and still keeps its lease.
+ *
+ * @returns null when the thread cannot reach the store; the caller falls back to the main loop.
+ */
+export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Heartbeat | null> {
+  const { clock, log } = parts;
+  const shared = new BigInt64Array(new SharedArrayBuffer(sharedLength * 8));
+  const pulse = (): void => {
+    Atomics.store(shared, sharedPulse, micros(clock.monotonic()));
+  };
+  pulse();
+  const plan: HeartbeatPlan = {
+    address: parts.address,
+    namespace: parts.namespace,
+    claimer: parts.claimer,
+    leaseMs: parts.leaseMs,
+    heartbeatMs: parts.heartbeatMs,
+    shared,
+  };
+  const thread = new Thread(siblingModule(import.meta.url, "heartbeat-thread"), { workerData: plan });
+  thread.unref();
+  const ready = await new Promise<boolean>((resolve) => {
+    thread.once("exit", () => resolve(false));
+    thread.on("error", (error) => {
+      log.warn({ error }, "the heartbeat thread failed");
+      resolve(false);
+    });
+    thread.on("message", (news: HeartbeatNews) => {
+      if (news.kind === "ready") resolve(true);
+      else tell(news, parts);
+    });
+  });
+  if (!ready) return null;
+  const post = (message: HeartbeatMessage): void => thread.postMessage(message);
+  return {
+    hold: (renewals) => post({ kind: "hold", renewals, heldAtMs: clock.monotonic() }),
+    drop: (claims) => post({ kind: "drop", claims }),
+    pulse,
+    renewedAtMs(heldAtMs) {
+      if (millis(Atomics.load(shared, sharedCovers)) < heldAtMs) return null;
+      return millis(Atomics.load(shared, sharedSentAt));
+    },
+    async stop() {
+      const gone = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
+      thread.ref();
+      post({ kind: "stop" });
+      await gone;
+    },
+  };
+}
+
+function tell(news: HeartbeatNews, parts: ThreadHeartbeatParts): void {
+  switch (news.kind) {
+    case "renewed":
+      return parts.onRenewed(news.claims, news.sentAtMs);
+    case "stale":
+      return parts.onStale(news.claims);
+    case "cancel":
+      return parts.onCancel(news.claims);
+    case "error":
+      return parts.onError(news.error);
+    case "ready":
+      return;
+  }
+}

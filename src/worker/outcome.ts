@@ -1,0 +1,88 @@
+import type { AnyDefinition } from "../definition.ts";
+import { EscapementError, recordError, UnrecoverableError } from "../errors.ts";
+import { Snooze, type StopCause } from "../handler.ts";
+import { afterFailure, type Outcome } from "../state.ts";
+import type { ClaimedJob } from "../store.ts";
+
+/** How a handler came to its end. */
+export type Ending =
+  | { readonly kind: "returned"; readonly value: unknown }
+  | { readonly kind: "threw"; readonly error: unknown }
+  /** Its thread is gone, without an answer and without having been asked to go. */
+  | { readonly kind: "crashed"; readonly reason: string };
+
+/** Decides what to tell the store. Pure: the same ending gives the same outcome. */
+export function decideOutcome(
+  ending: Ending,
+  stopCause: StopCause | null,
+  job: ClaimedJob,
+  definition: AnyDefinition,
+  random: number,
+  maxResultBytes: number,
+): Outcome {
+  const fail = (error: unknown, unrecoverable: boolean): Outcome =>
+    afterFailure(
+      job,
+      { error: JSON.stringify(recordError(error)), unrecoverable },
+      definition.backoff,
+      random,
+    );
+
+  if (ending.kind === "crashed") return { kind: "crash", reason: ending.reason };
+  if (stopCause === "timeout") {
+    return fail(ending.kind === "threw" ? ending.error : timeoutError(job, definition), false);
+  }
+  if (ending.kind === "threw") {
+    const interrupted = stopCause === "shutdown" || stopCause === "lease-lost";
+    // An interruption is not the handler's failure: it costs no try. At-most-once has no second try to give.
+    if (interrupted && job.delivery !== "at-most-once") return { kind: "snooze", delayMs: 0 };
+    return fail(ending.error, isUnrecoverable(ending.error));
+  }
+  if (ending.value instanceof Snooze) {
+    if (job.delivery !== "at-most-once") return { kind: "snooze", delayMs: ending.value.delayMs };
+    return fail(
+      new EscapementError(
+        "delivery-unsupported",
+        "an at-most-once job cannot be snoozed once it has started",
+      ),
+      true,
+    );
+  }
+  return { kind: "succeed", result: encodeResult(ending.value, maxResultBytes) };
+}
+
+/** A claim that was never started goes back as it came. */
+export const released: Outcome = { kind: "release" };
+
+/** What is recorded of a handler that did not settle in the time a shutdown gives. */
+export function abandoned(job: ClaimedJob, leaseMs: number): Outcome {
+  // It may still be running, so nobody else starts it before the lease would have ended.
+  if (job.delivery !== "at-most-once") return { kind: "snooze", delayMs: leaseMs };
+  return { kind: "lose", reason: "its handler was still running when the process stopped" };
+}
+
+function isUnrecoverable(error: unknown): boolean {
+  return (
+    error instanceof UnrecoverableError ||
+    (error instanceof EscapementError && error.code === "invalid-input")
+  );
+}
+
+function timeoutError(job: ClaimedJob, definition: AnyDefinition): Error {
+  const error = new Error(
+    `job ${JSON.stringify(job.id)} took longer than its timeout of ${definition.timeoutMs} ms`,
+  );
+  error.name = "TimeoutError";
+  return error;
+}
+
+/** The work is done, so a result that cannot be kept must not undo it: it is left out. */
+export function encodeResult(value: unknown, maxBytes: number): string | null {
+  try {
+    const text = JSON.stringify(value);
+    if (text === undefined) return null;
+    return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes ? text : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,101 @@
+import { type Clock, sleep } from "../clock.ts";
+import type { ClaimRef, Store } from "../store.ts";
+import { reconnectDelayMs } from "../transient.ts";
+
+/** A claim to keep alive. */
+export interface Renewal extends ClaimRef {
+  /** On the monotonic clock; null without a timeout. */
+  readonly timeoutAtMs: number | null;
+}
+
+export interface RenewerParts {
+  readonly store: Store;
+  readonly claimer: string;
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+  readonly clock: Clock;
+  random(): number;
+  /** Whether a claim may be renewed now; a silent main loop loses that right after a while. */
+  mayRenew(renewal: Renewal): boolean;
+  onRenewed(claims: readonly ClaimRef[], sentAtMs: number): void;
+  /** Everything that was held by `heldAtMs` has been renewed by calls sent at `sentAtMs` or later, but for what `onStale` named. */
+  onCovered(heldAtMs: number, sentAtMs: number): void;
+  onStale(claims: readonly ClaimRef[]): void;
+  onCancel(claims: readonly ClaimRef[]): void;
+  onError(error: unknown): void;
+}
+
+/** How many leases one trip renews. */
+const renewChunk = 1_000;
+
+/** Keeps leases alive, at each heartbeat and, after a failure, as soon as the store answers again. It runs in the main loop or in a thread of its own. */
+export class Renewer {
+  readonly #parts: RenewerParts;
+  readonly #held = new Map<string, Renewal>();
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+  #heldAtMs = 0;
+
+  constructor(parts: RenewerParts) {
+    this.#parts = parts;
+  }
+
+  hold(renewals: readonly Renewal[], heldAtMs: number): void {
+    this.#heldAtMs = heldAtMs;
+    for (const renewal of renewals) this.#held.set(renewal.id, renewal);
+  }
+
+  drop(claims: readonly ClaimRef[]): void {
+    for (const { id, token } of claims) if (this.#held.get(id)?.token === token) this.#held.delete(id);
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, heartbeatMs, random, onError } = this.#parts;
+    const { signal } = this.#stopping;
+    let failures = 0;
+    while (!signal.aborted) {
+      await sleep(clock, failures === 0 ? heartbeatMs : reconnectDelayMs(failures, random()), signal);
+      if (signal.aborted) return;
+      try {
+        await this.#renewAll();
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        onError(error);
+      }
+    }
+  }
+
+  async #renewAll(): Promise<void> {
+    const { mayRenew, clock, onCovered } = this.#parts;
+    const heldAtMs = this.#heldAtMs;
+    const sentAtMs = clock.monotonic();
+    const renewals = [...this.#held.values()].filter(mayRenew);
+    for (let start = 0; start < renewals.length; start += renewChunk) {
+      await this.#renew(renewals.slice(start, start + renewChunk));
+    }
+    onCovered(heldAtMs, sentAtMs);
+  }
+
+  async #renew(renewals: readonly Renewal[]): Promise<void> {
+    const { store, claimer, leaseMs, clock, onRenewed, onStale, onCancel } = this.#parts;
+    const sentAtMs = clock.monotonic();
+    const claims = renewals.map(({ id, token }) => ({ id, token }));
+    const results = await store.extend({ claimer, leaseMs, claims });
+    const stale = claims.filter((_, index) => results[index]?.outcome === "stale");
+    const cancelled = claims.filter((_, index) => results[index]?.cancelRequested === true);
+    this.drop(stale);
+    onRenewed(stale.length === 0 ? claims : claims.filter((claim) => !stale.includes(claim)), sentAtMs);
+    if (stale.length > 0) onStale(stale);
+    if (cancelled.length > 0) onCancel(cancelled);
+  }
+}

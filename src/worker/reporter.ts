@@ -1,0 +1,69 @@
+import type { Clock } from "../clock.ts";
+import type { ReportParams, Store } from "../store.ts";
+import type { Held } from "./held.ts";
+
+const flushMs = 200;
+const maxLinesPerFlush = 100;
+const maxLineLength = 2_000;
+
+interface Report {
+  readonly held: Held;
+  progress?: string;
+  lines: string[];
+}
+
+/** Carries progress and log lines of running jobs to the store, gathered, so that a chatty handler costs no trip per line. */
+export class Reporter {
+  readonly #store: Store;
+  readonly #claimer: string;
+  readonly #clock: Clock;
+  #reports = new Map<string, Report>();
+  #cancelTimer: (() => void) | null = null;
+  readonly #flushed: (error: unknown) => void;
+
+  constructor(store: Store, claimer: string, clock: Clock, onError: (error: unknown) => void) {
+    this.#store = store;
+    this.#claimer = claimer;
+    this.#clock = clock;
+    this.#flushed = onError;
+  }
+
+  progress(held: Held, value: unknown): void {
+    this.#of(held).progress = JSON.stringify(value) ?? "null";
+  }
+
+  line(held: Held, line: string): void {
+    const { lines } = this.#of(held);
+    lines.push(String(line).slice(0, maxLineLength));
+    if (lines.length > maxLinesPerFlush) lines.shift();
+  }
+
+  /** Writes what has gathered. It must be called before the outcome of a job is written: afterwards its reports are stale. */
+  async flush(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    if (this.#reports.size === 0) return;
+    const reports: ReportParams["reports"] = [...this.#reports.values()].map(({ held, progress, lines }) => ({
+      id: held.job.id,
+      token: held.job.token,
+      lines,
+      ...(progress === undefined ? {} : { progress }),
+    }));
+    this.#reports = new Map();
+    try {
+      await this.#store.report({ claimer: this.#claimer, reports });
+    } catch (error) {
+      // Reports are not worth a repetition that could delay an outcome; the job itself is not touched.
+      this.#flushed(error);
+    }
+  }
+
+  #of(held: Held): Report {
+    const known = this.#reports.get(held.job.id);
+    if (known !== undefined && known.held === held) return known;
+    const report: Report = { held, lines: [] };
+    this.#reports.set(held.job.id, report);
+    this.#cancelTimer ??= this.#clock.after(flushMs, () => void this.flush());
+    return report;
+  }
+}

@@ -1,0 +1,129 @@
+import type { Clock } from "../clock.ts";
+import { EscapementError } from "../errors.ts";
+import type { HandlerContext, HandlerJob } from "../handler.ts";
+import { idempotencyKey } from "../idempotency.ts";
+import { validate } from "../schema.ts";
+import type { Store } from "../store.ts";
+import type { Held } from "./held.ts";
+import type { Ending } from "./outcome.ts";
+import { encodeResult } from "./outcome.ts";
+import type { Reporter } from "./reporter.ts";
+import { ThreadCrash, type Threads } from "./threads.ts";
+
+/** How one dispatch ended; `committed` when the job's success is already in the store, through `tx`. */
+export type Run =
+  | { readonly kind: "ended"; readonly ending: Ending }
+  | { readonly kind: "committed"; readonly value: unknown; readonly late: unknown };
+
+export interface RunnerParts {
+  readonly namespace: string;
+  readonly claimer: string;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly reporter: Reporter;
+  readonly threads: Threads;
+  readonly maxResultBytes: number;
+  onProgress(held: Held, value: unknown): void;
+}
+
+/** Dispatches one held job to its handler and waits until that has settled. It never rejects. */
+export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
+  const { job, definition } = held;
+  const transaction = new JobTransaction(held, parts);
+  const cancelTimeout = armTimeout(held, parts.clock);
+  try {
+    const input = await readInput(held);
+    const context: HandlerContext<never> = {
+      input: input as never,
+      job: describeJob(held, parts.namespace),
+      signal: held.signal,
+      tx: transaction.run,
+      log: (line) => parts.reporter.line(held, line),
+      progress: (value) => {
+        parts.reporter.progress(held, value);
+        parts.onProgress(held, value);
+      },
+    };
+    const { run } = definition;
+    if (run === null)
+      throw new EscapementError("unknown-job", `job ${JSON.stringify(job.name)} has no handler here`);
+    const value = run instanceof URL ? await parts.threads.run(run, context) : await run(context);
+    if (transaction.committed) return { kind: "committed", value: transaction.value, late: null };
+    return { kind: "ended", ending: { kind: "returned", value } };
+  } catch (error) {
+    if (transaction.committed) return { kind: "committed", value: transaction.value, late: error };
+    if (error instanceof ThreadCrash) {
+      return { kind: "ended", ending: { kind: "crashed", reason: error.message } };
+    }
+    return { kind: "ended", ending: { kind: "threw", error } };
+  } finally {
+    cancelTimeout();
+  }
+}
+
+function armTimeout(held: Held, clock: Clock): () => void {
+  const { timeoutMs } = held.definition;
+  if (timeoutMs === null) return () => {};
+  return clock.after(timeoutMs, () => {
+    held.stop("timeout", `the job took longer than its timeout of ${timeoutMs} ms`);
+  });
+}
+
+/** The input as the schema returns it: what was enqueued by another version of the code may not fit any more. */
+function readInput(held: Held): unknown {
+  const value: unknown = JSON.parse(held.job.input);
+  const { schema, name } = held.definition;
+  return schema === null ? value : validate(schema, value, `job ${JSON.stringify(name)}`);
+}
+
+function describeJob(held: Held, namespace: string): HandlerJob {
+  const { input: _input, cancelRequested: _cancelRequested, ...facts } = held.job;
+  return { ...facts, idempotencyKey: idempotencyKey({ namespace, ...facts }) };
+}
+
+/** The handler's `tx`: its writes and the job's success commit together, once. */
+class JobTransaction {
+  readonly #held: Held;
+  readonly #parts: RunnerParts;
+  #used = false;
+  committed = false;
+  value: unknown = null;
+
+  constructor(held: Held, parts: RunnerParts) {
+    this.#held = held;
+    this.#parts = parts;
+  }
+
+  run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+    const { store, claimer, maxResultBytes } = this.#parts;
+    const { id, token } = this.#held.job;
+    if (this.#used) {
+      throw new EscapementError(
+        "transaction-used",
+        `job ${JSON.stringify(id)} has called tx before; it commits with the job's success, so there is one`,
+      );
+    }
+    this.#used = true;
+    const answer = await store
+      .transact<Awaited<T>>({
+        claimer,
+        id,
+        token,
+        run: fn as (tx: unknown) => Awaited<T> | Promise<Awaited<T>>,
+        encode: (value) => encodeResult(value, maxResultBytes),
+      })
+      .catch((error: unknown) => {
+        this.#used = false;
+        throw error;
+      });
+    if (answer.outcome === "stale") {
+      throw new EscapementError(
+        "stale-claim",
+        `job ${JSON.stringify(id)} is no longer this handler's: everything was rolled back`,
+      );
+    }
+    this.committed = true;
+    this.value = answer.value;
+    return answer.value;
+  };
+}

@@ -1,0 +1,137 @@
+import { Worker as Thread } from "node:worker_threads";
+import { type ErrorRecord, EscapementError, UnrecoverableError } from "../errors.ts";
+import { type HandlerContext, type HandlerJob, Snooze, type StopReason } from "../handler.ts";
+import { siblingModule } from "../sibling-module.ts";
+
+/** What the main thread tells a handler's thread. */
+export type ThreadOrder =
+  | { readonly kind: "run"; readonly module: string; readonly input: unknown; readonly job: HandlerJob }
+  | { readonly kind: "stop"; readonly cause: string; readonly message: string };
+
+/** What a handler's thread tells back. */
+export type ThreadAnswer =
+  | { readonly kind: "log"; readonly line: string }
+  | { readonly kind: "progress"; readonly value: unknown }
+  | { readonly kind: "returned"; readonly value: unknown }
+  | { readonly kind: "snoozed"; readonly delayMs: number }
+  | { readonly kind: "threw"; readonly error: ErrorRecord; readonly unrecoverable: boolean };
+
+/** A thread ended in the middle of a job, and nobody had asked it to: `process.exit`, out of memory, a native fault. */
+export class ThreadCrash extends Error {
+  override readonly name: string = "ThreadCrash";
+}
+
+/** How long a handler that was told to stop for good may take before its thread is ended. */
+const graceMs = 1_000;
+const maxIdle = 8;
+
+/** Runs handlers that live in modules of their own, each job in a thread that it has to itself while it runs. */
+export class Threads {
+  readonly #idle: Thread[] = [];
+  readonly #all = new Set<Thread>();
+
+  run(module: URL, context: HandlerContext<never>): Promise<unknown> {
+    const thread = this.#idle.pop() ?? this.#spawn();
+    thread.ref();
+    return new Promise<unknown>((resolve, reject) => {
+      let ending: NodeJS.Timeout | undefined;
+      const onStop = (): void => {
+        const reason = context.signal.reason as StopReason;
+        thread.postMessage({
+          kind: "stop",
+          cause: reason.cause,
+          message: reason.message,
+        } satisfies ThreadOrder);
+        if (reason.cause === "cancelled") return;
+        ending = setTimeout(() => void thread.terminate(), graceMs);
+      };
+      const settle = (finish: () => void, reusable: boolean): void => {
+        clearTimeout(ending);
+        context.signal.removeEventListener("abort", onStop);
+        thread.removeAllListeners();
+        if (reusable) this.#release(thread);
+        else this.#all.delete(thread);
+        finish();
+      };
+      thread.on("message", (answer: ThreadAnswer) => {
+        if (answer.kind === "log") context.log(answer.line);
+        else if (answer.kind === "progress") context.progress(answer.value);
+        else settle(() => conclude(answer, resolve, reject), true);
+      });
+      thread.on("error", (error) => settle(() => reject(error), false));
+      thread.on("exit", (code) => {
+        const { aborted, reason } = context.signal;
+        settle(
+          () => reject(aborted ? reason : new ThreadCrash(`its thread ended (exit code ${code})`)),
+          false,
+        );
+      });
+      context.signal.addEventListener("abort", onStop, { once: true });
+      thread.postMessage({
+        kind: "run",
+        module: module.href,
+        input: context.input,
+        job: context.job,
+      } satisfies ThreadOrder);
+    });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#all].map((thread) => thread.terminate()));
+    this.#all.clear();
+    this.#idle.length = 0;
+  }
+
+  #spawn(): Thread {
+    const thread = new Thread(siblingModule(import.meta.url, "thread-entry"));
+    this.#all.add(thread);
+    return thread;
+  }
+
+  #release(thread: Thread): void {
+    thread.unref();
+    if (this.#idle.length < maxIdle) {
+      this.#idle.push(thread);
+      // An idle thread that dies is no crash of a job; it must only not be used again.
+      thread.once("exit", () => this.#forget(thread));
+      thread.once("error", () => this.#forget(thread));
+      return;
+    }
+    this.#all.delete(thread);
+    void thread.terminate();
+  }
+
+  #forget(thread: Thread): void {
+    this.#all.delete(thread);
+    const index = this.#idle.indexOf(thread);
+    if (index >= 0) this.#idle.splice(index, 1);
+  }
+}
+
+type Concluding = Extract<ThreadAnswer, { kind: "returned" | "snoozed" | "threw" }>;
+
+function conclude(
+  answer: Concluding,
+  resolve: (value: unknown) => void,
+  reject: (error: unknown) => void,
+): void {
+  if (answer.kind === "returned") return resolve(answer.value);
+  if (answer.kind === "snoozed") return resolve(new Snooze(answer.delayMs));
+  reject(revive(answer.error, answer.unrecoverable));
+}
+
+/** The error as it was in its thread, as far as a copy can be. */
+function revive(record: ErrorRecord, unrecoverable: boolean): Error {
+  const error = unrecoverable ? new UnrecoverableError(record.message) : new Error(record.message);
+  Object.defineProperty(error, "name", { value: record.name });
+  if (record.stack !== undefined) error.stack = record.stack;
+  return error;
+}
+
+/** What `tx` does in a thread: the transaction belongs to the main thread's connection. */
+export function noTransaction(): never {
+  throw new EscapementError(
+    "transaction-unavailable",
+    "tx is not available to a handler that runs in a thread; run it inline, or keep the effect idempotent",
+  );
+}

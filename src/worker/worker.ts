@@ -1,0 +1,330 @@
+import type { AnyDefinition } from "../definition.ts";
+import { recordError } from "../errors.ts";
+import type { Emit } from "../events.ts";
+import type { Logger } from "../log.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Settings } from "../settings.ts";
+import type { Outcome } from "../state.ts";
+import type { ClaimedJob, ClaimName, ClaimRef, FinishResult, Notice, Store } from "../store.ts";
+import { announce } from "./announce.ts";
+import { Claimer, type ClaimerParts } from "./claimer.ts";
+import { type Heartbeat, loopHeartbeat, threadHeartbeat } from "./heartbeat.ts";
+import { Held } from "./held.ts";
+import { Outbox } from "./outbox.ts";
+import { abandoned, decideOutcome, type Ending, released } from "./outcome.ts";
+import type { Renewal } from "./renewer.ts";
+import { Reporter } from "./reporter.ts";
+import { type Run, type RunnerParts, runJob } from "./runner.ts";
+import { Threads } from "./threads.ts";
+
+export interface WorkerParts {
+  readonly store: Store;
+  /** The node's id. */
+  readonly claimer: string;
+  readonly definitions: ReadonlyMap<string, AnyDefinition>;
+  readonly queues: ClaimerParts["queues"];
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly emit: Emit;
+  readonly log: Logger;
+}
+
+/** How long handlers have to settle after their signal fired at the end of a shutdown. */
+const shutdownGraceMs = 1_000;
+
+/**
+ * Runs jobs: the claimer brings them, the runner runs them, the heartbeat keeps them, the outbox writes what became of them.
+ * This is where the four meet.
+ */
+export class Worker {
+  readonly #parts: WorkerParts;
+  readonly #claimer: Claimer;
+  readonly #outbox: Outbox;
+  readonly #reporter: Reporter;
+  readonly #threads = new Threads();
+  readonly #runnerParts: RunnerParts;
+  /** Claims of this process until their outcome is written, by job id. */
+  readonly #held = new Map<string, Held>();
+  /** Handlers that have not settled. */
+  readonly #running = new Set<Held>();
+  #heartbeat: Heartbeat | null = null;
+  #loop: Promise<void> | null = null;
+  #unsubscribe: (() => Promise<void>) | null = null;
+  #cancelWatch: (() => void) | null = null;
+  #stopping = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts;
+    const { store, claimer, runtime, settings, emit } = parts;
+    const onReportError = (error: unknown): void => emit("error", { error, during: "reporting progress" });
+    this.#reporter = new Reporter(store, claimer, runtime.clock, onReportError);
+    this.#outbox = new Outbox(this.#written, () => this.#reporter.flush());
+    this.#claimer = new Claimer({
+      ...parts,
+      names: claimNames(parts.definitions),
+      slots: {
+        running: () => this.#running.size,
+        runningIn: (queue) => [...this.#running].filter((held) => held.job.queue === queue).length,
+      },
+      outbox: this.#outbox,
+      onClaimed: this.#claimed,
+    });
+    this.#runnerParts = {
+      namespace: settings.namespace,
+      claimer,
+      store,
+      clock: runtime.clock,
+      reporter: this.#reporter,
+      threads: this.#threads,
+      maxResultBytes: settings.maxInputBytes,
+      onProgress: (held, value) => emit("progress", { job: held.job, value }),
+    };
+  }
+
+  get active(): number {
+    return this.#running.size;
+  }
+
+  async start(): Promise<void> {
+    this.#heartbeat = await this.#startHeartbeat();
+    this.#unsubscribe = await this.#parts.store.subscribe(this.#notice);
+    this.#watch();
+    this.#loop = this.#claimer.run();
+  }
+
+  /**
+   * Takes no new jobs, gives back what has not started, lets handlers finish for up to `timeoutMs` while their leases are kept,
+   * then fires their signals; writes every outcome before it resolves.
+   */
+  async stop(timeoutMs: number): Promise<void> {
+    const { clock } = this.#parts.runtime;
+    this.#stopping = true;
+    this.#claimer.stopClaiming();
+    await this.#idle(timeoutMs);
+    for (const held of this.#running) held.stop("shutdown", "the process is stopping");
+    await this.#idle(shutdownGraceMs);
+    for (const held of this.#running) this.#record(held, abandoned(held.job, this.#parts.settings.leaseMs));
+    this.#claimer.end(false);
+    // Beyond the lease there is nothing left to defend: whoever reaped the jobs has them now.
+    const cancel = clock.after(this.#parts.settings.leaseMs, () => this.#claimer.end(true));
+    await this.#loop;
+    cancel();
+    this.#cancelWatch?.();
+    await this.#unsubscribe?.();
+    await this.#heartbeat?.stop();
+    await this.#threads.stop();
+  }
+
+  // ── From the claimer ──
+
+  readonly #claimed = (jobs: readonly ClaimedJob[], sentAtMs: number): void => {
+    const { clock } = this.#parts.runtime;
+    const { leaseMs } = this.#parts.settings;
+    const started: Held[] = [];
+    for (const job of jobs) {
+      const definition = this.#parts.definitions.get(job.name);
+      const known = this.#held.get(job.id);
+      // A repeated answer brings back what is already here: each (id, token) starts once.
+      if (definition === undefined || known?.job.token === job.token) continue;
+      known?.stop("lease-lost", "the lease ran out and the job was claimed again");
+      const held = new Held(job, definition, clock.monotonic(), sentAtMs + leaseMs);
+      this.#held.set(job.id, held);
+      if (this.#mayStart(held)) started.push(held);
+      else this.#record(held, released);
+    }
+    // The heartbeat must know them before a handler can block the loop.
+    if (started.length > 0) this.#heartbeat?.hold(started.map(asRenewal));
+    for (const held of started) this.#start(held);
+  };
+
+  /** A claim that arrives when its lease is nearly gone is not started: somebody else may start it any moment. */
+  #mayStart(held: Held): boolean {
+    const { runtime, settings } = this.#parts;
+    const nearlyGone = runtime.clock.monotonic() > held.safeUntilMs - safetyMarginMs(settings.leaseMs);
+    return !this.#stopping && !nearlyGone && !held.job.cancelRequested;
+  }
+
+  #start(held: Held): void {
+    this.#running.add(held);
+    this.#parts.emit("started", { job: held.job });
+    this.#watchTimeout(held);
+    void runJob(held, this.#runnerParts).then((run) => this.#ended(held, run));
+  }
+
+  #ended(held: Held, run: Run): void {
+    this.#running.delete(held);
+    if (!held.recorded) this.#conclude(held, run);
+    if (this.#running.size === 0) this.#onIdle?.();
+    this.#claimer.settled(held.job.id);
+  }
+
+  #conclude(held: Held, run: Run): void {
+    const { emit, log } = this.#parts;
+    if (run.kind === "ended") return this.#record(held, this.#decide(held, run.ending));
+    held.recorded = true;
+    this.#forget(held);
+    if (run.late !== null) {
+      log.warn(
+        { job: held.job.id, error: recordError(run.late) },
+        "a handler failed after its tx had committed: the job has succeeded",
+      );
+    }
+    emit("succeeded", { job: held.job, result: run.value, ms: this.#sinceStart(held) });
+  }
+
+  #decide(held: Held, ending: Ending): Outcome {
+    const { settings, runtime } = this.#parts;
+    return decideOutcome(
+      ending,
+      held.stopCause,
+      held.job,
+      held.definition,
+      runtime.random(),
+      settings.maxInputBytes,
+    );
+  }
+
+  #record(held: Held, outcome: Outcome): void {
+    if (held.recorded) return;
+    held.recorded = true;
+    this.#outbox.add(held, outcome);
+    this.#claimer.settled(held.job.id);
+  }
+
+  /** A handler that does not settle after its timeout keeps its slot, but not its job: the failure is recorded all the same. */
+  #watchTimeout(held: Held): void {
+    const { runtime, settings } = this.#parts;
+    if (held.definition.timeoutMs === null) return;
+    held.signal.addEventListener("abort", () => {
+      if (held.stopCause !== "timeout") return;
+      runtime.clock.after(settings.leaseMs, () => {
+        if (this.#running.has(held))
+          this.#record(held, this.#decide(held, { kind: "returned", value: undefined }));
+      });
+    });
+  }
+
+  // ── From the outbox ──
+
+  readonly #written = (held: Held, outcome: Outcome, result: FinishResult): void => {
+    this.#forget(held);
+    announce(this.#parts.emit, held.job, outcome, result, this.#sinceStart(held));
+  };
+
+  #forget(held: Held): void {
+    if (this.#held.get(held.job.id) === held) this.#held.delete(held.job.id);
+    this.#dropped.push({ id: held.job.id, token: held.job.token });
+    if (this.#dropped.length > 1) return;
+    // Gathered, because a trip settles many at once.
+    this.#parts.runtime.clock.defer(() => {
+      this.#heartbeat?.drop(this.#dropped);
+      this.#dropped = [];
+    });
+  }
+
+  #dropped: ClaimRef[] = [];
+
+  #sinceStart(held: Held): number {
+    return this.#parts.runtime.clock.monotonic() - held.startedAtMs;
+  }
+
+  // ── From the heartbeat and the store's notices ──
+
+  async #startHeartbeat(): Promise<Heartbeat> {
+    const { store, claimer, settings, runtime, emit, log } = this.#parts;
+    const parts = {
+      claimer,
+      leaseMs: settings.leaseMs,
+      heartbeatMs: settings.heartbeatMs,
+      clock: runtime.clock,
+      onRenewed: this.#renewed,
+      onStale: (claims: readonly ClaimRef[]) => this.#stopEach(claims, "lease-lost", "the lease ran out"),
+      onCancel: (claims: readonly ClaimRef[]) => this.#stopEach(claims, "cancelled", "the job was cancelled"),
+      onError: (error: unknown) => emit("error", { error, during: "renewing leases" }),
+    } as const;
+    if (store.address !== null) {
+      const own = await threadHeartbeat({
+        ...parts,
+        address: store.address,
+        namespace: settings.namespace,
+        log,
+      });
+      if (own !== null) return own;
+      log.warn(
+        {},
+        "leases are renewed from the main loop: a handler that blocks it for longer than the lease loses its job",
+      );
+    }
+    return loopHeartbeat({ ...parts, store, random: runtime.random });
+  }
+
+  readonly #renewed = (claims: readonly ClaimRef[], sentAtMs: number): void => {
+    const { leaseMs } = this.#parts.settings;
+    for (const { id, token } of claims) {
+      const held = this.#held.get(id);
+      if (held?.job.token === token) held.safeUntilMs = Math.max(held.safeUntilMs, sentAtMs + leaseMs);
+    }
+  };
+
+  #stopEach(claims: readonly ClaimRef[], cause: "lease-lost" | "cancelled", message: string): void {
+    for (const { id, token } of claims) {
+      const held = this.#held.get(id);
+      if (held?.job.token !== token || !held.stop(cause, message)) continue;
+      if (cause === "lease-lost") this.#parts.emit("leaseLost", { job: held.job });
+    }
+  }
+
+  readonly #notice = (notice: Notice): void => {
+    if (notice.kind === "jobs" || notice.kind === "queues" || notice.kind === "ended") this.#claimer.hungry();
+    if (notice.kind !== "cancel") return;
+    for (const id of notice.ids) this.#held.get(id)?.stop("cancelled", "the job was cancelled");
+  };
+
+  /** Stops handlers whose lease could not be renewed, before it ends: afterwards somebody else may run them. */
+  #watch(): void {
+    const { runtime, settings, emit } = this.#parts;
+    const nowMs = runtime.clock.monotonic();
+    this.#heartbeat?.pulse();
+    for (const held of this.#running) {
+      const renewedAtMs = this.#heartbeat?.renewedAtMs(held.startedAtMs) ?? null;
+      if (renewedAtMs !== null) held.safeUntilMs = Math.max(held.safeUntilMs, renewedAtMs + settings.leaseMs);
+      if (nowMs < held.safeUntilMs - safetyMarginMs(settings.leaseMs)) continue;
+      if (held.stop("lease-lost", "the lease could not be renewed in time"))
+        emit("leaseLost", { job: held.job });
+    }
+    this.#cancelWatch = runtime.clock.after(settings.leaseMs / 10, () => this.#watch());
+  }
+
+  #idle(timeoutMs: number): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        cancel();
+        this.#onIdle = null;
+        resolve();
+      };
+      const cancel = this.#parts.runtime.clock.after(timeoutMs, done);
+      this.#onIdle = done;
+    });
+  }
+}
+
+/** How long before the end of its lease a holder stops: twice the time between two looks at it. */
+function safetyMarginMs(leaseMs: number): number {
+  return leaseMs / 5;
+}
+
+function asRenewal(held: Held): Renewal {
+  return { id: held.job.id, token: held.job.token, timeoutAtMs: held.timeoutAtMs };
+}
+
+function claimNames(definitions: ReadonlyMap<string, AnyDefinition>): ClaimName[] {
+  return [...definitions.values()]
+    .filter((definition) => definition.run !== null)
+    .map(({ name, concurrency, rate }) => ({
+      name,
+      concurrency: concurrency?.limit ?? null,
+      rate: rate === null ? null : { limit: rate.limit, perMs: rate.perMs },
+    }));
+}
