@@ -1,3 +1,4 @@
+import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
@@ -243,13 +244,11 @@ export class Worker {
       onCancel: (claims: readonly ClaimRef[]) => this.#stopEach(claims, "cancelled", "the job was cancelled"),
       onError: (error: unknown) => emit("error", { error, during: "renewing leases" }),
     } as const;
-    if (store.address !== null) {
-      const own = await threadHeartbeat({
-        ...parts,
-        address: store.address,
-        namespace: settings.namespace,
-        log,
-      });
+    // A clock of one's own means a simulation, in which everything happens in one thread.
+    if (runtime.clock === systemClock) {
+      const { address } = store;
+      const own =
+        address && (await threadHeartbeat({ ...parts, address, namespace: settings.namespace, log }));
       if (own !== null) return own;
       log.warn(
         {},
