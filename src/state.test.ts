@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { jobStates } from "./job.ts";
+import { type JobState, jobStates } from "./job.ts";
 import { defaultBackoff } from "./retry.ts";
 import {
   afterFailure,
@@ -86,10 +86,10 @@ describe("settle", () => {
     const crash: Outcome = { kind: "crash", reason: "its lease ran out" };
     assert.equal(settle({ ...held, delivery: "at-most-once" }, crash).state, "lost");
     for (const delivery of ["at-least-once", "effectively-once"] as const) {
-      assert.deepEqual(
-        [0, 1, 2].map((crashes) => settle({ ...held, delivery, crashes }, crash).state),
-        ["waiting", "waiting", "dead"],
+      const states: JobState[] = [0, 1, 2].map(
+        (crashes) => settle({ ...held, delivery, crashes }, crash).state,
       );
+      assert.deepEqual(states, ["waiting", "waiting", "dead"]);
     }
     assert.match(settle({ ...held, crashes: 2 }, crash).reason ?? "", /^poison/);
   });

@@ -44,7 +44,7 @@ export interface Store {
   reap(params: ReapParams): Promise<ReapResult>;
   prune(params: PruneParams): Promise<PruneResult>;
 
-  // Jobs: questions.
+  // Jobs: questions. An absorbed or debounced id finds the job that stands for it, in get and trail as in update, cancel and redrive.
   get(params: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]>;
   list(params: ListParams): Promise<ListResult>;
   count(params: CountParams): Promise<CountRow[]>;

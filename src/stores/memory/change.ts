@@ -14,7 +14,7 @@ import { forEachSelected } from "./select.ts";
 import type { Space } from "./space.ts";
 
 export function update(space: Space, params: UpdateParams, now: number): UpdateResult {
-  const row = space.jobs.get(params.id);
+  const row = space.resolve(params.id);
   if (row === undefined) return { outcome: "unknown", state: null };
   if (row.state !== "waiting" && row.state !== "blocked") return { outcome: "refused", state: row.state };
   const runAt = params.runAt?.getTime() ?? (params.delayMs === undefined ? undefined : now + params.delayMs);

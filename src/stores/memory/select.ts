@@ -40,7 +40,7 @@ export function forEachSelected<O extends string>(
 ): SelectResult<O | "unknown"> {
   if ("ids" in select) {
     const results = select.ids.map((id) => {
-      const row = space.jobs.get(id);
+      const row = space.resolve(id);
       return { id, outcome: row === undefined ? "unknown" : act(row) } as const;
     });
     return { results, cursor: null };

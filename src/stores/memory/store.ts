@@ -174,7 +174,7 @@ export class MemoryStore implements Store {
   async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {
     return this.#verb(() =>
       ids.map((id) => {
-        const row = this.#space.jobs.get(id);
+        const row = this.#space.resolve(id);
         return row === undefined ? null : toStored(row);
       }),
     );
@@ -190,7 +190,7 @@ export class MemoryStore implements Store {
 
   async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {
     return this.#verb(() =>
-      (this.#space.jobs.get(id)?.trail ?? []).map((entry) => ({ ...entry, at: new Date(entry.at) })),
+      (this.#space.resolve(id)?.trail ?? []).map((entry) => ({ ...entry, at: new Date(entry.at) })),
     );
   }
 

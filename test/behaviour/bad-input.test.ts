@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import { createEscapement, defineJob, type EnqueueOptions, type ErrorCode } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import { memory } from "../../src/stores/memory/index.ts";
+import { onEveryStore } from "./stores.ts";
+
+const job = defineJob<unknown>({ name: "job" });
+const typed = defineJob({ name: "typed", input: z.object({ n: z.number() }) });
+
+onEveryStore("bad input", (bed) => {
+  const refused: [
+    string,
+    ErrorCode,
+    RegExp,
+    (app: Awaited<ReturnType<typeof bed.app>>) => Promise<unknown>,
+  ][] = [
+    [
+      "unknown option",
+      "invalid-option",
+      /unknown option "dealy" of enqueue/,
+      (app) => app.enqueue(job, 1, { dealy: 5 } as EnqueueOptions),
+    ],
+    [
+      "negative duration",
+      "invalid-duration",
+      /expected delay to be a duration/,
+      (app) => app.enqueue(job, 1, { delay: -5 }),
+    ],
+    [
+      "invalid date",
+      "invalid-option",
+      /expected runAt to be a valid Date/,
+      (app) => app.enqueue(job, 1, { runAt: new Date("x") }),
+    ],
+    [
+      "delay and runAt",
+      "invalid-option",
+      /exclude each other/,
+      (app) => app.enqueue(job, 1, { delay: 1, runAt: new Date() }),
+    ],
+    ["bigint", "input-not-serialisable", /cannot be written as JSON/, (app) => app.enqueue(job, 1n)],
+    ["function", "input-not-serialisable", /it is a function/, (app) => app.enqueue(job, () => {})],
+    [
+      "cycle",
+      "input-not-serialisable",
+      /circular/i,
+      (app) => {
+        const cycle: { self?: unknown } = {};
+        cycle.self = cycle;
+        return app.enqueue(job, cycle);
+      },
+    ],
+    ["oversized", "input-too-large", /1048576 are allowed/, (app) => app.enqueue(job, "x".repeat(1_048_577))],
+    ["schema", "invalid-input", /n: /, (app) => app.enqueue(typed, { n: "1" } as never)],
+    ["unknown name", "unknown-job", /"nobody" is not a job/, (app) => app.enqueue("nobody", 1)],
+    [
+      "empty id",
+      "invalid-id",
+      /expected id to be a text of 1 to 255/,
+      (app) => app.enqueue(job, 1, { id: "" }),
+    ],
+    [
+      "id with a line break",
+      "invalid-id",
+      /without control characters/,
+      (app) => app.enqueue(job, 1, { id: "a\nb" }),
+    ],
+    ["long id", "invalid-id", /255/, (app) => app.enqueue(job, 1, { id: "x".repeat(256) })],
+    ["queue name", "invalid-name", /name of a queue/, (app) => app.pauseQueue("a\nb")],
+    [
+      "fractional priority",
+      "invalid-option",
+      /whole number/,
+      (app) => app.enqueue(job, 1, { priority: 1.5 }),
+    ],
+    [
+      "misspelt filter",
+      "invalid-option",
+      /unknown option "state" of a filter/,
+      (app) => app.cancel({ state: ["dead"] } as object),
+    ],
+    [
+      "wrong state",
+      "invalid-option",
+      /states of a filter/,
+      (app) => app.list({ states: ["completed" as never] }),
+    ],
+    [
+      "wrong concurrency",
+      "invalid-option",
+      /concurrency/,
+      (app) => app.configureQueue("q", { concurrency: 0 }),
+    ],
+    ["second start", "already-started", /already started/, (app) => app.start()],
+  ];
+
+  test("each gets one clear error with a code, and nothing is written", async () => {
+    await using app = await bed.app({ jobs: [typed] });
+    for (const [what, code, message, call] of refused) {
+      await assert.rejects(call(app), { name: "EscapementError", code, message }, what);
+    }
+    assert.equal(await app.count(), 0);
+  });
+
+  test("use after stop is refused, stopping twice is not", async () => {
+    const app = await bed.app({ jobs: [job] });
+    await app.stop();
+    await app.stop();
+    for (const call of [
+      () => app.enqueue(job, 1),
+      () => app.start(),
+      () => app.get("x"),
+      () => app.count(),
+    ]) {
+      await assert.rejects(call, { code: "stopped" });
+    }
+  });
+});
+
+test("definitions with nonsense are refused when they are made", () => {
+  const bad: [object, RegExp][] = [
+    [{ name: "" }, /the name of a job/],
+    [{ name: "a", quue: "x" }, /unknown option "quue" of defineJob/],
+    [{ name: "a", delivery: "exactly-once" }, /delivery of job "a" to be one of/],
+    [{ name: "a", timeout: "soon" }, /timeout of job "a" to be a duration/],
+    [{ name: "a", retry: { attempts: 0 } }, /retry.attempts of job "a"/],
+    [{ name: "a", retry: { backof: {} } }, /unknown option "backof"/],
+    [{ name: "a", concurrency: { limit: 0 } }, /concurrency.limit/],
+    [{ name: "a", rate: { limit: 5, per: 0 } }, /rate.per/],
+    [{ name: "a", unique: { key: "x", for: "pending" } }, /unique.key of job "a" to be a function/],
+    [{ name: "a", input: {} }, /Standard Schema/],
+    [{ name: "a", run: "handler.js" }, /a function or the URL/],
+    [
+      { name: "a", unique: { key: String, for: 1 }, debounce: { key: String, wait: 1 } },
+      /exclude each other/,
+    ],
+  ];
+  for (const [options, message] of bad) assert.throws(() => defineJob(options as { name: string }), message);
+});
+
+test("apps with nonsense are refused when they are made, or when they would first need it", async () => {
+  assert.throws(() => createEscapement({ jobs: [job, job] }), { code: "duplicate-definition" });
+  assert.throws(() => createEscapement({ store: 5 as never }), { code: "invalid-option" });
+  const app = createEscapement({ store: "mongodb://user:secret@host/db", log: silentLogger });
+  await assert.rejects(app.count(), (error: Error) => {
+    assert.match(error.message, /expected store to be a URL that starts with sqlite:/);
+    assert.doesNotMatch(error.message, /secret/);
+    return true;
+  });
+  const other = createEscapement({ store: memory(), log: silentLogger });
+  await assert.rejects(other.start({ roles: ["boss" as never] }), {
+    code: "invalid-option",
+    message: /roles/,
+  });
+  await assert.rejects(other.start({ rolls: [] } as object), { code: "invalid-option" });
+});
