@@ -21,12 +21,7 @@ export async function launch(args) {
 
 function run(node, args) {
   const child = spawn(node, args, { stdio: "inherit" });
-
-  // A terminal sends Ctrl-C to the whole foreground group, so the child has it already; sent once more, it would
-  // read as an impatient second Ctrl-C. Without a terminal nobody but us passes it on.
-  process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
-  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-
+  passSignalsOn(child);
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code, signal) => {
@@ -34,4 +29,28 @@ function run(node, args) {
       resolve();
     });
   });
+}
+
+function passSignalsOn(child) {
+  let passedOn = false;
+  const passOn = (signal) => {
+    passedOn = true;
+    child.kill(signal);
+  };
+
+  // A terminal sends Ctrl-C to the whole foreground group, so the child has it already; sent once more, it would
+  // read as an impatient second Ctrl-C. Without a terminal nobody but us passes it on.
+  process.on("SIGINT", () => process.stdin.isTTY || passOn("SIGINT"));
+  process.on("SIGTERM", passOn);
+  process.on("SIGHUP", passOn);
+
+  // npm passes a SIGTERM on to the shell between it and us, which dies of it and tells nobody.
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    if (!passedOn) passOn("SIGTERM");
+  }, 250);
+  watch.unref();
 }
