@@ -1,0 +1,19 @@
+import type { Store } from "../../store.ts";
+
+/** What the author of a store gives to the suite. */
+export interface ConformanceHarness {
+  /**
+   * A handle on a namespace that holds nothing when it is asked for the first time. Handles of one namespace share
+   * its data, as two processes would.
+   */
+  open(namespace?: string): Promise<Store>;
+  /** Moves the store's clocks, wall and monotonic, forward. Between two calls they may stand still or flow. */
+  advance(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface ConformanceOptions {
+  /** How the store, or this variant of it, is called in the names of the tests. */
+  readonly name: string;
+  readonly open: () => Promise<ConformanceHarness>;
+}

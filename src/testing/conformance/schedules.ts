@@ -1,0 +1,265 @@
+import assert from "node:assert/strict";
+import type { FireParams, NewOccurrence, PutScheduleParams, ScheduleRecord, Store } from "../../store.ts";
+import { assertAbout, type ConformanceTest, hour, later, minute, newJob, type Scene } from "./scene.ts";
+
+const rule = (
+  key: string,
+  nextAt: Date | null,
+  changes: Partial<PutScheduleParams> = {},
+): PutScheduleParams => ({
+  key,
+  spec: '{"cron":"0 3 * * *"}',
+  job: '{"name":"work"}',
+  paused: false,
+  nextAt,
+  ifVersion: null,
+  ...changes,
+});
+
+const planned = (key: string, fireAt: Date): NewOccurrence => ({
+  fireAt,
+  until: null,
+  count: 1,
+  fate: "planned",
+  reason: null,
+  job: newJob(`{${key}}@${fireAt.toISOString()}`, { schedule: key, fireAt, runAt: fireAt }),
+});
+
+const firing = (schedule: ScheduleRecord, fireAt: Date, changes: Partial<FireParams> = {}): FireParams => ({
+  key: schedule.key,
+  version: schedule.version,
+  nextAt: fireAt,
+  node: "planner-1",
+  occurrences: [planned(schedule.key, fireAt)],
+  advanceTo: later(fireAt, hour),
+  ...changes,
+});
+
+async function put(store: Store, params: PutScheduleParams): Promise<ScheduleRecord> {
+  const { outcome, schedule } = await store.putSchedule(params);
+  assert(outcome === "put" && schedule !== null, `the schedule ${params.key} was not put`);
+  return schedule;
+}
+
+const ledger = (scene: Scene, key: string) =>
+  scene.store.occurrences({ key, from: new Date(0), to: new Date("2100-01-01"), limit: 100 });
+
+export function scheduleTests(test: ConformanceTest): void {
+  test("a schedule is made once, edited on its version, and each edit raises it", async (scene) => {
+    const nextAt = later(await scene.now(), hour);
+    const made = await put(scene.store, rule("s", nextAt));
+    assert.deepEqual([made.version, made.nextAt, made.paused], [1, nextAt, false]);
+    assertAbout(made.createdAt, await scene.now(), "createdAt");
+    const lost = await scene.store.putSchedule(rule("s", nextAt));
+    assert.deepEqual([lost.outcome, lost.schedule], ["conflict", made]);
+    const edited = await put(scene.store, rule("s", null, { ifVersion: 1, paused: true, spec: '"new"' }));
+    assert.deepEqual(
+      [edited.version, edited.nextAt, edited.paused, edited.spec, edited.createdAt],
+      [2, null, true, '"new"', made.createdAt],
+    );
+    assert.equal((await scene.store.putSchedule(rule("s", nextAt, { ifVersion: 1 }))).outcome, "conflict");
+    assert.deepEqual(await scene.store.schedules(), [edited]);
+  });
+
+  test("editing a schedule that is gone is a conflict with nothing", async (scene) => {
+    const conflict = await scene.store.putSchedule(rule("s", null, { ifVersion: 3 }));
+    assert.deepEqual(conflict, { outcome: "conflict", schedule: null });
+    assert.equal(await scene.store.removeSchedule({ key: "s" }), false);
+  });
+
+  test("of two editors at once exactly one wins", async (scene) => {
+    await put(scene.store, rule("s", null));
+    const other = await scene.open();
+    const answers = await Promise.all(
+      [scene.store, other].map((store, n) =>
+        store.putSchedule(rule("s", null, { ifVersion: 1, spec: `"${n}"` })),
+      ),
+    );
+    assert.deepEqual(answers.map(({ outcome }) => outcome).toSorted(), ["conflict", "put"]);
+  });
+
+  test("no version of a key comes twice, also when it was removed and made again", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const first = await put(scene.store, rule("s", fireAt));
+    assert.equal(await scene.store.removeSchedule({ key: "s" }), true);
+    assert.deepEqual(await scene.store.schedules(), []);
+    const second = await put(scene.store, rule("s", fireAt));
+    assert(second.version > first.version);
+    assert.equal((await scene.store.fire(firing(first, fireAt))).outcome, "stale");
+  });
+
+  test("due schedules come oldest first, without the paused, with the time of the next", async (scene) => {
+    const now = await scene.now();
+    await put(scene.store, rule("young", later(now, -minute)));
+    await put(scene.store, rule("old", later(now, -hour)));
+    await put(scene.store, rule("paused", later(now, -hour), { paused: true }));
+    await put(scene.store, rule("paused for later", later(now, minute), { paused: true }));
+    await put(scene.store, rule("retired", null));
+    await put(scene.store, rule("far", later(now, 9 * hour)));
+    await put(scene.store, rule("near", later(now, 5 * hour)));
+    const { due, nextAt, now: asked } = await scene.store.dueSchedules({ limit: 10 });
+    assert.deepEqual(
+      due.map(({ key }) => key),
+      ["old", "young"],
+    );
+    assert.deepEqual(nextAt, later(now, 5 * hour));
+    assertAbout(asked, now, "now");
+    assert.equal((await scene.store.dueSchedules({ limit: 1 })).due[0]?.key, "old");
+  });
+}
+
+export function fireTests(test: ConformanceTest): void {
+  test("firing writes the ledger, adds the job and advances the schedule, all at once", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const schedule = await put(scene.store, rule("s", fireAt));
+    const answer = await scene.store.fire(firing(schedule, fireAt));
+    assert.deepEqual(answer, { outcome: "fired", occurrences: ["added"] });
+    const [row] = await ledger(scene, "s");
+    assert(row);
+    assertAbout(row.plannedAt, await scene.now(), "plannedAt");
+    const jobId = `{s}@${fireAt.toISOString()}`;
+    assert.deepEqual(row, {
+      key: "s",
+      fireAt,
+      until: null,
+      count: 1,
+      fate: "planned",
+      reason: null,
+      jobId,
+      plannedAt: row.plannedAt,
+      node: "planner-1",
+    });
+    assert.deepEqual((await scene.job(jobId)).fireAt, fireAt);
+    const [advanced] = await scene.store.schedules();
+    assert.deepEqual([advanced?.nextAt, advanced?.version], [later(fireAt, hour), schedule.version]);
+  });
+
+  test("K1: N planners that see the same due occurrence make one job of it", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const schedule = await put(scene.store, rule("s", fireAt));
+    const stores = [scene.store, await scene.open(), await scene.open(), await scene.open()];
+    const answers = await Promise.all(
+      stores.map((store, n) => store.fire(firing(schedule, fireAt, { node: `planner-${n}` }))),
+    );
+    assert.equal(answers.filter(({ outcome }) => outcome === "fired").length, 1);
+    assert.equal((await ledger(scene, "s")).length, 1);
+    assert.equal((await scene.claimer().take()).length, 1);
+  });
+
+  test("K2: an occurrence that is already in the ledger keeps its row and adds no job", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const schedule = await put(scene.store, rule("s", fireAt));
+    await scene.store.fire(firing(schedule, fireAt));
+    const before = await ledger(scene, "s");
+    const edited = await put(scene.store, rule("s", fireAt, { ifVersion: schedule.version }));
+    const job = newJob("another", { schedule: "s" });
+    const again = await scene.store.fire(
+      firing(edited, fireAt, { node: "planner-2", occurrences: [{ ...planned("s", fireAt), job }] }),
+    );
+    assert.deepEqual(again, { outcome: "fired", occurrences: ["existing"] });
+    assert.deepEqual(await ledger(scene, "s"), before);
+    assert.equal(await scene.stateOf("another"), null);
+  });
+
+  test("firing with an old version, an old time, or while paused is stale and changes nothing", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const schedule = await put(scene.store, rule("s", fireAt));
+    assert.equal((await scene.store.fire(firing(schedule, later(fireAt, -hour)))).outcome, "stale");
+    const paused = await put(scene.store, rule("s", fireAt, { ifVersion: 1, paused: true }));
+    assert.deepEqual(await scene.store.fire(firing(schedule, fireAt)), { outcome: "stale", occurrences: [] });
+    assert.equal((await scene.store.fire(firing(paused, fireAt))).outcome, "stale");
+    const gone = await scene.store.fire({ ...firing(schedule, fireAt), key: "nobody" });
+    assert.equal(gone.outcome, "stale");
+    assert.deepEqual(await ledger(scene, "s"), []);
+    assert.deepEqual(await scene.store.count({ filter: {}, by: [] }), [{ count: 0 }]);
+    assert.deepEqual((await scene.store.schedules())[0]?.nextAt, fireAt);
+  });
+
+  test("K2: firing repeated after a lost reply is stale: the first one stands", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const params = firing(await put(scene.store, rule("s", fireAt)), fireAt);
+    await scene.store.fire(params);
+    assert.equal((await scene.store.fire(params)).outcome, "stale");
+    assert.equal((await ledger(scene, "s")).length, 1);
+  });
+
+  test("skipped occurrences are on record with their reason, and a long outage is one row", async (scene) => {
+    const now = await scene.now();
+    const first = later(now, -9 * hour);
+    const schedule = await put(scene.store, rule("s", first));
+    const skipped: NewOccurrence = {
+      fireAt: first,
+      until: later(now, -2 * hour),
+      count: 8,
+      fate: "skipped",
+      reason: "misfire: once",
+      job: null,
+    };
+    const latest = planned("s", later(now, -hour));
+    const occurrences = [latest, skipped];
+    const answer = await scene.store.fire(firing(schedule, first, { occurrences, advanceTo: null }));
+    assert.deepEqual(answer.occurrences, ["added", "added"]);
+    const rows = await ledger(scene, "s");
+    assert.deepEqual(
+      rows.map(({ fireAt, until, count, fate, reason, jobId }) => ({
+        fireAt,
+        until,
+        count,
+        fate,
+        reason,
+        jobId,
+      })),
+      [
+        {
+          fireAt: first,
+          until: later(now, -2 * hour),
+          count: 8,
+          fate: "skipped",
+          reason: "misfire: once",
+          jobId: null,
+        },
+        {
+          fireAt: latest.fireAt,
+          until: null,
+          count: 1,
+          fate: "planned",
+          reason: null,
+          jobId: latest.job?.id,
+        },
+      ],
+    );
+    assert.equal((await scene.store.schedules())[0]?.nextAt, null);
+    assert.deepEqual((await scene.store.dueSchedules({ limit: 10 })).due, []);
+  });
+
+  test("the ledger is read by time, from inclusive, to exclusive, up to a limit, and outlives its schedule", async (scene) => {
+    const start = later(await scene.now(), -9 * hour);
+    const times = [0, 1, 2, 3].map((n) => later(start, n * hour));
+    const schedule = await put(scene.store, rule("s", start));
+    await scene.store.fire(firing(schedule, start, { occurrences: times.map((at) => planned("s", at)) }));
+    await scene.store.removeSchedule({ key: "s" });
+    const read = async (from: number, to: number, limit = 100) =>
+      (
+        await scene.store.occurrences({
+          key: "s",
+          from: later(start, from * hour),
+          to: later(start, to * hour),
+          limit,
+        })
+      ).map(({ fireAt }) => fireAt);
+    assert.deepEqual(await read(1, 3), times.slice(1, 3));
+    assert.deepEqual(await read(0, 9, 2), times.slice(0, 2));
+    assert.deepEqual(await read(7, 9), []);
+    assert.deepEqual(await scene.store.occurrences({ key: "x", from: start, to: new Date(), limit: 9 }), []);
+  });
+
+  test("an occurrence whose job is absorbed is accounted for by the job that stands for it", async (scene) => {
+    const unique = { key: "k", forMs: null };
+    await scene.add(newJob("holder", { unique }));
+    const fireAt = later(await scene.now(), -minute);
+    const schedule = await put(scene.store, rule("s", fireAt));
+    const occurrence = { ...planned("s", fireAt), job: newJob("absorbed", { unique, schedule: "s" }) };
+    await scene.store.fire(firing(schedule, fireAt, { occurrences: [occurrence] }));
+    assert.equal((await ledger(scene, "s"))[0]?.jobId, "holder");
+  });
+}

@@ -1,0 +1,92 @@
+import { after, before, describe, test as nodeTest } from "node:test";
+import { afterTests } from "./after.ts";
+import { batchTests } from "./batches.ts";
+import { cancelTests, redriveTests, updateTests } from "./change.ts";
+import { claimOrderTests, claimRepeatTests } from "./claim-order.ts";
+import { concurrencyTests } from "./concurrency.ts";
+import { enqueueTests } from "./enqueue.ts";
+import { finishTests, staleTests } from "./finish.ts";
+import { fragileTests } from "./fragile.ts";
+import type { ConformanceHarness, ConformanceOptions } from "./harness.ts";
+import { healthTests } from "./health.ts";
+import { keyLimitTests, limitTests } from "./limits.ts";
+import { namespaceTests } from "./namespaces.ts";
+import { noticeTests } from "./notices.ts";
+import { checkpointTests, partitionTests } from "./partitions.ts";
+import { pruneTests } from "./prune.ts";
+import { listTests, trailTests } from "./questions.ts";
+import { nodeTests, queueTests } from "./queues-and-nodes.ts";
+import { expireTests, reapTests } from "./reap.ts";
+import { type ConformanceTest, Scene } from "./scene.ts";
+import { fireTests, scheduleTests } from "./schedules.ts";
+import { extendTests, stepTests } from "./step.ts";
+import { transactTests } from "./transact.ts";
+import { debounceTests, uniqueTests } from "./unique-and-debounce.ts";
+
+const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
+  health: healthTests,
+  enqueue: enqueueTests,
+  unique: uniqueTests,
+  debounce: debounceTests,
+  after: afterTests,
+  "claim order": claimOrderTests,
+  "claim repeated": claimRepeatTests,
+  "limits of queues": limitTests,
+  "limits of keys, and lanes": keyLimitTests,
+  fragile: fragileTests,
+  finish: finishTests,
+  "stale and repeated finishes": staleTests,
+  step: stepTests,
+  extend: extendTests,
+  reap: reapTests,
+  expire: expireTests,
+  cancel: cancelTests,
+  update: updateTests,
+  redrive: redriveTests,
+  "list and count": listTests,
+  "trail and report": trailTests,
+  queues: queueTests,
+  nodes: nodeTests,
+  schedules: scheduleTests,
+  fire: fireTests,
+  partitions: partitionTests,
+  checkpoint: checkpointTests,
+  prune: pruneTests,
+  transact: transactTests,
+  namespaces: namespaceTests,
+  notices: noticeTests,
+  concurrency: concurrencyTests,
+  batches: batchTests,
+};
+
+/**
+ * Says in tests what the store contract says in words. A store that passes may call itself a store.
+ *
+ * @example
+ * storeConformance({ name: "mine", open: () => openHarness() });
+ */
+export function storeConformance({ name, open }: ConformanceOptions): void {
+  describe(`${name} keeps the store contract`, () => {
+    let harness: ConformanceHarness;
+    let scenes = 0;
+    before(async () => {
+      harness = await open();
+    });
+    after(() => harness.close());
+    const test: ConformanceTest = (title, run, needs) => {
+      nodeTest(title, async (context) => {
+        scenes += 1;
+        const namespace = `conformance-${scenes}`;
+        const scene = new Scene(harness, namespace, await harness.open(namespace));
+        try {
+          if (needs !== undefined && scene.store.capabilities[needs.capability] === false)
+            context.skip(needs.because);
+          else await run(scene);
+        } finally {
+          await scene.close();
+        }
+      });
+    };
+    for (const [concern, tests] of Object.entries(concerns)) describe(concern, () => tests(test));
+  });
+}

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import type { EnqueueResult } from "../../store.ts";
+import { leaseMs } from "./claimer.ts";
+import { type ConformanceTest, newJob, type Scene, succeed } from "./scene.ts";
+
+const needs = {
+  capability: "transactions",
+  because: "this store has no transactions of the caller's own (capabilities.transactions is false)",
+} as const;
+
+const encode = (value: unknown): string => JSON.stringify(value);
+
+/** A claimed job with what `transact` needs to know of it. */
+async function held(scene: Scene) {
+  await scene.add(newJob("a", { delivery: "effectively-once" }));
+  const claimer = scene.claimer();
+  const { id, token } = await claimer.one();
+  return { claimer, claim: { claimer: claimer.id, id, token, encode } };
+}
+
+export function transactTests(test: ConformanceTest): void {
+  test(
+    "what the caller's function returns is the job's result, and its success is written with it",
+    async (scene) => {
+      const { claim, claimer } = await held(scene);
+      const answer = await scene.store.transact({ ...claim, run: () => ({ sum: 42 }) });
+      assert.deepEqual(answer, { outcome: "committed", value: { sum: 42 } });
+      const job = await scene.job("a");
+      assert.deepEqual([job.state, job.result], ["succeeded", '{"sum":42}']);
+      assert.deepEqual(await claimer.finish(claim, succeed), { outcome: "repeated", state: "succeeded" });
+    },
+    needs,
+  );
+
+  test(
+    "a function that throws rolls everything back and leaves the claim as it was",
+    async (scene) => {
+      const { claim } = await held(scene);
+      const failure = new Error("the caller's own");
+      const added: Promise<EnqueueResult[]>[] = [];
+      const run = (tx: unknown): never => {
+        added.push(scene.store.enqueue({ jobs: [newJob("child")], tx }));
+        throw failure;
+      };
+      await assert.rejects(scene.store.transact({ ...claim, run }), (thrown) => thrown === failure);
+      await Promise.allSettled(added);
+      assert.deepEqual(await scene.states("a", "child"), ["active", null]);
+      assert.equal((await scene.store.transact({ ...claim, run: () => 1 })).outcome, "committed");
+    },
+    needs,
+  );
+
+  test(
+    "jobs enqueued with the transaction exist when it commits, and not before",
+    async (scene) => {
+      const { claim } = await held(scene);
+      const added: Promise<EnqueueResult[]>[] = [];
+      const run = (tx: unknown): number => {
+        added.push(
+          scene.store.enqueue({ jobs: [newJob("c1"), newJob("c2", { after: ["c1"] }), newJob("c1")], tx }),
+        );
+        return 1;
+      };
+      assert.equal((await scene.store.transact({ ...claim, run })).outcome, "committed");
+      const [results] = await Promise.all(added);
+      assert.deepEqual(
+        results?.map(({ outcome }) => outcome),
+        ["added", "added", "existing"],
+      );
+      assert.deepEqual(await scene.states("c1", "c2"), ["waiting", "blocked"]);
+    },
+    needs,
+  );
+
+  test(
+    "A7: a stale token rolls all of it back",
+    async (scene) => {
+      const { claim } = await held(scene);
+      await scene.advance(2 * leaseMs);
+      await scene.reapAll();
+      const next = scene.claimer("next");
+      const again = await next.one();
+      const added: Promise<EnqueueResult[]>[] = [];
+      const run = (tx: unknown): number => {
+        added.push(scene.store.enqueue({ jobs: [newJob("child")], tx }));
+        return 1;
+      };
+      assert.deepEqual(await scene.store.transact({ ...claim, run }), { outcome: "stale" });
+      await Promise.allSettled(added);
+      assert.deepEqual(await scene.states("a", "child"), ["active", null]);
+      assert.equal((await next.finish(again, succeed)).outcome, "written");
+    },
+    needs,
+  );
+
+  test(
+    "a transaction repeated after its reply was lost commits nothing more",
+    async (scene) => {
+      const { claim } = await held(scene);
+      await scene.store.transact({ ...claim, run: () => "first" });
+      assert.deepEqual(await scene.store.transact({ ...claim, run: () => "second" }), { outcome: "stale" });
+      assert.equal((await scene.job("a")).result, '"first"');
+    },
+    needs,
+  );
+
+  test(
+    "a success by transaction unblocks children and frees keys like any other",
+    async (scene) => {
+      const { claim } = await held(scene);
+      await scene.add(newJob("child", { after: ["a"] }));
+      await scene.store.transact({ ...claim, run: () => null });
+      assert.deepEqual(await scene.claimer("next").ids(), ["child"]);
+    },
+    needs,
+  );
+}
