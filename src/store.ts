@@ -181,8 +181,8 @@ export interface EnqueueParams {
  * `added`: a new job. `existing`: this id is known (as a job in any state, or as an alias), nothing changed.
  * `absorbed`: another job holds the unique key. `debounced`: another job took the input and moved.
  * `refused`: a parent is unknown; the rest of the batch goes on. Absorbed and debounced ids are remembered as aliases of `id`.
- * They are asked in this order: existing, refused, absorbed, debounced, added. An alias counts here and in `after` (where it means
- * the job it stands for); every other verb knows a job by its own id only.
+ * They are asked in this order: existing, refused, absorbed, debounced, added. An alias also counts in `after`, where it means
+ * the job it stands for; claims and filters know a job by its own id only.
  */
 export interface EnqueueResult {
   /** The job that stands for what was asked. */
