@@ -1,0 +1,58 @@
+import type { UpdateParams, UpdateResult } from "../../store.ts";
+import { openChanged, openGate } from "./gates.ts";
+import { type JobRow, laneOf, resolveJob, shelfOf } from "./jobs.ts";
+import type { Session } from "./session.ts";
+import { tell } from "./trail.ts";
+
+export function update(session: Session, params: UpdateParams): UpdateResult {
+  const job = resolveJob(session, params.id);
+  if (job === null) return { outcome: "unknown", state: null };
+  if (job.state !== "waiting" && job.state !== "blocked") return { outcome: "refused", state: job.state };
+  tell(session, job, "updated", null);
+  const delayed = params.delayMs === undefined ? job.runAt : session.now + params.delayMs;
+  changeIdle(session, job, {
+    runAt: Math.trunc(params.runAt?.getTime() ?? delayed),
+    input: params.input ?? null,
+    priority: params.priority ?? job.priority,
+    concurrencyKey: params.concurrencyKey === undefined ? job.concurrencyKey : params.concurrencyKey,
+    rateKey: params.rateKey === undefined ? job.rateKey : params.rateKey,
+    retimed: params.runAt !== undefined || params.delayMs !== undefined,
+  });
+  return { outcome: "updated", state: job.state };
+}
+
+export interface IdleChange {
+  readonly runAt: number;
+  /** Null leaves it as it is. */
+  readonly input: string | null;
+  readonly priority: number;
+  readonly concurrencyKey: string | null;
+  readonly rateKey: string | null;
+  /** Whether a time was given: then the nominal time moves to it, except for occurrences, and an expiry moves along. */
+  readonly retimed: boolean;
+}
+
+/** Writes an edit of a job that is waiting or blocked, and raises its version. */
+export function changeIdle(session: Session, job: JobRow, change: IdleChange): void {
+  const lane = laneOf(change.concurrencyKey, change.rateKey);
+  const shelf = job.state === "waiting" ? shelfOf({ ...job, lane }) : null;
+  session.connection.run(
+    `update escapement_jobs set shelf = ?, run_at = ?, fire_at = ?, expire_at = ?, priority = ?, lane = ?,
+       concurrency_key = ?, rate_key = ?, input = coalesce(?, input), version = version + 1
+     where seq = ?`,
+    shelf,
+    change.runAt,
+    change.retimed && job.schedule === null ? change.runAt : job.fireAt,
+    job.expireAt === null ? null : job.expireAt + change.runAt - job.runAt,
+    change.priority,
+    lane,
+    change.concurrencyKey,
+    change.rateKey,
+    change.input,
+    job.seq,
+  );
+  if (job.state !== "waiting") return;
+  session.notices.claimable(job.queue);
+  if (job.lane !== null) openChanged(session, job.lane);
+  if (shelf === "lane" && lane !== null) openGate(session, { ...job, lane }, change.runAt);
+}

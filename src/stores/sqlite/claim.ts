@@ -1,0 +1,187 @@
+import { follow } from "../../state.ts";
+import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
+import { findLanes, type Lane, nextReady, timeLane } from "./lanes.ts";
+import { Limits } from "./limits.ts";
+import { byTurn, type Candidate, findGroups, type Group, type Line, readLine } from "./lines.ts";
+import { claimedColumns, numberOf, toClaimedJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+/** How many jobs that must run alone are looked at; more than one is rare. */
+const maxFragile = 100;
+
+/** Everything that this claimer could run, read before anything is taken. */
+interface View {
+  readonly limits: Limits;
+  readonly fragile: readonly Candidate[];
+  readonly lines: readonly Line[];
+  readonly laneGroups: readonly Group[];
+  readonly lanes: ReadonlyMap<string, Lane>;
+  /** The earliest runAt after now on the shelves of plain and fragile jobs. */
+  readonly laterAt: number;
+}
+
+export function claim(session: Session, params: ClaimParams): ClaimResult {
+  const now = new Date(session.now);
+  const last = lastSequence(session, params.claimer);
+  if (last !== null && params.sequence < last) {
+    return { outcome: "stale", jobs: [], now, nextAt: null, fragile: false };
+  }
+  const view = look(session, params);
+  let jobs: ClaimedJob[];
+  let taken: readonly Candidate[] = [];
+  if (params.sequence === last) {
+    jobs = stillHeld(session, params);
+  } else {
+    taken = choose(session, params, view);
+    jobs = hold(session, params, taken);
+    view.limits.write();
+    for (const lane of view.lanes.values()) {
+      timeLane(
+        session,
+        view.limits,
+        lane,
+        taken.some((job) => job.lane === lane.lane),
+      );
+    }
+    rememberSequence(session, params);
+  }
+  const left = view.fragile.filter((job) => !taken.includes(job));
+  const fragile = left.some((job) => view.limits.opensAt(job) <= session.now);
+  return { outcome: "claimed", jobs, now, nextAt: nextAt(session, params, view, taken), fragile };
+}
+
+function look(session: Session, params: ClaimParams): View {
+  const limits = new Limits(session, params);
+  const limit = Math.max(0, params.limit);
+  let laterAt = Number.POSITIVE_INFINITY;
+  const read = (shelf: "plain" | "fragile", most: number): Line[] =>
+    findGroups(session, params, limits, shelf).map((group) => {
+      const line = readLine(session, shelf, group, most);
+      laterAt = Math.min(laterAt, line.nextAt);
+      return line;
+    });
+  const fragile = read("fragile", maxFragile).flatMap(({ due }) => due);
+  // One more than can be taken tells whether asking again brings more.
+  const lines = read("plain", limit + 1);
+  const laneGroups = findGroups(session, params, limits, "gates");
+  const lanes = new Map<string, Lane>();
+  for (const group of laneGroups) {
+    if (limits.queueOpensAt(group.queue) <= session.now) findLanes(session, limits, group, limit, lanes);
+  }
+  return { limits, fragile: fragile.sort(byTurn), lines, laneGroups, lanes, laterAt };
+}
+
+function choose({ now }: Session, params: ClaimParams, view: View): Candidate[] {
+  const { limits } = view;
+  if (params.alone && params.limit > 0) {
+    const alone = view.fragile.find((job) => limits.opensAt(job) <= now);
+    if (alone !== undefined) {
+      limits.count(alone);
+      return [alone];
+    }
+  }
+  const left = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
+  const waitingLanes = new Set<string>();
+  const taken: Candidate[] = [];
+  for (const job of inTurn(view)) {
+    if (taken.length >= params.limit) break;
+    if (job.lane !== null && waitingLanes.has(job.lane)) continue;
+    const leftInQueue = left.get(job.queue) ?? Number.POSITIVE_INFINITY;
+    if (leftInQueue > 0 && limits.opensAt(job) <= now) {
+      left.set(job.queue, leftInQueue - 1);
+      limits.count(job);
+      taken.push(job);
+    } else if (job.lane !== null) {
+      waitingLanes.add(job.lane);
+    }
+  }
+  return taken;
+}
+
+function inTurn(view: View): readonly Candidate[] {
+  const single = view.lines[0];
+  // The most common case of all needs no sorting.
+  if (single !== undefined && view.lines.length === 1 && view.lanes.size === 0) return single.due;
+  const lanes = [...view.lanes.values()];
+  return [...view.lines.flatMap(({ due }) => due), ...lanes.flatMap(({ due }) => due)].sort(byTurn);
+}
+
+const holdJobs = `update escapement_jobs set
+    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1,
+    claimer = ?, claim_sequence = ?, claimed_at = ?, lease_boot = ?, lease_until = ?
+  where seq in (select value from json_each(?)) returning ${claimedColumns}`;
+
+/** Makes the chosen jobs the claimer's, all in one statement; the write lock keeps everybody else out since they were read. */
+function hold(session: Session, params: ClaimParams, chosen: readonly Candidate[]): ClaimedJob[] {
+  if (chosen.length === 0) return [];
+  const rows = session.connection.all(
+    holdJobs,
+    follow("waiting", "claim"),
+    params.claimer,
+    params.sequence,
+    session.now,
+    session.boot,
+    Math.ceil(session.monotonic + params.leaseMs),
+    JSON.stringify(chosen.map(({ seq }) => seq)),
+  );
+  const jobs = new Map(rows.map((row) => [numberOf(row["seq"]), toClaimedJob(row)]));
+  return chosen.flatMap(({ seq }) => jobs.get(seq) ?? []);
+}
+
+/** The answer to the repeated claim: what is still active under it, with lease left. */
+function stillHeld(session: Session, params: ClaimParams): ClaimedJob[] {
+  const rows = session.connection.all(
+    `select ${claimedColumns} from escapement_jobs
+     where ns = ? and state = 'active' and relayed = 0 and claimer = ? and claim_sequence = ?
+       and lease_boot = ? and lease_until > ?
+     order by priority desc, run_at, seq`,
+    session.ns,
+    params.claimer,
+    params.sequence,
+    session.boot,
+    session.monotonic,
+  );
+  return rows.map(toClaimedJob);
+}
+
+function lastSequence({ connection, ns }: Session, claimer: string): number | null {
+  const row = connection.get(
+    "select sequence from escapement_claimers where ns = ? and claimer = ?",
+    ns,
+    claimer,
+  );
+  return row === undefined ? null : numberOf(row["sequence"]);
+}
+
+function rememberSequence({ connection, ns, now }: Session, params: ClaimParams): void {
+  connection.run(
+    `insert into escapement_claimers (ns, claimer, sequence, seen_at) values (?, ?, ?, ?)
+     on conflict do update set sequence = excluded.sequence, seen_at = excluded.seen_at`,
+    ns,
+    params.claimer,
+    params.sequence,
+    now,
+  );
+}
+
+/** When the same question may bring more: now, when a job becomes due, or when a rate window ends. */
+function nextAt(session: Session, params: ClaimParams, view: View, taken: readonly Candidate[]): Date | null {
+  if (params.limit <= 0) return null;
+  const { limits } = view;
+  const gone = new Set(taken);
+  let earliest = view.laterAt;
+  const consider = (job: Candidate): void => {
+    if (!gone.has(job)) earliest = Math.min(earliest, limits.opensAt(job));
+  };
+  if (params.alone) for (const job of view.fragile) consider(job);
+  // What stops one plain job of a group stops them all, so the last one speaks for those that are left.
+  for (const { due } of view.lines) {
+    const last = due.at(-1);
+    if (last !== undefined) consider(last);
+  }
+  for (const group of view.laneGroups) {
+    const readyAt = nextReady(session, group);
+    earliest = Math.min(earliest, Math.max(readyAt, limits.queueOpensAt(group.queue)));
+  }
+  return Number.isFinite(earliest) ? new Date(earliest) : null;
+}

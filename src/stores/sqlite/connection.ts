@@ -1,0 +1,58 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
+
+export type Row = Record<string, SQLOutputValue>;
+
+/** A database handle with its statements, each prepared once. */
+export class Connection {
+  readonly database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.database = database;
+  }
+
+  /** Returns how many rows changed. */
+  run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).changes);
+  }
+
+  get(sql: string, ...values: SQLInputValue[]): Row | undefined {
+    return this.#statement(sql).get(...values);
+  }
+
+  all(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.#statement(sql).all(...values);
+  }
+
+  /** For statements that are put together from what was asked: keeping all their forms would know no bound. */
+  once(sql: string, ...values: SQLInputValue[]): Row[] {
+    return this.#prepare(sql).all(...values);
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  #prepare(sql: string): StatementSync {
+    const statement = this.database.prepare(sql);
+    // A caller's own connection may have been opened with other settings.
+    statement.setReadBigInts(false);
+    statement.setReturnArrays(false);
+    return statement;
+  }
+}
+
+const connections = new WeakMap<DatabaseSync, Connection>();
+
+/** The connection of a handle, also of one that belongs to the caller. */
+export function connectionOf(database: DatabaseSync): Connection {
+  const known = connections.get(database);
+  if (known !== undefined) return known;
+  const connection = new Connection(database);
+  connections.set(database, connection);
+  return connection;
+}

@@ -1,0 +1,150 @@
+import { mkdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { EscapementError } from "../../errors.ts";
+import type { Capabilities, Notice, StoreContext } from "../../store.ts";
+import { type Connection, connectionOf } from "./connection.ts";
+import { isLocked, translateError } from "./errors.ts";
+import { Listeners } from "./notices.ts";
+import { Sidecar } from "./sidecar.ts";
+import { lockTimeoutMs, pauseMs } from "./transactions.ts";
+
+/** How long opening waits for processes that are just making the file. */
+const deadlineMs = 30_000;
+
+/** An open database, and the way its changes are told. */
+export interface Engine {
+  /** Absolute, or ":memory:". */
+  readonly path: string;
+  readonly connection: Connection;
+  readonly capabilities: Capabilities;
+  /** The way to hear, and to tell, what happens in a namespace. */
+  channel(context: StoreContext): Channel;
+  close(): void;
+}
+
+export interface Channel {
+  publish(notices: readonly Notice[]): void;
+  subscribe(listener: (notice: Notice) => void): () => void;
+  close(): void;
+}
+
+interface FileOptions {
+  readonly path: string;
+  readonly durability: "full" | "normal";
+}
+
+export async function openFileEngine(
+  { path, durability }: FileOptions,
+  context: StoreContext,
+): Promise<Engine> {
+  const file = resolve(path);
+  const database = await openDatabase(file, durability);
+  return {
+    path: file,
+    connection: connectionOf(database),
+    capabilities: {
+      transactions: true,
+      listen: true,
+      timePrecisionMs: 1,
+      durability: durability === "full" ? "full" : "weak",
+    },
+    channel: () => fileChannel(file, context),
+    close: () => database.close(),
+  };
+}
+
+async function openDatabase(file: string, durability: FileOptions["durability"]): Promise<DatabaseSync> {
+  makeFolder(file);
+  const since = performance.now();
+  for (;;) {
+    try {
+      return openOnce(file, durability);
+    } catch (error) {
+      if (!isLocked(error) || performance.now() - since > deadlineMs) throw translateError(error, file);
+    }
+    await delay(pauseMs());
+  }
+}
+
+function makeFolder(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+  } catch (error) {
+    throw new EscapementError(
+      "store-unavailable",
+      `SQLite store ${file}: its folder cannot be made; make it, or give another path`,
+      { cause: error },
+    );
+  }
+}
+
+function openOnce(file: string, durability: FileOptions["durability"]): DatabaseSync {
+  const database = new DatabaseSync(file, { timeout: lockTimeoutMs, enableForeignKeyConstraints: false });
+  try {
+    database.exec(
+      `pragma journal_mode = wal; pragma synchronous = ${durability}; pragma cache_size = -16000`,
+    );
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function fileChannel(file: string, { namespace, clock, log }: StoreContext): Channel {
+  const listeners = new Listeners((error) =>
+    log.error({ error }, "a listener for notices of the store failed"),
+  );
+  const sidecar = new Sidecar({
+    path: `${file}-notices`,
+    namespace,
+    sender: crypto.randomUUID(),
+    hear: (notices) => listeners.tell(notices),
+    failed: (error) =>
+      log.warn({ error, file }, "processes on this SQLite file cannot wake each other; they poll"),
+  });
+  return {
+    publish(notices) {
+      if (notices.length === 0) return;
+      if (listeners.size > 0) clock.defer(() => listeners.tell(notices));
+      sidecar.tell(notices);
+    },
+    subscribe(listener) {
+      const remove = listeners.add(listener);
+      sidecar.listen();
+      return () => {
+        remove();
+        if (listeners.size === 0) sidecar.deafen();
+      };
+    },
+    close: () => sidecar.close(),
+  };
+}
+
+/** A database of this process, shared by everything that is opened through one factory. */
+export function openMemoryEngine(): Engine {
+  const database = new DatabaseSync(":memory:", { enableForeignKeyConstraints: false });
+  const namespaces = new Map<string, Listeners>();
+  return {
+    path: ":memory:",
+    connection: connectionOf(database),
+    capabilities: { transactions: true, listen: false, timePrecisionMs: 1, durability: "none" },
+    channel: ({ namespace, clock, log }) => {
+      const failed = (error: unknown): void =>
+        log.error({ error }, "a listener for notices of the store failed");
+      const listeners = namespaces.get(namespace) ?? new Listeners(failed);
+      namespaces.set(namespace, listeners);
+      return {
+        publish(notices) {
+          if (notices.length > 0 && listeners.size > 0) clock.defer(() => listeners.tell(notices));
+        },
+        subscribe: (listener) => listeners.add(listener),
+        close() {},
+      };
+    },
+    // Its data live as long as the factory does.
+    close() {},
+  };
+}

@@ -1,0 +1,61 @@
+import { type ErrorCode, EscapementError } from "../../errors.ts";
+
+/** SQLite's primary result codes that mean something to a caller. */
+const codes: ReadonlyMap<number, { readonly code: ErrorCode; readonly advice: string }> = new Map([
+  [
+    5,
+    {
+      code: "store-busy",
+      advice: "another process holds its write lock; look for a long transaction on this file",
+    },
+  ],
+  [
+    6,
+    {
+      code: "store-busy",
+      advice: "another connection holds a table of it; look for a long transaction on this file",
+    },
+  ],
+  [8, { code: "store-readonly", advice: "make the file and its folder writable for this user" }],
+  [
+    10,
+    {
+      code: "store-unavailable",
+      advice: "the disk or the file system refused a read or a write; check them",
+    },
+  ],
+  [
+    11,
+    {
+      code: "store-corrupt",
+      advice: "restore it from a backup, or save what is left with `sqlite3 FILE .recover`",
+    },
+  ],
+  [13, { code: "store-full", advice: "free some space on its disk; nothing of this call was written" }],
+  [14, { code: "store-unavailable", advice: "check that the path is a file that this user may open" }],
+  [23, { code: "store-readonly", advice: "make the file and its folder writable for this user" }],
+  [26, { code: "store-corrupt", advice: "this file is not a SQLite database; give another path" }],
+]);
+
+/** SQLite's own number for what went wrong, without its extension; null for every other error. */
+export function resultCode(error: unknown): number | null {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return null;
+  return error.errcode & 0xff;
+}
+
+/** Whether somebody else holds the lock, so that trying again is all it takes. */
+export function isLocked(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === 5 || code === 6;
+}
+
+/** An error as it leaves the store; what is not SQLite's passes unchanged. */
+export function translateError(error: unknown, path: string): unknown {
+  const code = resultCode(error);
+  if (code === null || !(error instanceof Error)) return error;
+  const known = codes.get(code);
+  if (known === undefined) return error;
+  return new EscapementError(known.code, `SQLite store ${path}: ${error.message}; ${known.advice}`, {
+    cause: error,
+  });
+}

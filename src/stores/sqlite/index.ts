@@ -1,0 +1,72 @@
+import { EscapementError } from "../../errors.ts";
+import { checkKnown, checkOneOf } from "../../options.ts";
+import type { Store, StoreContext, StoreFactory } from "../../store.ts";
+import { type Engine, openFileEngine, openMemoryEngine } from "./engine.ts";
+import { SqliteStore } from "./store.ts";
+
+export interface SqliteOptions {
+  /** The database file; it and its folder are made where they are missing. `":memory:"` keeps everything in this process. */
+  readonly path: string;
+  /**
+   * `"full"`: an acknowledged write survives a power failure. `"normal"`: faster, and never corrupt, but the last
+   * writes before a power failure may be gone.
+   *
+   * @default "full"
+   */
+  readonly durability?: "full" | "normal";
+}
+
+/**
+ * Keeps everything in one SQLite file, which any number of processes of this machine may share.
+ *
+ * @example
+ * const app = createEscapement({ store: sqlite("app.db"), jobs: [invoice] });
+ */
+export function sqlite(pathOrOptions: string | SqliteOptions): StoreFactory {
+  const options = resolve(pathOrOptions);
+  if (options.path !== ":memory:") return { open: (context) => openStore(options, context) };
+  let shared: Engine | undefined;
+  return {
+    async open(context) {
+      shared ??= openMemoryEngine();
+      return SqliteStore.open({ engine: shared, context, address: null });
+    },
+  };
+}
+
+/** Opens a store by its address: what the heartbeat's thread calls. */
+export async function openStore(options: unknown, context: StoreContext): Promise<Store> {
+  const resolved = resolve(options);
+  const engine = await openFileEngine(resolved, context);
+  try {
+    const address = { module: import.meta.url, options: { ...resolved, path: engine.path } };
+    return await SqliteStore.open({ engine, context, address });
+  } catch (error) {
+    engine.close();
+    throw error;
+  }
+}
+
+function resolve(given: unknown): Required<SqliteOptions> {
+  const options = typeof given === "string" ? { path: given } : given;
+  if (typeof options !== "object" || options === null) {
+    throw new EscapementError(
+      "invalid-option",
+      "expected the path of a SQLite file, or an object with a path",
+    );
+  }
+  checkKnown(options, ["path", "durability"], "sqlite");
+  const path = "path" in options ? options.path : undefined;
+  if (typeof path !== "string" || path === "") {
+    throw new EscapementError(
+      "invalid-option",
+      `expected sqlite's path to be the name of a file, got ${describePath(path)}`,
+    );
+  }
+  const durability = "durability" in options ? options.durability : undefined;
+  return { path, durability: checkOneOf(durability ?? "full", ["full", "normal"], "sqlite's durability") };
+}
+
+function describePath(path: unknown): string {
+  return path === "" ? "an empty text" : typeof path;
+}

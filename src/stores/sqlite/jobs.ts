@@ -1,0 +1,128 @@
+import type { Delivery, JobState } from "../../job.ts";
+import { isFragile } from "../../state.ts";
+import type { Row } from "./connection.ts";
+import { deliveryOf, numberOf, numberOrNull, stateOf, textOf, textOrNull } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+/** What the verbs need to know of a job to change it. */
+export interface JobRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly state: JobState;
+  readonly name: string;
+  readonly queue: string;
+  readonly delivery: Delivery;
+  readonly priority: number;
+  readonly runAt: number;
+  readonly fireAt: number;
+  readonly enqueuedAt: number;
+  readonly expireAt: number | null;
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly maxCrashes: number;
+  readonly version: number;
+  readonly token: number;
+  readonly settled: number;
+  readonly settledBy: string | null;
+  readonly claimer: string | null;
+  readonly cancelRequested: boolean;
+  readonly relayed: boolean;
+  readonly slot: number;
+  readonly lane: string | null;
+  readonly concurrencyKey: string | null;
+  readonly rateKey: string | null;
+  readonly uniqueKey: string | null;
+  readonly uniqueMs: number | null;
+  readonly afterFailure: "cancel" | "run";
+  readonly schedule: string | null;
+}
+
+export const rowColumns =
+  "seq, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
+  "max_crashes, version, token, settled, settled_by, claimer, cancel_requested, relayed, slot, lane, " +
+  "concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule";
+
+export function toJobRow(row: Row): JobRow {
+  return {
+    seq: numberOf(row["seq"]),
+    id: textOf(row["id"]),
+    state: stateOf(row["state"]),
+    name: textOf(row["name"]),
+    queue: textOf(row["queue"]),
+    delivery: deliveryOf(row["delivery"]),
+    priority: numberOf(row["priority"]),
+    runAt: numberOf(row["run_at"]),
+    fireAt: numberOf(row["fire_at"]),
+    enqueuedAt: numberOf(row["enqueued_at"]),
+    expireAt: numberOrNull(row["expire_at"]),
+    attempt: numberOf(row["attempt"]),
+    crashes: numberOf(row["crashes"]),
+    maxCrashes: numberOf(row["max_crashes"]),
+    version: numberOf(row["version"]),
+    token: numberOf(row["token"]),
+    settled: numberOf(row["settled"]),
+    settledBy: textOrNull(row["settled_by"]),
+    claimer: textOrNull(row["claimer"]),
+    cancelRequested: row["cancel_requested"] !== 0,
+    relayed: row["relayed"] !== 0,
+    slot: numberOf(row["slot"]),
+    lane: textOrNull(row["lane"]),
+    concurrencyKey: textOrNull(row["concurrency_key"]),
+    rateKey: textOrNull(row["rate_key"]),
+    uniqueKey: textOrNull(row["unique_key"]),
+    uniqueMs: numberOrNull(row["unique_ms"]),
+    afterFailure: row["after_failure"] === "run" ? "run" : "cancel",
+    schedule: textOrNull(row["schedule"]),
+  };
+}
+
+const byId = `select ${rowColumns} from escapement_jobs where ns = ?1 and id = ?2
+  union all select ${rowColumns} from escapement_history where ns = ?1 and id = ?2`;
+
+const bySeq = `select ${rowColumns} from escapement_jobs where seq = ?1
+  union all select ${rowColumns} from escapement_history where seq = ?1`;
+
+/** A job in whatever state, by its own id. */
+export function findJob({ connection, ns }: Session, id: string): JobRow | null {
+  const row = connection.get(byId, ns, id);
+  return row === undefined ? null : toJobRow(row);
+}
+
+export function findBySeq({ connection }: Session, seq: number): JobRow | null {
+  const row = connection.get(bySeq, seq);
+  return row === undefined ? null : toJobRow(row);
+}
+
+const byAlias = "select job from escapement_aliases where ns = ? and id = ?";
+
+/** The job that an id stands for, itself or by an alias. */
+export function resolveJob(session: Session, id: string): JobRow | null {
+  const own = findJob(session, id);
+  if (own !== null) return own;
+  const alias = session.connection.get(byAlias, session.ns, id);
+  return alias === undefined ? null : findBySeq(session, numberOf(alias["job"]));
+}
+
+/** Jobs with a key stand in a lane; null for plain ones. */
+export function laneOf(concurrencyKey: string | null, rateKey: string | null): string | null {
+  if (concurrencyKey !== null) return laneOfKey(concurrencyKey);
+  return rateKey === null ? null : `rate ${rateKey}`;
+}
+
+export function laneOfKey(concurrencyKey: string): string {
+  return `concurrency ${concurrencyKey}`;
+}
+
+export type Shelf = "plain" | "lane" | "fragile" | "relay";
+
+/** Where a waiting job is found: each shelf has an index of its own, so that none slows another. */
+export function shelfOf(job: {
+  readonly relayed: boolean;
+  readonly crashes: number;
+  readonly maxCrashes: number;
+  readonly lane: string | null;
+}): Shelf {
+  if (job.relayed) return "relay";
+  if (isFragile(job)) return "fragile";
+  return job.lane === null ? "plain" : "lane";
+}

@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { EscapementError } from "../../errors.ts";
+import type { Connection } from "./connection.ts";
+import { numberOf, numberOrNull, textOf } from "./rows.ts";
+
+interface Migration {
+  readonly version: number;
+  readonly name: string;
+  /** An older library must not touch the schema after it: its file has a line `-- breaking`. */
+  readonly breaking: boolean;
+  readonly sql: string;
+}
+
+const folder = new URL("./migrations/", import.meta.url);
+
+/** The numbered files beside this module, in their order. */
+export function readMigrations(): readonly Migration[] {
+  const names = readdirSync(folder).filter((name) => /^\d{4}-.+\.sql$/.test(name));
+  return names.sort().map((name) => {
+    const sql = readFileSync(new URL(name, folder), "utf8");
+    return { version: Number(name.slice(0, 4)), name, breaking: /^-- breaking$/m.test(sql), sql };
+  });
+}
+
+const ledger = `create table if not exists escapement_migrations (
+  version integer primary key,
+  name text not null,
+  breaking integer not null,
+  applied_at integer not null
+) strict`;
+
+/** Brings the schema up to date. It runs inside one IMMEDIATE transaction, so that of several processes one does it. */
+export function migrate(connection: Connection, path: string, now: number): void {
+  const migrations = readMigrations();
+  connection.run(ledger);
+  refuseNewer(connection, path, migrations);
+  const version = schemaVersion(connection);
+  for (const migration of migrations) {
+    if (migration.version <= version) continue;
+    connection.database.exec(migration.sql);
+    connection.run(
+      "insert into escapement_migrations (version, name, breaking, applied_at) values (?, ?, ?, ?)",
+      migration.version,
+      migration.name,
+      migration.breaking ? 1 : 0,
+      now,
+    );
+  }
+}
+
+/** 0 where there is no schema yet. */
+export function schemaVersion(connection: Connection): number {
+  if (!hasLedger(connection)) return 0;
+  return (
+    numberOrNull(connection.get("select max(version) as version from escapement_migrations")?.["version"]) ??
+    0
+  );
+}
+
+/** Refuses a schema that this library would misunderstand. */
+export function refuseNewer(connection: Connection, path: string, migrations: readonly Migration[]): void {
+  const newest = migrations.at(-1)?.version ?? 0;
+  const row = connection.get(
+    "select version, name from escapement_migrations where version > ? and breaking = 1 order by version limit 1",
+    newest,
+  );
+  if (row === undefined) return;
+  throw new EscapementError(
+    "store-newer",
+    `SQLite store ${path}: its schema has version ${numberOf(row["version"])} (${textOf(row["name"])}), this library ` +
+      `knows versions up to ${newest}; upgrade escapement in this process`,
+  );
+}
+
+function hasLedger(connection: Connection): boolean {
+  const sql = "select 1 from sqlite_schema where type = 'table' and name = 'escapement_migrations'";
+  return connection.get(sql) !== undefined;
+}

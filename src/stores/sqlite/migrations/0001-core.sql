@@ -1,0 +1,275 @@
+-- The schema of jobs, queues, nodes, schedules and partitions.
+-- Names carry a prefix, because the file may hold the user's own tables too.
+-- Instants are milliseconds since 1970 by the machine's clock; only leases are on its monotonic clock, with the boot they belong to.
+
+create table escapement_namespaces (
+  ns integer primary key,
+  name text not null unique
+) strict;
+
+-- A lease counts only on the boot it was granted in.
+create table escapement_boots (
+  boot integer primary key,
+  machine_id text not null unique
+) strict;
+
+-- Jobs that are not terminal. seq is the order of enqueueing and stays with a job when it moves to history and back.
+-- shelf says which index holds a waiting job: plain, lane (it has a limited key), fragile, or relay; null when it is not waiting.
+-- settled is the last token whose holder (settled_by) ended its claim itself: it tells a repeated finish from a stale one.
+-- Wide columns stand last, so that reading the others needs no overflow pages.
+create table escapement_jobs (
+  seq integer primary key autoincrement,
+  ns integer not null,
+  id text not null,
+  state text not null,
+  shelf text,
+  name text not null,
+  queue text not null,
+  delivery text not null,
+  priority integer not null,
+  run_at integer not null,
+  fire_at integer not null,
+  enqueued_at integer not null,
+  attempts integer not null,
+  max_crashes integer not null,
+  slot integer not null,
+  expire_at integer,
+  attempt integer not null default 0,
+  crashes integer not null default 0,
+  redrives integer not null default 0,
+  rollbacks integer not null default 0,
+  version integer not null default 1,
+  token integer not null default 0,
+  settled integer not null default 0,
+  settled_by text,
+  claimer text,
+  claim_sequence integer,
+  claimed_at integer,
+  lease_boot integer,
+  lease_until integer,
+  cancel_requested integer not null default 0,
+  relayed integer not null default 0,
+  finished_at integer,
+  lane text,
+  concurrency_key text,
+  rate_key text,
+  unique_key text,
+  unique_ms integer,
+  debounce_key text,
+  after_failure text not null default 'cancel',
+  schedule text,
+  tags text not null default '[]',
+  reason text,
+  error text,
+  progress text,
+  result text,
+  input text not null
+) strict;
+
+create unique index escapement_jobs_id on escapement_jobs (ns, id);
+create index escapement_jobs_plain on escapement_jobs (ns, queue, name, priority desc, run_at) where shelf = 'plain';
+create index escapement_jobs_lane on escapement_jobs (ns, lane, priority desc, run_at) where shelf = 'lane';
+create index escapement_jobs_gate on escapement_jobs (ns, lane, queue, name, run_at) where shelf = 'lane';
+create index escapement_jobs_fragile on escapement_jobs (ns, queue, name, priority desc, run_at) where shelf = 'fragile';
+create index escapement_jobs_relay on escapement_jobs (ns, slot, run_at) where shelf = 'relay';
+create index escapement_jobs_active on escapement_jobs (ns, queue) where state = 'active' and relayed = 0;
+create index escapement_jobs_active_key on escapement_jobs (ns, concurrency_key) where state = 'active' and relayed = 0 and concurrency_key is not null;
+create index escapement_jobs_named on escapement_jobs (ns, slot) where state = 'active' and relayed = 1;
+create index escapement_jobs_blocked on escapement_jobs (ns) where state = 'blocked';
+create index escapement_jobs_expiring on escapement_jobs (ns, expire_at) where expire_at is not null and attempt = 0 and state in ('waiting', 'blocked');
+create index escapement_jobs_debounce on escapement_jobs (ns, debounce_key) where debounce_key is not null and state = 'waiting' and token = 0;
+
+-- Terminal jobs, the same columns. They leave by retention or redrive.
+create table escapement_history (
+  seq integer primary key,
+  ns integer not null,
+  id text not null,
+  state text not null,
+  shelf text,
+  name text not null,
+  queue text not null,
+  delivery text not null,
+  priority integer not null,
+  run_at integer not null,
+  fire_at integer not null,
+  enqueued_at integer not null,
+  attempts integer not null,
+  max_crashes integer not null,
+  slot integer not null,
+  expire_at integer,
+  attempt integer not null,
+  crashes integer not null,
+  redrives integer not null,
+  rollbacks integer not null,
+  version integer not null,
+  token integer not null,
+  settled integer not null,
+  settled_by text,
+  claimer text,
+  claim_sequence integer,
+  claimed_at integer,
+  lease_boot integer,
+  lease_until integer,
+  cancel_requested integer not null,
+  relayed integer not null,
+  finished_at integer,
+  lane text,
+  concurrency_key text,
+  rate_key text,
+  unique_key text,
+  unique_ms integer,
+  debounce_key text,
+  after_failure text not null,
+  schedule text,
+  tags text not null,
+  reason text,
+  error text,
+  progress text,
+  result text,
+  input text not null
+) strict;
+
+create unique index escapement_history_id on escapement_history (ns, id);
+create index escapement_history_finished on escapement_history (ns, state, finished_at);
+create index escapement_history_notable on escapement_history (ns, state, seq) where state <> 'succeeded';
+
+-- Ids that a unique or debounced job absorbed.
+create table escapement_aliases (
+  ns integer not null,
+  id text not null,
+  job integer not null,
+  primary key (ns, id)
+) strict, without rowid;
+create index escapement_aliases_job on escapement_aliases (job);
+
+-- Who took a unique key last. until null: it is held while the job is in escapement_jobs.
+create table escapement_unique_keys (
+  ns integer not null,
+  key text not null,
+  job integer not null,
+  until integer,
+  primary key (ns, key)
+) strict, without rowid;
+create index escapement_unique_keys_job on escapement_unique_keys (job);
+
+-- What a blocked job still waits for, in the order it was given.
+create table escapement_parents (
+  parent integer not null,
+  child integer not null,
+  position integer not null,
+  primary key (parent, child)
+) strict, without rowid;
+create index escapement_parents_child on escapement_parents (child, position);
+
+create table escapement_trail (
+  entry integer primary key autoincrement,
+  job integer not null,
+  at integer not null,
+  kind text not null,
+  attempt integer not null,
+  token integer not null,
+  claimer text,
+  text text,
+  error text
+) strict;
+create index escapement_trail_job on escapement_trail (job);
+
+-- One row for each lane, queue and name with waiting jobs on the lane shelf: when looking at them may bring a job.
+-- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: the end of one of them opens it.
+-- Without, because a job of another queue or name is first in the lane: any change of the lane opens it.
+create table escapement_gates (
+  ns integer not null,
+  lane text not null,
+  queue text not null,
+  name text not null,
+  ready_at integer,
+  concurrency_limit integer,
+  primary key (ns, lane, queue, name)
+) strict, without rowid;
+create index escapement_gates_ready on escapement_gates (ns, queue, name, ready_at, concurrency_limit);
+
+-- Rate windows: of a queue ('queue') or of a rate key ('key').
+create table escapement_windows (
+  ns integer not null,
+  kind text not null,
+  key text not null,
+  started_at integer not null,
+  used integer not null,
+  per_ms integer not null,
+  primary key (ns, kind, key)
+) strict, without rowid;
+
+create table escapement_claimers (
+  ns integer not null,
+  claimer text not null,
+  sequence integer not null,
+  seen_at integer not null,
+  primary key (ns, claimer)
+) strict, without rowid;
+
+create table escapement_queues (
+  ns integer not null,
+  queue text not null,
+  paused integer not null default 0,
+  concurrency integer,
+  rate_limit integer,
+  rate_per_ms integer,
+  primary key (ns, queue)
+) strict, without rowid;
+
+create table escapement_nodes (
+  ns integer not null,
+  id text not null,
+  started_at integer not null,
+  seen_at integer not null,
+  record text not null,
+  primary key (ns, id)
+) strict, without rowid;
+
+create table escapement_schedules (
+  ns integer not null,
+  key text not null,
+  spec text not null,
+  job text not null,
+  paused integer not null,
+  next_at integer,
+  version integer not null,
+  created_at integer not null,
+  updated_at integer not null,
+  primary key (ns, key)
+) strict, without rowid;
+-- Outlives its schedule, so that no version comes twice.
+create table escapement_schedule_versions (
+  ns integer not null,
+  key text not null,
+  version integer not null,
+  primary key (ns, key)
+) strict, without rowid;
+create index escapement_schedules_next on escapement_schedules (ns, next_at) where paused = 0 and next_at is not null;
+
+create table escapement_occurrences (
+  ns integer not null,
+  key text not null,
+  fire_at integer not null,
+  until integer,
+  count integer not null,
+  fate text not null,
+  reason text,
+  job_id text,
+  planned_at integer not null,
+  node text not null,
+  primary key (ns, key, fire_at)
+) strict, without rowid;
+
+create table escapement_partitions (
+  ns integer not null,
+  partition integer not null,
+  first_slot integer not null,
+  end_slot integer not null,
+  epoch integer not null,
+  owner text,
+  lease_boot integer,
+  lease_until integer,
+  mark integer,
+  primary key (ns, partition)
+) strict, without rowid;

@@ -1,0 +1,93 @@
+import type { PartitionDue, PartitionDueParams } from "../../store.ts";
+import { type Slots, slotsOf } from "./partitions.ts";
+import { claimedColumns, numberOf, toClaimedJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+interface Found {
+  readonly seq: number;
+  readonly runAt: number;
+}
+
+/** How many jobs of each slot are read at first; where that is too few, four times as many. */
+const firstChunk = 4;
+
+export function partitionDue(session: Session, params: PartitionDueParams): PartitionDue {
+  const { connection, ns, now } = session;
+  const partition = connection.get(
+    "select first_slot, end_slot from escapement_partitions where ns = ? and partition = ?",
+    ns,
+    params.partition,
+  );
+  if (partition === undefined) return { now: new Date(now), jobs: [], nextAt: null };
+  const horizon = now + params.aheadMs;
+  const first = firstInSlots(session, slotsOf(partition), params.limit + 1, horizon);
+  const due = first.slice(0, params.limit).filter(({ runAt }) => runAt <= horizon);
+  const left = first[due.length];
+  return {
+    now: new Date(now),
+    jobs: readJobs(session, due),
+    nextAt: left === undefined ? null : new Date(left.runAt),
+  };
+}
+
+function readJobs({ connection }: Session, found: readonly Found[]): PartitionDue["jobs"] {
+  const rows = connection.all(
+    `select ${claimedColumns}, version from escapement_jobs where seq in (select value from json_each(?))`,
+    JSON.stringify(found.map(({ seq }) => seq)),
+  );
+  const jobs = new Map(
+    rows.map((row) => [numberOf(row["seq"]), { ...toClaimedJob(row), version: numberOf(row["version"]) }]),
+  );
+  return found.flatMap(({ seq }) => jobs.get(seq) ?? []);
+}
+
+/**
+ * The first jobs of a range of slots by runAt: `limit` of them, or all up to the first beyond the horizon.
+ * A little is read from each slot and merged, so that a long backlog is never sorted. Index: escapement_jobs_relay.
+ */
+function firstInSlots(session: Session, slots: Slots, limit: number, horizon: number): Found[] {
+  const occupied = [...occupiedSlots(session, slots)];
+  for (let chunk = firstChunk; ; chunk = Math.min(chunk * 4, limit)) {
+    let known = Number.POSITIVE_INFINITY;
+    const found: Found[] = [];
+    for (const slot of occupied) {
+      const jobs = readSlot(session, slot, chunk);
+      found.push(...jobs);
+      // Beyond the last one that was read, this slot may have more.
+      if (jobs.length === chunk) known = Math.min(known, jobs.at(-1)?.runAt ?? known);
+    }
+    found.sort((a, b) => a.runAt - b.runAt || a.seq - b.seq);
+    const sure = found.filter(({ runAt }) => runAt < known || known === Number.POSITIVE_INFINITY);
+    const enough = sure.length >= limit || sure.some(({ runAt }) => runAt > horizon);
+    if (enough || known === Number.POSITIVE_INFINITY) return sure;
+    if (chunk >= limit) return found;
+  }
+}
+
+function* occupiedSlots({ connection, ns }: Session, { firstSlot, endSlot }: Slots): Generator<number> {
+  for (let slot = firstSlot; slot < endSlot; slot += 1) {
+    const row = connection.get(
+      `select slot from escapement_jobs where shelf = 'relay' and ns = ? and slot >= ? and slot < ?
+       order by slot limit 1`,
+      ns,
+      slot,
+      endSlot,
+    );
+    if (row === undefined) return;
+    slot = numberOf(row["slot"]);
+    yield slot;
+  }
+}
+
+function readSlot({ connection, ns, now }: Session, slot: number, limit: number): Found[] {
+  const rows = connection.all(
+    `select seq, run_at from escapement_jobs where shelf = 'relay' and ns = ? and slot = ?
+       and (expire_at is null or expire_at > ? or attempt > 0)
+     order by run_at, seq limit ?`,
+    ns,
+    slot,
+    now,
+    limit,
+  );
+  return rows.map((row) => ({ seq: numberOf(row["seq"]), runAt: numberOf(row["run_at"]) }));
+}

@@ -1,0 +1,178 @@
+import { follow } from "../../state.ts";
+import {
+  type AcquireParams,
+  type CheckpointParams,
+  type CheckpointResult,
+  type ClaimedJob,
+  type PartitionGrant,
+  type PartitionHold,
+  type PartitionOutcome,
+  type PartitionRef,
+  slotCount,
+} from "../../store.ts";
+import type { Row } from "./connection.ts";
+import { finishAll } from "./finish.ts";
+import { claimedColumns, dateOrNull, numberOf, toClaimedJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+export interface Slots {
+  readonly firstSlot: number;
+  readonly endSlot: number;
+}
+
+export function acquirePartitions(session: Session, params: AcquireParams): PartitionGrant[] {
+  const { connection, ns, boot, monotonic } = session;
+  makePartitions(session, params.partitions);
+  const free = connection.all(
+    `select partition, first_slot, end_slot, epoch, mark from escapement_partitions
+     where ns = ? and (owner is null or lease_boot <> ? or lease_until <= ?) order by partition limit ?`,
+    ns,
+    boot,
+    monotonic,
+    Math.max(0, params.want),
+  );
+  return free.map((row) => grant(session, row, params));
+}
+
+function makePartitions({ connection, ns }: Session, count: number): void {
+  if (connection.get("select 1 from escapement_partitions where ns = ? limit 1", ns) !== undefined) return;
+  const firstSlot = (partition: number): number => Math.floor((partition * slotCount) / count);
+  for (let partition = 0; partition < count; partition += 1) {
+    connection.run(
+      "insert into escapement_partitions (ns, partition, first_slot, end_slot, epoch) values (?, ?, ?, ?, 0)",
+      ns,
+      partition,
+      firstSlot(partition),
+      firstSlot(partition + 1),
+    );
+  }
+}
+
+function grant(session: Session, row: Row, params: AcquireParams): PartitionGrant {
+  const { connection, ns, boot, monotonic, now } = session;
+  const partition = numberOf(row["partition"]);
+  const epoch = numberOf(row["epoch"]) + 1;
+  const slots = slotsOf(row);
+  connection.run(
+    `update escapement_partitions set owner = ?, epoch = ?, lease_boot = ?, lease_until = ?
+     where ns = ? and partition = ?`,
+    params.owner,
+    epoch,
+    boot,
+    Math.ceil(monotonic + params.leaseMs),
+    ns,
+    partition,
+  );
+  const named = connection.all(
+    `update escapement_jobs set claimer = ?, claimed_at = ?, token = token + 1
+     where ns = ? and state = 'active' and relayed = 1 and slot >= ? and slot < ? returning ${claimedColumns}`,
+    params.owner,
+    now,
+    ns,
+    slots.firstSlot,
+    slots.endSlot,
+  );
+  return {
+    partition,
+    epoch,
+    ...slots,
+    mark: dateOrNull(row["mark"]),
+    named: named.sort(byTime).map(toClaimedJob),
+  };
+}
+
+function byTime(a: Row, b: Row): number {
+  return numberOf(a["run_at"]) - numberOf(b["run_at"]) || numberOf(a["seq"]) - numberOf(b["seq"]);
+}
+
+export function renewPartitions(
+  { connection, ns, boot, monotonic }: Session,
+  params: PartitionHold & { readonly leaseMs: number },
+): PartitionOutcome[] {
+  return params.held.map(({ partition, epoch }) => {
+    const renewed = connection.run(
+      `update escapement_partitions set lease_boot = ?, lease_until = ?
+       where ns = ? and partition = ? and epoch = ? and owner = ?`,
+      boot,
+      Math.ceil(monotonic + params.leaseMs),
+      ns,
+      partition,
+      epoch,
+      params.owner,
+    );
+    return renewed > 0 ? "renewed" : "stale";
+  });
+}
+
+export function releasePartitions({ connection, ns }: Session, params: PartitionHold): void {
+  for (const { partition, epoch } of params.held) {
+    connection.run(
+      "update escapement_partitions set owner = null where ns = ? and partition = ? and epoch = ? and owner = ?",
+      ns,
+      partition,
+      epoch,
+      params.owner,
+    );
+  }
+}
+
+export function checkpoint(session: Session, params: CheckpointParams): CheckpointResult {
+  const { connection, ns } = session;
+  const slots = ownedSlots(session, params.owner, params);
+  if (slots === null) return { outcome: "stale", finished: [], named: [] };
+  const finished = finishAll(
+    session,
+    params.owner,
+    params.settled,
+    (job) => job.relayed && job.slot >= slots.firstSlot && job.slot < slots.endSlot,
+  );
+  if (params.mark !== null) {
+    connection.run(
+      "update escapement_partitions set mark = ? where ns = ? and partition = ?",
+      params.mark.getTime(),
+      ns,
+      params.partition,
+    );
+  }
+  const named = params.name.flatMap((one) => name(session, slots, params.owner, one) ?? []);
+  return { outcome: "written", finished, named };
+}
+
+const nameJob = `update escapement_jobs set
+    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1, claimer = ?, claimed_at = ?3
+  where ns = ? and id = ? and version = ? and relayed = 1 and slot >= ? and slot < ?
+    and state = 'waiting' and run_at <= ?3 and (expire_at is null or expire_at > ?3 or attempt > 0)
+  returning ${claimedColumns}`;
+
+const namedBefore = `select ${claimedColumns} from escapement_jobs
+  where ns = ? and id = ? and version = ? and relayed = 1 and slot >= ? and slot < ? and state = 'active' and claimer = ?`;
+
+/** The job, if it may be published: just named, or named before by this owner and not settled since. */
+function name(
+  { connection, ns, now }: Session,
+  { firstSlot, endSlot }: Slots,
+  owner: string,
+  { id, version }: { readonly id: string; readonly version: number },
+): ClaimedJob | null {
+  const state = follow("waiting", "claim");
+  const row =
+    connection.get(nameJob, state, owner, now, ns, id, version, firstSlot, endSlot) ??
+    connection.get(namedBefore, ns, id, version, firstSlot, endSlot, owner);
+  return row === undefined ? null : toClaimedJob(row);
+}
+
+function ownedSlots({ connection, ns }: Session, owner: string, ref: PartitionRef): Slots | null {
+  const row = connection.get(
+    `select first_slot, end_slot from escapement_partitions
+     where ns = ? and partition = ? and epoch = ? and owner = ?`,
+    ns,
+    ref.partition,
+    ref.epoch,
+    owner,
+  );
+  return row === undefined ? null : slotsOf(row);
+}
+
+export function slotsOf(row: Row): Slots {
+  return { firstSlot: numberOf(row["first_slot"]), endSlot: numberOf(row["end_slot"]) };
+}

@@ -1,0 +1,49 @@
+import type { PruneParams, PruneResult } from "../../store.ts";
+import { numberOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+/** How long a claimer's last sequence is remembered after its last claim: far longer than any claim's reply is on its way. */
+const claimersMs = 30 * 24 * 3_600_000;
+
+/** Terminal jobs past their retention; who still holds a unique key stays. */
+const forgettable = `select seq from escapement_history
+  where ns = ?1 and state = ?2 and finished_at <= ?3
+    and not exists (select 1 from escapement_unique_keys where job = seq and until > ?4)
+  order by finished_at, seq limit ?5`;
+
+const chosen = "(select value from json_each(?))";
+
+export function prune(session: Session, params: PruneParams): PruneResult {
+  const { connection, ns, now } = session;
+  pruneBystanders(session, params);
+  const retentions = [
+    ["succeeded", params.succeededMs],
+    ["cancelled", params.cancelledMs],
+    ["dead", params.deadMs],
+    ["lost", params.lostMs],
+  ] as const;
+  const found: number[] = [];
+  for (const [state, keptMs] of retentions) {
+    const room = params.limit + 1 - found.length;
+    if (room <= 0) break;
+    const rows = connection.all(forgettable, ns, state, Math.trunc(now - keptMs), now, room);
+    found.push(...rows.map((row) => numberOf(row["seq"])));
+  }
+  const pruned = found.slice(0, params.limit);
+  const seqs = JSON.stringify(pruned);
+  connection.run(`delete from escapement_trail where job in ${chosen}`, seqs);
+  connection.run(`delete from escapement_aliases where job in ${chosen}`, seqs);
+  connection.run(`delete from escapement_unique_keys where job in ${chosen}`, seqs);
+  connection.run(`delete from escapement_history where seq in ${chosen}`, seqs);
+  return { pruned: pruned.length, more: found.length > pruned.length };
+}
+
+function pruneBystanders({ connection, ns, now }: Session, params: PruneParams): void {
+  connection.run(
+    "delete from escapement_nodes where ns = ? and seen_at <= ?",
+    ns,
+    Math.trunc(now - params.nodesMs),
+  );
+  connection.run("delete from escapement_windows where ns = ? and started_at + per_ms <= ?", ns, now);
+  connection.run("delete from escapement_claimers where ns = ? and seen_at <= ?", ns, now - claimersMs);
+}

@@ -1,0 +1,155 @@
+import type {
+  DueSchedules,
+  FireParams,
+  FireResult,
+  NewOccurrence,
+  OccurrenceRecord,
+  OccurrencesParams,
+  PutScheduleParams,
+  PutScheduleResult,
+  ScheduleRecord,
+} from "../../store.ts";
+import type { Row } from "./connection.ts";
+import { enqueue } from "./enqueue.ts";
+import { dateOf, dateOrNull, numberOf, textOf, textOrNull } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+const columns = "key, spec, job, paused, next_at, version, created_at, updated_at";
+
+export function putSchedule(session: Session, params: PutScheduleParams): PutScheduleResult {
+  const { connection, ns, now } = session;
+  const old = findSchedule(session, params.key);
+  if ((old?.version ?? null) !== params.ifVersion) return { outcome: "conflict", schedule: old };
+  const version = connection.get(
+    `insert into escapement_schedule_versions (ns, key, version) values (?, ?, 1)
+     on conflict do update set version = version + 1 returning version`,
+    ns,
+    params.key,
+  );
+  connection.run(
+    `insert or replace into escapement_schedules (ns, ${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ns,
+    params.key,
+    params.spec,
+    params.job,
+    params.paused ? 1 : 0,
+    params.nextAt?.getTime() ?? null,
+    numberOf(version?.["version"]),
+    old?.createdAt.getTime() ?? now,
+    now,
+  );
+  session.notices.schedulesChanged();
+  return { outcome: "put", schedule: findSchedule(session, params.key) };
+}
+
+export function removeSchedule(session: Session, key: string): boolean {
+  const { connection, ns } = session;
+  const removed = connection.run("delete from escapement_schedules where ns = ? and key = ?", ns, key) > 0;
+  if (removed) session.notices.schedulesChanged();
+  return removed;
+}
+
+/** By key. */
+export function schedules({ connection, ns }: Session): ScheduleRecord[] {
+  return connection
+    .all(`select ${columns} from escapement_schedules where ns = ? order by key`, ns)
+    .map(toSchedule);
+}
+
+export function dueSchedules({ connection, ns, now }: Session, limit: number): DueSchedules {
+  const planned = "ns = ? and paused = 0 and next_at is not null";
+  const due = connection.all(
+    `select ${columns} from escapement_schedules where ${planned} and next_at <= ? order by next_at, key limit ?`,
+    ns,
+    now,
+    limit,
+  );
+  const next = connection.get(
+    `select next_at from escapement_schedules where ${planned} and next_at > ? order by next_at limit 1`,
+    ns,
+    now,
+  );
+  return { now: new Date(now), due: due.map(toSchedule), nextAt: dateOrNull(next?.["next_at"] ?? null) };
+}
+
+export function fire(session: Session, params: FireParams): FireResult {
+  const { connection, ns } = session;
+  const advanced = connection.run(
+    `update escapement_schedules set next_at = ?
+     where ns = ? and key = ? and version = ? and next_at = ? and paused = 0`,
+    params.advanceTo?.getTime() ?? null,
+    ns,
+    params.key,
+    params.version,
+    params.nextAt.getTime(),
+  );
+  if (advanced === 0) return { outcome: "stale", occurrences: [] };
+  return {
+    outcome: "fired",
+    occurrences: params.occurrences.map((occurrence) => plan(session, params, occurrence)),
+  };
+}
+
+function plan(session: Session, params: FireParams, occurrence: NewOccurrence): "added" | "existing" {
+  const { connection, ns, now } = session;
+  const fireAt = occurrence.fireAt.getTime();
+  const known = "select 1 from escapement_occurrences where ns = ? and key = ? and fire_at = ?";
+  if (connection.get(known, ns, params.key, fireAt) !== undefined) return "existing";
+  const job = occurrence.job === null ? undefined : enqueue(session, [occurrence.job])[0];
+  connection.run(
+    `insert into escapement_occurrences (ns, key, fire_at, until, count, fate, reason, job_id, planned_at, node)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ns,
+    params.key,
+    fireAt,
+    occurrence.until?.getTime() ?? null,
+    occurrence.count,
+    occurrence.fate,
+    occurrence.reason,
+    job === undefined || job.outcome === "refused" ? null : job.id,
+    now,
+    params.node,
+  );
+  return "added";
+}
+
+export function occurrences({ connection, ns }: Session, params: OccurrencesParams): OccurrenceRecord[] {
+  const rows = connection.all(
+    `select key, fire_at, until, count, fate, reason, job_id, planned_at, node from escapement_occurrences
+     where ns = ? and key = ? and fire_at >= ? and fire_at < ? order by fire_at limit ?`,
+    ns,
+    params.key,
+    params.from.getTime(),
+    params.to.getTime(),
+    params.limit,
+  );
+  return rows.map((row) => ({
+    key: textOf(row["key"]),
+    fireAt: dateOf(row["fire_at"]),
+    until: dateOrNull(row["until"]),
+    count: numberOf(row["count"]),
+    fate: row["fate"] === "skipped" ? "skipped" : "planned",
+    reason: textOrNull(row["reason"]),
+    jobId: textOrNull(row["job_id"]),
+    plannedAt: dateOf(row["planned_at"]),
+    node: textOf(row["node"]),
+  }));
+}
+
+function findSchedule({ connection, ns }: Session, key: string): ScheduleRecord | null {
+  const row = connection.get(`select ${columns} from escapement_schedules where ns = ? and key = ?`, ns, key);
+  return row === undefined ? null : toSchedule(row);
+}
+
+function toSchedule(row: Row): ScheduleRecord {
+  return {
+    key: textOf(row["key"]),
+    spec: textOf(row["spec"]),
+    job: textOf(row["job"]),
+    paused: row["paused"] !== 0,
+    nextAt: dateOrNull(row["next_at"]),
+    version: numberOf(row["version"]),
+    createdAt: dateOf(row["created_at"]),
+    updatedAt: dateOf(row["updated_at"]),
+  };
+}

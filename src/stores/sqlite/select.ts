@@ -1,0 +1,91 @@
+import type { JobState } from "../../job.ts";
+import { follow, isTerminal } from "../../state.ts";
+import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../store.ts";
+import { cancelIdle } from "./end.ts";
+import { openGate } from "./gates.ts";
+import { type JobRow, resolveJob, rowColumns, shelfOf, toJobRow } from "./jobs.ts";
+import { nextCursor, search } from "./questions.ts";
+import { jobColumns } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { tell } from "./trail.ts";
+import { takeUniqueKey, uniqueHolder } from "./unique.ts";
+
+export function cancel(session: Session, params: SelectParams): SelectResult<CancelOutcome> {
+  return forEachSelected(session, params, ["blocked", "waiting", "active"], (job): CancelOutcome => {
+    if (isTerminal(job.state)) return "terminal";
+    if (job.state !== "active") {
+      cancelIdle(session, job, "cancel", params.reason);
+      return "cancelled";
+    }
+    if (!job.cancelRequested) {
+      tell(session, job, "cancel-requested", params.reason);
+      session.connection.run("update escapement_jobs set cancel_requested = 1 where seq = ?", job.seq);
+    }
+    session.notices.cancelRequested(job.id);
+    return "requested";
+  });
+}
+
+export function redrive(session: Session, params: SelectParams): SelectResult<RedriveOutcome> {
+  return forEachSelected(session, params, ["dead", "lost"], (job) => {
+    if (job.state !== "dead" && job.state !== "lost") return "refused";
+    return redriveOne(session, job, params.reason);
+  });
+}
+
+const columns = jobColumns.join(", ");
+
+function redriveOne(session: Session, job: JobRow, reason: string | null): RedriveOutcome {
+  const { connection, now } = session;
+  if (job.uniqueKey !== null) {
+    const holder = uniqueHolder(session, job.uniqueKey);
+    if (holder !== null && holder !== job.seq) return "held";
+    takeUniqueKey(
+      session,
+      job.uniqueKey,
+      job.seq,
+      job.uniqueMs === null ? null : job.enqueuedAt + job.uniqueMs,
+    );
+  }
+  tell(session, job, "redriven", reason);
+  const shelf = shelfOf({ ...job, crashes: 0 });
+  connection.run(
+    `insert into escapement_jobs (${columns}) select ${columns} from escapement_history where seq = ?`,
+    job.seq,
+  );
+  connection.run("delete from escapement_history where seq = ?", job.seq);
+  connection.run(
+    `update escapement_jobs set state = ?, shelf = ?, run_at = ?, attempt = 0, crashes = 0, reason = null,
+       expire_at = null, finished_at = null, redrives = redrives + 1
+     where seq = ?`,
+    follow(job.state, "redrive"),
+    shelf,
+    now,
+    job.seq,
+  );
+  session.notices.claimable(job.queue);
+  if (shelf === "lane" && job.lane !== null) openGate(session, { ...job, lane: job.lane }, now);
+  return "redriven";
+}
+
+/** Chooses the jobs of a cancel or a redrive, then works them off one by one. */
+function forEachSelected<O extends string>(
+  session: Session,
+  { select }: SelectParams,
+  states: readonly JobState[],
+  act: (job: JobRow) => O,
+): SelectResult<O | "unknown"> {
+  const actOn = (id: string): { id: string; outcome: O | "unknown" } => {
+    // What was done to an earlier one may have changed this one.
+    const job = resolveJob(session, id);
+    return { id, outcome: job === null ? "unknown" : act(job) };
+  };
+  if ("ids" in select) return { results: select.ids.map(actOn), cursor: null };
+  const asked = select.filter.states;
+  const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
+  const { limit, cursor } = select;
+  const found = search(session, rowColumns, filter, { limit: limit + 1, order: "oldest", cursor });
+  const page = found.slice(0, limit);
+  const results = page.map((row) => actOn(toJobRow(row).id));
+  return { results, cursor: nextCursor(found, page) };
+}

@@ -1,0 +1,17 @@
+import type { Connection } from "./connection.ts";
+import type { NoticeDraft } from "./notices.ts";
+
+/** What a verb works with, inside an open transaction. */
+export interface Session {
+  readonly connection: Connection;
+  /** The number of the namespace. */
+  readonly ns: number;
+  /** Wall time in milliseconds. */
+  readonly now: number;
+  /** The machine's monotonic clock in milliseconds, for leases. */
+  readonly monotonic: number;
+  /** The number of this boot of the machine. */
+  readonly boot: number;
+  /** What to tell once the transaction has been committed. */
+  readonly notices: NoticeDraft;
+}

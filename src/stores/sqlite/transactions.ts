@@ -1,0 +1,199 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Clock } from "../../clock.ts";
+import { EscapementError } from "../../errors.ts";
+import type { Notice } from "../../store.ts";
+import type { Connection } from "./connection.ts";
+import { isLocked, translateError } from "./errors.ts";
+import { NoticeDraft } from "./notices.ts";
+
+/** How long SQLite itself waits for the lock, with the event loop held. */
+export const lockTimeoutMs = 20;
+/** How long a call waits for the lock in all, letting the event loop go on. */
+const deadlineMs = 30_000;
+const minPauseMs = 2;
+const maxPauseMs = 25;
+/** How many calls share one commit at the most. */
+const maxGroup = 500;
+
+type Work<T> = (connection: Connection, notices: NoticeDraft) => T;
+
+interface Call {
+  /** It shares its transaction with no other call. */
+  readonly alone: boolean;
+  readonly run: (connection: Connection, notices: NoticeDraft) => void;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface TransactionsOptions {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  /** For messages. */
+  readonly path: string;
+  readonly publish: (notices: readonly Notice[]) => void;
+}
+
+/**
+ * Runs calls in IMMEDIATE transactions, in their order. Calls made in the same turn of the event loop share one
+ * commit; when it fails, each is tried in a transaction of its own, so that every caller gets its own error.
+ */
+export class Transactions {
+  readonly #options: TransactionsOptions;
+  readonly #calls: Call[] = [];
+  #scheduled = false;
+  /** When waiting for the lock began; it is waited for in real time, whatever the clock of the store says. */
+  #lockedSince: number | null = null;
+  #drained: (() => void) | null = null;
+  #closed = false;
+
+  constructor(options: TransactionsOptions) {
+    this.#options = options;
+  }
+
+  write<T>(work: Work<T>, { alone = false }: { readonly alone?: boolean } = {}): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(this.#closedError());
+      let answer: () => void = () => {};
+      this.#calls.push({
+        alone,
+        run: (connection, notices) => {
+          const value = work(connection, notices);
+          answer = () => resolve(value);
+        },
+        resolve: () => answer(),
+        reject,
+      });
+      this.#schedule();
+    });
+  }
+
+  /** Runs a read that sees one state of the database. */
+  async read<T>(work: (connection: Connection) => T): Promise<T> {
+    const since = performance.now();
+    for (;;) {
+      if (this.#closed) throw this.#closedError();
+      try {
+        return this.#readOnce(work);
+      } catch (error) {
+        if (!isLocked(error) || performance.now() - since > deadlineMs) throw this.#translate(error);
+      }
+      await delay(pauseMs());
+    }
+  }
+
+  /** Lets the calls that were made end, and refuses new ones. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#calls.length === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
+  #readOnce<T>(work: (connection: Connection) => T): T {
+    const { connection } = this.#options;
+    // A caller's transaction function may ask questions; they belong to its transaction.
+    if (connection.database.isTransaction) return work(connection);
+    connection.run("begin");
+    try {
+      return work(connection);
+    } finally {
+      connection.run("rollback");
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#options.clock.defer(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    const group = this.#nextGroup();
+    if (group.length === 0) return;
+    try {
+      this.#commit(group);
+      this.#done(group);
+    } catch (error) {
+      if (isLocked(error)) return this.#waitForLock(error);
+      this.#commitSingly(group, error);
+    }
+    this.#afterGroup();
+  }
+
+  #afterGroup(): void {
+    this.#lockedSince = null;
+    if (this.#calls.length > 0) this.#schedule();
+    else this.#drained?.();
+  }
+
+  #nextGroup(): readonly Call[] {
+    if (this.#calls[0]?.alone === true) return this.#calls.slice(0, 1);
+    const end = this.#calls.findIndex(({ alone }) => alone);
+    return this.#calls.slice(0, Math.min(end < 0 ? maxGroup : end, maxGroup));
+  }
+
+  #commit(group: readonly Call[]): void {
+    const { connection, publish } = this.#options;
+    const notices = new NoticeDraft();
+    connection.run("begin immediate");
+    try {
+      for (const call of group) call.run(connection, notices);
+      connection.run("commit");
+    } catch (error) {
+      if (connection.database.isTransaction) connection.run("rollback");
+      throw error;
+    }
+    publish(notices.toNotices());
+  }
+
+  #commitSingly(group: readonly Call[], error: unknown): void {
+    if (group.length === 1) {
+      group[0]?.reject(this.#translate(error));
+      this.#calls.shift();
+      return;
+    }
+    for (const call of group) {
+      try {
+        this.#commit([call]);
+        call.resolve();
+      } catch (own) {
+        call.reject(this.#translate(own));
+      }
+      this.#calls.shift();
+    }
+  }
+
+  #done(group: readonly Call[]): void {
+    this.#calls.splice(0, group.length);
+    for (const call of group) call.resolve();
+  }
+
+  #waitForLock(error: unknown): void {
+    this.#lockedSince ??= performance.now();
+    if (performance.now() - this.#lockedSince > deadlineMs) {
+      for (const call of this.#calls.splice(0)) call.reject(this.#translate(error));
+      this.#afterGroup();
+      return;
+    }
+    this.#scheduled = true;
+    setTimeout(() => this.#flush(), pauseMs());
+  }
+
+  #translate(error: unknown): unknown {
+    return translateError(error, this.#options.path);
+  }
+
+  #closedError(): EscapementError {
+    return new EscapementError(
+      "stopped",
+      `SQLite store ${this.#options.path} is closed; open it again to use it`,
+    );
+  }
+}
+
+/** Jitter keeps processes that wait for the same lock from marching in step. */
+export function pauseMs(): number {
+  return minPauseMs + Math.random() * (maxPauseMs - minPauseMs);
+}
