@@ -1,5 +1,6 @@
 import { follow } from "../../state.ts";
 import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
+import { newHolder } from "./jobs.ts";
 import { findLanes, type Lane, nextReady, timeLane } from "./lanes.ts";
 import { Limits } from "./limits.ts";
 import { byTurn, type Candidate, findGroups, type Group, type Line, readLine } from "./lines.ts";
@@ -108,7 +109,7 @@ function inTurn(view: View): readonly Candidate[] {
 
 const holdJobs = `update escapement_jobs set
     state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1,
-    claimer = ?, claim_sequence = ?, claimed_at = ?, lease_boot = ?, lease_until = ?
+    ${newHolder}, claim_sequence = ?, claimed_at = ?, lease_boot = ?, lease_until = ?
   where seq in (select value from json_each(?)) returning ${claimedColumns}`;
 
 /** Makes the chosen jobs the claimer's, all in one statement; the write lock keeps everybody else out since they were read. */

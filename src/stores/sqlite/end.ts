@@ -19,21 +19,18 @@ function archive({ connection }: Session, seq: number): void {
 
 const writeSettlement = `update escapement_jobs set
     state = ?, shelf = ?, reason = ?, attempt = ?, crashes = ?, rollbacks = rollbacks + ?, run_at = ?,
-    error = coalesce(?, error), result = ?, settled = ?, settled_by = ?, finished_at = ?,
+    error = coalesce(?, error), result = ?, finished_at = ?,
     lease_boot = null, lease_until = null
   where seq = ?`;
+
+const writeSettled = "update escapement_jobs set settled = token, settled_by = null where seq = ?";
 
 /**
  * Ends a claim as its outcome says: the core decides, this writes it down.
  *
- * @param settledBy who tells it, null when it is not the holder.
+ * @param byHolder whether its holder tells it.
  */
-export function settleClaim(
-  session: Session,
-  job: JobRow,
-  outcome: Outcome,
-  settledBy: string | null,
-): Settlement {
+export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byHolder: boolean): Settlement {
   const settlement = settle(job, outcome);
   const line = story(outcome);
   if (line !== null) tell(session, job, line.kind, line.text, line.error);
@@ -51,11 +48,10 @@ export function settleClaim(
     runAt,
     settlement.error,
     settlement.result,
-    settledBy === null ? job.settled : job.token,
-    settledBy ?? job.settledBy,
     ended ? session.now : null,
     job.seq,
   );
+  if (byHolder) session.connection.run(writeSettled, job.seq);
   if (ended) {
     archive(session, job.seq);
     tellChildren(session, job, settlement.state);
@@ -63,20 +59,25 @@ export function settleClaim(
     session.notices.claimable(job.queue);
     if (shelf === "lane" && job.lane !== null) openGate(session, { ...job, lane: job.lane }, runAt);
   }
-  noteFreed(session, job);
+  noteFreed(session, [job]);
   return settlement;
 }
 
-/** An active job ended: whatever its key or its queue kept back may go. */
-export function noteFreed(session: Session, job: Pick<JobRow, "concurrencyKey" | "queue" | "relayed">): void {
-  if (job.relayed) return;
-  if (job.concurrencyKey !== null) {
-    openSaturated(session, laneOfKey(job.concurrencyKey));
+/** Active jobs ended: whatever their keys or their queues kept back may go. */
+export function noteFreed(
+  session: Session,
+  jobs: readonly Pick<JobRow, "concurrencyKey" | "queue" | "relayed">[],
+): void {
+  const counted = jobs.filter(({ relayed }) => !relayed);
+  const limited = "select 1 from escapement_queues where ns = ? and queue = ? and concurrency is not null";
+  for (const queue of new Set(counted.map((job) => job.queue))) {
+    if (session.connection.get(limited, session.ns, queue) !== undefined) session.notices.claimable(queue);
+  }
+  for (const key of new Set(counted.map(({ concurrencyKey }) => concurrencyKey))) {
+    if (key === null) continue;
+    openSaturated(session, laneOfKey(key));
     session.notices.claimableAnywhere();
   }
-  const limited = "select 1 from escapement_queues where ns = ? and queue = ? and concurrency is not null";
-  if (session.connection.get(limited, session.ns, job.queue) !== undefined)
-    session.notices.claimable(job.queue);
 }
 
 /** Cancels a job that is not held by anybody. */

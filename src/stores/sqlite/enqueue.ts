@@ -2,50 +2,79 @@ import { isTerminal } from "../../state.ts";
 import type { EnqueueResult, NewJob } from "../../store.ts";
 import { changeIdle } from "./change.ts";
 import { cancelIdle, orphanReason } from "./end.ts";
-import { openGate } from "./gates.ts";
-import { findBySeq, findJob, type JobRow, laneOf, resolveJob, shelfOf } from "./jobs.ts";
-import { numberOf, numberOrNull, textOf } from "./rows.ts";
+import { insert, insertPlain, isPlain } from "./insert.ts";
+import { findBySeq, findJob, type JobRow, resolveJob } from "./jobs.ts";
+import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { takeUniqueKey, uniqueHolder } from "./unique.ts";
 
+/** How many plain jobs are looked up and written together at the most. */
+const maxRun = 1_000;
+
+/** Works a batch off in its order. Plain jobs, which nothing else concerns, go together. */
 export function enqueue(session: Session, jobs: readonly NewJob[]): EnqueueResult[] {
-  return jobs.map((job) => enqueueOne(session, job));
+  const results: EnqueueResult[] = [];
+  for (let index = 0; index < jobs.length; ) {
+    const run = plainRun(jobs, index);
+    if (run.length > 0) {
+      results.push(...enqueuePlain(session, run));
+      index += run.length;
+    } else {
+      const job = jobs[index];
+      if (job !== undefined) results.push(enqueueOne(session, job));
+      index += 1;
+    }
+  }
+  return results;
+}
+
+function plainRun(jobs: readonly NewJob[], start: number): readonly NewJob[] {
+  let end = start;
+  for (let job = jobs[end]; job !== undefined && end - start < maxRun && isPlain(job); job = jobs[end])
+    end += 1;
+  return jobs.slice(start, end);
+}
+
+function enqueuePlain(session: Session, jobs: readonly NewJob[]): EnqueueResult[] {
+  const known = resolveAll(session, jobs);
+  const added: NewJob[] = [];
+  const results = jobs.map(({ id }, index): EnqueueResult => {
+    const existing = known.get(id);
+    if (existing !== undefined) return { id: existing, outcome: "existing" };
+    known.set(id, id);
+    const job = jobs[index];
+    if (job !== undefined) added.push(job);
+    return { id, outcome: "added" };
+  });
+  insertPlain(session, added);
+  return results;
+}
+
+const knownIds = `with asked as materialized (select value as wanted from json_each(?2))
+  select wanted, wanted as id from asked where exists (select 1 from escapement_jobs where ns = ?1 and id = wanted)
+  union all
+  select wanted, wanted from asked where exists (select 1 from escapement_history where ns = ?1 and id = wanted)
+  union all
+  select wanted, coalesce(hot.id, old.id) from asked
+    cross join escapement_aliases as alias on alias.ns = ?1 and alias.id = wanted
+    left join escapement_jobs as hot on hot.seq = job left join escapement_history as old on old.seq = job`;
+
+/** The ids that are known already, each with the id of the job that stands for it. */
+function resolveAll({ connection, ns }: Session, jobs: readonly NewJob[]): Map<string, string> {
+  const rows = connection.all(knownIds, ns, JSON.stringify(jobs.map(({ id }) => id)));
+  return new Map(rows.map((row) => [textOf(row["wanted"]), textOf(row["id"])]));
 }
 
 function enqueueOne(session: Session, job: NewJob): EnqueueResult {
-  const known = resolveEnded(session, job.id);
-  if (known !== null) return { id: known, outcome: "existing" };
-  if (job.unique === null && job.debounce === null && job.after.length === 0) {
-    return { id: job.id, outcome: insert(session, job, "waiting") ? "added" : "existing" };
-  }
-  return enqueueBound(session, job);
-}
-
-/** The job that stands for an id which is in history or an alias; whether it is in the hot table shows when it is inserted. */
-function resolveEnded(session: Session, id: string): string | null {
-  const { connection, ns } = session;
-  const found = connection.get(
-    `select id, null as job from escapement_history where ns = ?1 and id = ?2
-     union all select id, job from escapement_aliases where ns = ?1 and id = ?2`,
-    ns,
-    id,
-  );
-  if (found === undefined) return null;
-  const job = numberOrNull(found["job"]);
-  return job === null ? id : idOf(session, job);
-}
-
-function idOf(session: Session, seq: number): string {
-  const row = session.connection.get(
-    "select id from escapement_jobs where seq = ?1 union all select id from escapement_history where seq = ?1",
-    seq,
-  );
-  return textOf(row?.["id"]);
+  const known = resolveJob(session, job.id);
+  if (known !== null) return { id: known.id, outcome: "existing" };
+  if (job.unique !== null || job.debounce !== null || job.after.length > 0) return enqueueBound(session, job);
+  insert(session, job, "waiting");
+  return { id: job.id, outcome: "added" };
 }
 
 /** A job with parents or with a key that others may hold. */
 function enqueueBound(session: Session, job: NewJob): EnqueueResult {
-  if (findJob(session, job.id) !== null) return { id: job.id, outcome: "existing" };
   const parents: JobRow[] = [];
   for (const id of job.after) {
     const parent = resolveJob(session, id);
@@ -71,7 +100,7 @@ function absorb(
 ): EnqueueResult {
   const { connection, ns } = session;
   connection.run("insert into escapement_aliases (ns, id, job) values (?, ?, ?)", ns, job.id, target);
-  return { id: idOf(session, target), outcome };
+  return { id: findBySeq(session, target)?.id ?? job.id, outcome };
 }
 
 function add(session: Session, job: NewJob, parents: readonly JobRow[]): void {
@@ -95,105 +124,6 @@ function add(session: Session, job: NewJob, parents: readonly JobRow[]): void {
   if (failed !== undefined && job.afterFailure === "cancel") {
     cancelIdle(session, row, "cancel", orphanReason(failed));
   }
-}
-
-const insertJob = `insert into escapement_jobs (
-    ns, id, state, shelf, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot,
-    expire_at, relayed, lane, concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, tags, input
-  ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict do nothing`;
-
-/** Most jobs have none of the rarer things: binding them would cost as much as the rest. */
-const insertPlainJob = `insert into escapement_jobs (
-    ns, id, state, shelf, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot, input
-  ) values (?, ?, 'waiting', 'plain', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict do nothing`;
-
-/** Returns whether the id was new. */
-function insert(session: Session, job: NewJob, state: "waiting" | "blocked"): boolean {
-  const runAt = Math.trunc(dueAt(job, session.now));
-  const lane = laneOf(job.concurrencyKey, job.rateKey);
-  const shelf = state === "waiting" ? shelfOf({ ...job, crashes: 0, lane }) : null;
-  const changes =
-    shelf === "plain" && isSimple(job)
-      ? insertSimple(session, job, runAt)
-      : insertFull(session, job, runAt, { state, shelf, lane });
-  if (changes === 0) return false;
-  if (state === "waiting") session.notices.claimable(job.queue);
-  if (shelf === "lane" && lane !== null) openGate(session, { lane, queue: job.queue, name: job.name }, runAt);
-  return true;
-}
-
-function isSimple(job: NewJob): boolean {
-  return (
-    job.unique === null &&
-    job.debounce === null &&
-    job.expireInMs === null &&
-    job.schedule === null &&
-    job.tags.length === 0 &&
-    job.afterFailure === "cancel"
-  );
-}
-
-function insertSimple({ connection, ns, now }: Session, job: NewJob, runAt: number): number {
-  return connection.run(
-    insertPlainJob,
-    ns,
-    job.id,
-    job.name,
-    job.queue,
-    job.delivery,
-    job.priority,
-    runAt,
-    job.fireAt?.getTime() ?? runAt,
-    now,
-    job.attempts,
-    job.maxCrashes,
-    job.slot,
-    job.input,
-  );
-}
-
-function insertFull(
-  { connection, ns, now }: Session,
-  job: NewJob,
-  runAt: number,
-  place: { readonly state: string; readonly shelf: string | null; readonly lane: string | null },
-): number {
-  return connection.run(
-    insertJob,
-    ns,
-    job.id,
-    place.state,
-    place.shelf,
-    job.name,
-    job.queue,
-    job.delivery,
-    job.priority,
-    runAt,
-    job.fireAt?.getTime() ?? runAt,
-    now,
-    job.attempts,
-    job.maxCrashes,
-    job.slot,
-    job.expireInMs === null ? null : Math.trunc(runAt + job.expireInMs),
-    job.relayed ? 1 : 0,
-    place.lane,
-    job.concurrencyKey,
-    job.rateKey,
-    job.unique?.key ?? null,
-    job.unique === null || job.unique.forMs === null ? null : Math.trunc(job.unique.forMs),
-    job.debounce?.key ?? null,
-    job.afterFailure,
-    job.schedule,
-    JSON.stringify(job.tags),
-    job.input,
-  );
-}
-
-function dueAt(job: NewJob, now: number): number {
-  if (job.debounce !== null) return now + job.debounce.waitMs;
-  return job.runAt?.getTime() ?? now + job.delayMs;
 }
 
 /** The first waiting, never claimed job with the key. */

@@ -1,10 +1,11 @@
 import type { JobState } from "../../job.ts";
-import { settle } from "../../state.ts";
 import type { Finish, FinishParams, FinishResult } from "../../store.ts";
-import { noteFreed, settleClaim, tellChildren } from "./end.ts";
-import { findJob, type JobRow, rowColumns, toJobRow } from "./jobs.ts";
-import { jobColumns } from "./rows.ts";
+import type { Row } from "./connection.ts";
+import { settleClaim } from "./end.ts";
+import { findJob, type JobRow } from "./jobs.ts";
+import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
+import { Succeeded } from "./succeeded.ts";
 
 export function finish(session: Session, params: FinishParams): FinishResult[] {
   return finishAll(session, params.claimer, params.finishes, (job) => !job.relayed);
@@ -14,96 +15,75 @@ export function isHeldBy(job: JobRow, claimer: string, token: number): boolean {
   return job.state === "active" && job.token === token && job.claimer === claimer;
 }
 
-const hotJobs = `select ${rowColumns} from (select value as wanted from json_each(?))
-  cross join escapement_jobs on ns = ? and id = wanted`;
+/** What must be known of a claim to end it with success. */
+export interface ActiveRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly token: number;
+  readonly claimer: string | null;
+  readonly relayed: boolean;
+  readonly slot: number;
+  readonly queue: string;
+  readonly concurrencyKey: string | null;
+}
 
 /** Ends those claims that are the claimer's; `mine` tells whether a job is at all for this verb to end. */
 export function finishAll(
   session: Session,
   claimer: string,
   finishes: readonly Finish[],
-  mine: (job: JobRow) => boolean,
+  mine: (job: { readonly relayed: boolean; readonly slot: number }) => boolean,
 ): FinishResult[] {
   if (finishes.length === 0) return [];
-  const hot = readHot(session, finishes);
+  const active = readActive(session, finishes);
   const succeeded = new Succeeded(session);
   const results = finishes.map(({ id, token, outcome }): FinishResult => {
-    const job = hot.get(id) ?? findJob(session, id);
-    if (job === null) return { outcome: "stale", state: null };
-    if (mine(job) && isHeldBy(job, claimer, token)) {
+    const job = active.get(id);
+    if (job !== undefined && job.token === token && job.claimer === claimer && mine(job)) {
+      active.delete(id);
       const state =
-        outcome.kind === "succeed"
-          ? succeeded.add(job, outcome.result)
-          : settleClaim(session, job, outcome, claimer).state;
-      hot.set(id, { ...job, state, settled: token, settledBy: claimer });
+        outcome.kind === "succeed" ? succeeded.add(job, outcome.result) : settle(session, id, outcome);
       return { outcome: "written", state };
     }
-    const repeated = job.settled === token && job.settledBy === claimer;
-    return { outcome: repeated ? "repeated" : "stale", state: job.state };
+    return succeeded.repeated(id, token) ?? unheld(session, claimer, id, token);
   });
   succeeded.write();
   return results;
 }
 
-function readHot({ connection, ns }: Session, finishes: readonly Finish[]): Map<string, JobRow> {
-  const ids = JSON.stringify(finishes.map(({ id }) => id));
-  return new Map(
-    connection.all(hotJobs, ids, ns).map((row) => {
-      const job = toJobRow(row);
-      return [job.id, job];
-    }),
-  );
+function settle(session: Session, id: string, outcome: Finish["outcome"]): JobState {
+  const job = findJob(session, id);
+  if (job === null) throw new Error(`the job ${id} vanished inside a transaction`);
+  return settleClaim(session, job, outcome, true).state;
 }
 
-/** What becomes of the columns when a job succeeds; the rest is taken over. */
-const onSuccess: Readonly<Partial<Record<(typeof jobColumns)[number], string>>> = {
-  state: "?2",
-  shelf: "null",
-  reason: "null",
-  result: "null",
-  settled: "token",
-  settled_by: "claimer",
-  finished_at: "?3",
-  lease_boot: "null",
-  lease_until: "null",
-};
+function unheld(session: Session, claimer: string, id: string, token: number): FinishResult {
+  const job = findJob(session, id);
+  if (job === null) return { outcome: "stale", state: null };
+  const repeated = job.settled > 0 && job.settled === token && job.settledBy === claimer;
+  return { outcome: repeated ? "repeated" : "stale", state: job.state };
+}
 
-const columns = jobColumns.join(", ");
-const succeededColumns = jobColumns.map((column) => onSuccess[column] ?? column).join(", ");
+const activeJobs = `select seq, id, token, claimer, relayed, slot, queue, concurrency_key
+  from (select value as wanted from json_each(?))
+  cross join escapement_jobs on ns = ? and id = wanted where state = 'active'`;
 
-const archiveSucceeded = `insert into escapement_history (${columns})
-  select ${succeededColumns} from escapement_jobs where seq in (select value from json_each(?1))`;
-const deleteSucceeded = "delete from escapement_jobs where seq in (select value from json_each(?))";
-const writeResult = "update escapement_history set result = ? where seq = ?";
+function readActive({ connection, ns }: Session, finishes: readonly Finish[]): Map<string, ActiveRow> {
+  const ids = JSON.stringify(finishes.map(({ id }) => id));
+  const jobs = new Map<string, ActiveRow>();
+  for (const row of connection.all(activeJobs, ids, ns)) jobs.set(textOf(row["id"]), toActive(row));
+  return jobs;
+}
 
-/** Successes are what almost every job ends with, so they are written together. */
-class Succeeded {
-  readonly #session: Session;
-  readonly #jobs: JobRow[] = [];
-  readonly #results: { readonly seq: number; readonly result: string }[] = [];
-  #state: JobState = "succeeded";
-
-  constructor(session: Session) {
-    this.#session = session;
-  }
-
-  add(job: JobRow, result: string | null): JobState {
-    this.#state = settle(job, { kind: "succeed", result }).state;
-    this.#jobs.push(job);
-    if (result !== null) this.#results.push({ seq: job.seq, result });
-    return this.#state;
-  }
-
-  write(): void {
-    if (this.#jobs.length === 0) return;
-    const { connection, now } = this.#session;
-    const seqs = JSON.stringify(this.#jobs.map(({ seq }) => seq));
-    connection.run(archiveSucceeded, seqs, this.#state, now);
-    connection.run(deleteSucceeded, seqs);
-    for (const { seq, result } of this.#results) connection.run(writeResult, result, seq);
-    for (const job of this.#jobs) {
-      tellChildren(this.#session, job, this.#state);
-      noteFreed(this.#session, job);
-    }
-  }
+function toActive(row: Row): ActiveRow {
+  return {
+    seq: numberOf(row["seq"]),
+    id: textOf(row["id"]),
+    token: numberOf(row["token"]),
+    claimer: textOrNull(row["claimer"]),
+    relayed: row["relayed"] !== 0,
+    slot: numberOf(row["slot"]),
+    queue: textOf(row["queue"]),
+    concurrencyKey: textOrNull(row["concurrency_key"]),
+  };
 }

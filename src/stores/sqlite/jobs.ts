@@ -22,6 +22,7 @@ export interface JobRow {
   readonly maxCrashes: number;
   readonly version: number;
   readonly token: number;
+  /** The last token that its holder settled, and who that was. */
   readonly settled: number;
   readonly settledBy: string | null;
   readonly claimer: string | null;
@@ -61,7 +62,7 @@ export function toJobRow(row: Row): JobRow {
     version: numberOf(row["version"]),
     token: numberOf(row["token"]),
     settled: numberOf(row["settled"]),
-    settledBy: textOrNull(row["settled_by"]),
+    settledBy: textOrNull(row["settled_by"] ?? row["claimer"]),
     claimer: textOrNull(row["claimer"]),
     cancelRequested: row["cancel_requested"] !== 0,
     relayed: row["relayed"] !== 0,
@@ -126,3 +127,7 @@ export function shelfOf(job: {
   if (isFragile(job)) return "fragile";
   return job.lane === null ? "plain" : "lane";
 }
+
+/** Sets the holder of a claim; it is the last moment to keep who settled an earlier one. */
+export const newHolder =
+  "settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = ?";

@@ -66,7 +66,12 @@ function endSilent(
   job: JobRow,
 ): Pick<ReapResult["reaped"][number], "state" | "reason"> | null {
   if (job.state === "active") {
-    const { state, reason } = settleClaim(session, job, { kind: "crash", reason: "its lease ran out" }, null);
+    const { state, reason } = settleClaim(
+      session,
+      job,
+      { kind: "crash", reason: "its lease ran out" },
+      false,
+    );
     return { state, reason };
   }
   // The end of another one may have ended it in the meantime.

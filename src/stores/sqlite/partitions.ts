@@ -12,6 +12,7 @@ import {
 } from "../../store.ts";
 import type { Row } from "./connection.ts";
 import { finishAll } from "./finish.ts";
+import { newHolder } from "./jobs.ts";
 import { claimedColumns, dateOrNull, numberOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -64,7 +65,7 @@ function grant(session: Session, row: Row, params: AcquireParams): PartitionGran
     partition,
   );
   const named = connection.all(
-    `update escapement_jobs set claimer = ?, claimed_at = ?, token = token + 1
+    `update escapement_jobs set ${newHolder}, claimed_at = ?, token = token + 1
      where ns = ? and state = 'active' and relayed = 1 and slot >= ? and slot < ? returning ${claimedColumns}`,
     params.owner,
     now,
@@ -139,7 +140,7 @@ export function checkpoint(session: Session, params: CheckpointParams): Checkpoi
 }
 
 const nameJob = `update escapement_jobs set
-    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1, claimer = ?, claimed_at = ?3
+    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1, ${newHolder}, claimed_at = ?3
   where ns = ? and id = ? and version = ? and relayed = 1 and slot >= ? and slot < ?
     and state = 'waiting' and run_at <= ?3 and (expire_at is null or expire_at > ?3 or attempt > 0)
   returning ${claimedColumns}`;

@@ -15,7 +15,8 @@ create table escapement_boots (
 
 -- Jobs that are not terminal. seq is the order of enqueueing and stays with a job when it moves to history and back.
 -- shelf says which index holds a waiting job: plain, lane (it has a limited key), fragile, or relay; null when it is not waiting.
--- settled is the last token whose holder (settled_by) ended its claim itself: it tells a repeated finish from a stale one.
+-- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
+-- settled_by, or, while that is null, still in claimer.
 -- Wide columns stand last, so that reading the others needs no overflow pages.
 create table escapement_jobs (
   seq integer primary key autoincrement,
@@ -56,7 +57,7 @@ create table escapement_jobs (
   unique_key text,
   unique_ms integer,
   debounce_key text,
-  after_failure text not null default 'cancel',
+  after_failure text,
   schedule text,
   tags text not null default '[]',
   reason text,
@@ -119,7 +120,7 @@ create table escapement_history (
   unique_key text,
   unique_ms integer,
   debounce_key text,
-  after_failure text not null,
+  after_failure text,
   schedule text,
   tags text not null,
   reason text,

@@ -1,0 +1,117 @@
+import type { SQLInputValue } from "node:sqlite";
+import type { NewJob } from "../../store.ts";
+import { openGate } from "./gates.ts";
+import { laneOf, shelfOf } from "./jobs.ts";
+import type { Session } from "./session.ts";
+
+/** How many rows one statement writes: each call has a price of its own. */
+const rowsAtOnce = 20;
+
+/** Whether it is like most jobs: due some time, without any of the rarer things. */
+export function isPlain(job: NewJob): boolean {
+  return (
+    job.concurrencyKey === null &&
+    job.rateKey === null &&
+    job.unique === null &&
+    job.debounce === null &&
+    job.expireInMs === null &&
+    job.schedule === null &&
+    job.after.length === 0 &&
+    job.tags.length === 0 &&
+    job.afterFailure === "cancel" &&
+    !job.relayed
+  );
+}
+
+const plainRow = "(?, ?, 'waiting', 'plain', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+const insertPlainRows = (rows: number): string =>
+  `insert into escapement_jobs (
+     ns, id, state, shelf, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot, input
+   ) values ${Array.from({ length: rows }, () => plainRow).join(", ")}`;
+
+const insertOnePlain = insertPlainRows(1);
+const insertManyPlain = insertPlainRows(rowsAtOnce);
+
+/** Inserts plain jobs whose ids are known to be new. */
+export function insertPlain(session: Session, jobs: readonly NewJob[]): void {
+  const { connection } = session;
+  let start = 0;
+  for (; start + rowsAtOnce <= jobs.length; start += rowsAtOnce) {
+    connection.run(
+      insertManyPlain,
+      ...jobs.slice(start, start + rowsAtOnce).flatMap((job) => plainValues(session, job)),
+    );
+  }
+  for (const job of jobs.slice(start)) connection.run(insertOnePlain, ...plainValues(session, job));
+  for (const job of jobs) session.notices.claimable(job.queue);
+}
+
+function plainValues({ ns, now }: Session, job: NewJob): SQLInputValue[] {
+  const runAt = dueAt(job, now);
+  return [
+    ns,
+    job.id,
+    job.name,
+    job.queue,
+    job.delivery,
+    job.priority,
+    runAt,
+    job.fireAt?.getTime() ?? runAt,
+    now,
+    job.attempts,
+    job.maxCrashes,
+    job.slot,
+    job.input,
+  ];
+}
+
+const insertJob = `insert into escapement_jobs (
+    ns, id, state, shelf, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot,
+    expire_at, relayed, lane, concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule,
+    tags, input
+  ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** Inserts a job of any kind whose id is known to be new. */
+export function insert(session: Session, job: NewJob, state: "waiting" | "blocked"): void {
+  const { connection, ns, now } = session;
+  const runAt = dueAt(job, now);
+  const lane = laneOf(job.concurrencyKey, job.rateKey);
+  const shelf = state === "waiting" ? shelfOf({ ...job, crashes: 0, lane }) : null;
+  connection.run(
+    insertJob,
+    ns,
+    job.id,
+    state,
+    shelf,
+    job.name,
+    job.queue,
+    job.delivery,
+    job.priority,
+    runAt,
+    job.fireAt?.getTime() ?? runAt,
+    now,
+    job.attempts,
+    job.maxCrashes,
+    job.slot,
+    job.expireInMs === null ? null : Math.trunc(runAt + job.expireInMs),
+    job.relayed ? 1 : 0,
+    lane,
+    job.concurrencyKey,
+    job.rateKey,
+    job.unique?.key ?? null,
+    job.unique === null || job.unique.forMs === null ? null : Math.trunc(job.unique.forMs),
+    job.debounce?.key ?? null,
+    job.afterFailure === "run" ? "run" : null,
+    job.schedule,
+    JSON.stringify(job.tags),
+    job.input,
+  );
+  if (state === "waiting") session.notices.claimable(job.queue);
+  if (shelf === "lane" && lane !== null) openGate(session, { lane, queue: job.queue, name: job.name }, runAt);
+}
+
+function dueAt(job: NewJob, now: number): number {
+  if (job.debounce !== null) return Math.trunc(now + job.debounce.waitMs);
+  return Math.trunc(job.runAt?.getTime() ?? now + job.delayMs);
+}
