@@ -18,7 +18,7 @@ export function held(space: Space, claimer: string, { id, token }: ClaimRef): Ro
   return row !== undefined && !row.relayed && isHeldBy(row, claimer, token) ? row : undefined;
 }
 
-export function isHeldBy(row: Row, claimer: string, token: number): boolean {
+function isHeldBy(row: Row, claimer: string, token: number): boolean {
   return row.state === "active" && row.token === token && row.claimer === claimer;
 }
 
