@@ -42,6 +42,16 @@ export class TestEscapement extends Escapement {
     );
   }
 
+  /** Stops at once, moving time as far as that takes: a test that ends must not wait for anybody to do so. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    let stopped = false;
+    const stopping = this.stop({ timeout: 0 }).finally(() => {
+      stopped = true;
+    });
+    while (!stopped) await this.clock.advance(1_000);
+    await stopping;
+  }
+
   /** How many handlers are at work, once there are none, or after so much real time. */
   async #untilIdle(realMs: number): Promise<number> {
     const deadline = performance.now() + realMs;
@@ -73,14 +83,19 @@ export async function createTestEscapement(
   return app;
 }
 
+/** Nodes take their names from ids, so no two apps of a process may give out the same ones. */
+let apps = 0;
+
 function testRuntime(clock: VirtualClock): Runtime {
+  apps += 1;
+  const app = apps;
   let ids = 0;
   return {
     clock,
-    random: seededRandom(1),
+    random: seededRandom(app),
     newId: () => {
       ids += 1;
-      return `test-${String(ids).padStart(6, "0")}`;
+      return `test-${app}-${ids}`;
     },
   };
 }

@@ -41,10 +41,11 @@ export class Claimer {
   readonly #parts: ClaimerParts;
   readonly #wakeup: Wakeup;
   #sequence = 0;
-  /** Sent, and not answered. */
-  #unanswered: ClaimParams | null = null;
+  /** Sent, and not answered; with when it was sent first, since that is when its leases may have begun. */
+  #unanswered: { readonly claim: ClaimParams; readonly sentAtMs: number } | null = null;
   #claiming = true;
   #ended = false;
+  #forced = false;
   #failures = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
@@ -76,35 +77,38 @@ export class Claimer {
     this.#wakeup.wake();
   }
 
-  /** Ends the loop once the outbox is empty, or at once if `force` is set. */
+  /** Ends the loop once every outcome is written and every claim answered; with `force`, as soon as the trip under way is over. */
   end(force: boolean): void {
     this.#claiming = false;
     this.#ended = true;
-    if (force) this.#parts.outbox.abandon();
+    this.#forced = force;
     this.#wakeup.wake();
   }
 
   async run(): Promise<void> {
-    const { outbox } = this.#parts;
-    while (!(this.#ended && outbox.isEmpty && this.#unanswered === null)) {
+    const { outbox, runtime } = this.#parts;
+    while (!this.#isOver()) {
       const claim = this.#nextClaim();
       if (claim === null && outbox.isEmpty) {
-        if (this.#ended) return;
         await this.#wakeup.wait(this.#idleMs());
       } else if (await this.#trip(claim)) {
         this.#failures = 0;
       } else {
         this.#failures += 1;
-        await this.#wakeup.pause(reconnectDelayMs(this.#failures, this.#parts.runtime.random()));
-        if (this.#ended && outbox.isEmpty) return;
+        await this.#wakeup.pause(reconnectDelayMs(this.#failures, runtime.random()));
       }
     }
+  }
+
+  #isOver(): boolean {
+    if (!this.#ended) return false;
+    return this.#forced || (this.#parts.outbox.isEmpty && this.#unanswered === null);
   }
 
   /** The claim to send, or null when this process wants nothing, or has no room, or not the right. */
   #nextClaim(): ClaimParams | null {
     // An unanswered claim may have taken jobs: it is repeated also when stopping, so that they can be given back.
-    if (this.#unanswered !== null) return this.#unanswered;
+    if (this.#unanswered !== null) return this.#unanswered.claim;
     const { settings, slots, names, claimer, outbox, runtime } = this.#parts;
     const running = slots.running();
     const free = Math.min(settings.concurrency - running, settings.batch);
@@ -141,8 +145,8 @@ export class Claimer {
     const { store, claimer, outbox, runtime, emit } = this.#parts;
     await outbox.beforeTrip();
     const finishes = outbox.take();
-    const sentAtMs = runtime.clock.monotonic();
-    this.#unanswered = claim;
+    const sentAtMs = this.#unanswered?.sentAtMs ?? runtime.clock.monotonic();
+    this.#unanswered = claim && { claim, sentAtMs };
     try {
       if (claim === null) {
         outbox.written(await store.finish({ claimer, finishes }));

@@ -14,6 +14,8 @@ export class Held {
   stopCause: StopCause | null = null;
   /** Its outcome is decided and on its way to the store; what the handler does from now on changes nothing. */
   recorded = false;
+  /** Where its `tx` stands. Once that is on its way the claim may end by it, and the store's calling the claim stale is no loss. */
+  transaction: "none" | "open" | "committed" = "none";
   readonly #controller = new AbortController();
 
   constructor(job: ClaimedJob, definition: AnyDefinition, startedAtMs: number, safeUntilMs: number) {

@@ -58,10 +58,4 @@ export class Outbox {
       if (result !== undefined) this.#onWritten(held, outcome, result);
     }
   }
-
-  /** Gives up what could not be written; the leases will run out. */
-  abandon(): void {
-    this.#waiting = [];
-    this.#sent = [];
-  }
 }

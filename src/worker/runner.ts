@@ -104,6 +104,7 @@ class JobTransaction {
       );
     }
     this.#used = true;
+    this.#held.transaction = "open";
     const answer = await store
       .transact<Awaited<T>>({
         claimer,
@@ -114,15 +115,18 @@ class JobTransaction {
       })
       .catch((error: unknown) => {
         this.#used = false;
+        this.#held.transaction = "none";
         throw error;
       });
     if (answer.outcome === "stale") {
+      this.#held.transaction = "none";
       throw new EscapementError(
         "stale-claim",
         `job ${JSON.stringify(id)} is no longer this handler's: everything was rolled back`,
       );
     }
     this.committed = true;
+    this.#held.transaction = "committed";
     this.value = answer.value;
     return answer.value;
   };

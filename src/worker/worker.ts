@@ -240,7 +240,8 @@ export class Worker {
       heartbeatMs: settings.heartbeatMs,
       clock: runtime.clock,
       onRenewed: this.#renewed,
-      onStale: (claims: readonly ClaimRef[]) => this.#stopEach(claims, "lease-lost", "the lease ran out"),
+      onStale: (claims: readonly ClaimRef[]) =>
+        this.#stopEach(claims.filter(this.#mayBeLost), "lease-lost", "the lease ran out"),
       onCancel: (claims: readonly ClaimRef[]) => this.#stopEach(claims, "cancelled", "the job was cancelled"),
       onError: (error: unknown) => emit("error", { error, during: "renewing leases" }),
     } as const;
@@ -266,6 +267,9 @@ export class Worker {
     }
   };
 
+  /** Not while its `tx` may have ended the claim; should that fail after all, the watch stops the handler in time. */
+  readonly #mayBeLost = ({ id }: ClaimRef): boolean => this.#held.get(id)?.transaction === "none";
+
   #stopEach(claims: readonly ClaimRef[], cause: "lease-lost" | "cancelled", message: string): void {
     for (const { id, token } of claims) {
       const held = this.#held.get(id);
@@ -288,7 +292,8 @@ export class Worker {
     for (const held of this.#running) {
       const renewedAtMs = this.#heartbeat?.renewedAtMs(held.startedAtMs) ?? null;
       if (renewedAtMs !== null) held.safeUntilMs = Math.max(held.safeUntilMs, renewedAtMs + settings.leaseMs);
-      if (nowMs < held.safeUntilMs - safetyMarginMs(settings.leaseMs)) continue;
+      if (held.transaction === "committed" || nowMs < held.safeUntilMs - safetyMarginMs(settings.leaseMs))
+        continue;
       if (held.stop("lease-lost", "the lease could not be renewed in time"))
         emit("leaseLost", { job: held.job });
     }

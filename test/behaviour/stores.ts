@@ -5,6 +5,7 @@ import { describe } from "node:test";
 import type { EscapementOptions } from "../../src/settings.ts";
 import type { StoreFactory } from "../../src/store.ts";
 import { memory } from "../../src/stores/memory/index.ts";
+import { sqlite } from "../../src/stores/sqlite/index.ts";
 import { createTestEscapement, type TestEscapement } from "../../src/testing/kit.ts";
 
 /** A store to show a behaviour on, and how to start with a fresh one. */
@@ -22,6 +23,7 @@ process.on("exit", () => {
 
 const beds: Readonly<Record<string, () => StoreFactory>> = {
   memory: () => memory(),
+  sqlite: () => sqlite(join(newFolder(), "jobs.db")),
 };
 
 export function newFolder(): string {

@@ -1,0 +1,48 @@
+import { EscapementError } from "../../src/errors.ts";
+import type { Store, StoreFactory } from "../../src/store.ts";
+
+type Verb = Exclude<keyof Store, "capabilities" | "address">;
+
+/** `refuse`: the call never reaches the store. `lose-reply`: it does, and the answer is lost. */
+type Fault = "refuse" | "lose-reply";
+
+/** A store whose calls fail when they are told to, as a network does. */
+export class FaultyStore implements StoreFactory {
+  readonly #inner: StoreFactory;
+  readonly #faults = new Map<Verb, { fault: Fault; times: number }>();
+  /** Every call that was made, by verb. */
+  readonly calls: Verb[] = [];
+
+  constructor(inner: StoreFactory) {
+    this.#inner = inner;
+  }
+
+  /** From now on, the next `times` calls of these verbs fail. */
+  fail(fault: Fault, verbs: readonly Verb[], times = Number.POSITIVE_INFINITY): void {
+    for (const verb of verbs) this.#faults.set(verb, { fault, times });
+  }
+
+  heal(): void {
+    this.#faults.clear();
+  }
+
+  async open(context: Parameters<StoreFactory["open"]>[0]): Promise<Store> {
+    const store = await this.#inner.open(context);
+    return new Proxy(store, {
+      get: (_, key) => {
+        const value: unknown = Reflect.get(store, key, store);
+        if (typeof value !== "function") return value;
+        return (...params: unknown[]) => this.#call(key as Verb, () => value.apply(store, params));
+      },
+    });
+  }
+
+  async #call(verb: Verb, call: () => Promise<unknown>): Promise<unknown> {
+    this.calls.push(verb);
+    const planned = this.#faults.get(verb);
+    if (planned === undefined || planned.times <= 0) return call();
+    planned.times -= 1;
+    if (planned.fault === "lose-reply") await call();
+    throw new EscapementError("store-unavailable", `the connection broke (${planned.fault})`);
+  }
+}
