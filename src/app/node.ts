@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
@@ -68,8 +69,8 @@ export class Node {
     await this.#presence.start();
     await this.#worker?.start();
     this.#reaper?.start();
-    // The library's timers keep no process alive; a started node is a reason to stay.
-    this.#keepAlive = setInterval(() => {}, 2 ** 30);
+    // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.
+    if (clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
   }
 
   async stop(timeoutMs: number): Promise<void> {
