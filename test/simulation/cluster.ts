@@ -1,0 +1,213 @@
+import { Escapement } from "../../src/app/escapement.ts";
+import { sleep } from "../../src/clock.ts";
+import { silentLogger } from "../../src/log.ts";
+import type { EscapementOptions } from "../../src/settings.ts";
+import type { Store, StoreContext, StoreFactory } from "../../src/store.ts";
+import type { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { Chance } from "./chance.ts";
+import { defineJobs } from "./handlers.ts";
+import type { Fault, History } from "./history.ts";
+import { NodeWitness } from "./node-witness.ts";
+import type { PlantedBug } from "./planted-bugs.ts";
+import { SimulatedProcess } from "./simulated-process.ts";
+import type { StoreWitness } from "./store-witness.ts";
+import type { Weather } from "./weather.ts";
+import { Wire } from "./wire.ts";
+
+export interface ClusterParts {
+  readonly seed: number;
+  readonly world: VirtualClock;
+  readonly history: History;
+  readonly weather: Weather;
+  readonly witness: StoreWitness;
+  readonly store: StoreFactory;
+  readonly settings: Omit<EscapementOptions, "store" | "jobs" | "log">;
+  readonly nodes: number;
+  readonly bug: PlantedBug | null;
+}
+
+interface Member {
+  readonly process: SimulatedProcess;
+  readonly app: Escapement;
+  readonly wire: Wire;
+  stopping: Promise<void> | null;
+  started: boolean;
+}
+
+/** The nodes, and what befalls them. A place whose process has died gets a new one after a while. */
+export class Cluster {
+  readonly #parts: ClusterParts;
+  readonly #chance: Chance;
+  readonly #places: Member[] = [];
+  #lives = 0;
+  #over = false;
+
+  constructor(parts: ClusterParts) {
+    this.#parts = parts;
+    this.#chance = new Chance(parts.seed, "cluster");
+  }
+
+  start(): void {
+    for (let place = 0; place < this.#parts.nodes; place += 1) this.#boot(place);
+    this.#awaitEvent();
+  }
+
+  /** An app that only asks; it is never killed. */
+  client(): Member {
+    return this.#open("client", false);
+  }
+
+  /** From now on nothing goes wrong: what is dead is started, what is paused is woken, what is cut is mended. */
+  calm(): void {
+    const { weather, history } = this.#parts;
+    weather.quiet = true;
+    history.tell("world", "is quiet from now on");
+  }
+
+  /** Stops every node as a deployment does. */
+  async stop(): Promise<void> {
+    this.#over = true;
+    await Promise.all(this.#places.map((member) => this.#stop(member, 60_000)));
+  }
+
+  #boot(place: number): void {
+    if (this.#over) return;
+    this.#lives += 1;
+    const member = this.#open(`n${place + 1}.${this.#lives}`, true);
+    const { process } = member;
+    this.#places[place] = member;
+    process.onCrash = (why) => {
+      this.#parts.history.fault(process, `crash ${why}`, Number.POSITIVE_INFINITY);
+      this.#replace(place);
+    };
+    void this.#run(member);
+  }
+
+  #replace(place: number): void {
+    const afterMs =
+      this.#chance.real(0.05, this.#parts.weather.quiet ? 0.2 : 1.5) * this.#parts.weather.leaseMs;
+    this.#parts.world.after(afterMs, () => this.#boot(place));
+  }
+
+  async #run(member: Member): Promise<void> {
+    const { process, app } = member;
+    this.#parts.history.tell(process.name, "boots");
+    while (!member.started && member.stopping === null) {
+      try {
+        await app.start({ roles: ["worker", "reaper"] });
+        member.started = true;
+      } catch {
+        // The store did not answer; whoever runs a service tries again.
+        await sleep(process.clock, 500);
+      }
+    }
+  }
+
+  #open(name: string, mayCrash: boolean): Member {
+    const { seed, world, history, weather, witness, settings, bug } = this.#parts;
+    const process = new SimulatedProcess(name, world, new Chance(seed, `process ${name}`));
+    const chance = new Chance(seed, `weather of ${name}`);
+    const nodeWitness = new NodeWitness(process, history, witness);
+    const wire = new Wire({
+      process,
+      world,
+      chance,
+      weather,
+      history,
+      storeWitness: witness,
+      nodeWitness,
+      mayCrash,
+    });
+    const reach = (store: Store): Store => {
+      const far = wire.around(bug?.below?.(store) ?? store);
+      return bug?.above?.(far) ?? far;
+    };
+    const store: StoreFactory = {
+      open: async (context: StoreContext) => reach(await this.#parts.store.open(context)),
+    };
+    const jobs = defineJobs({ process, history, weather, chance, witness: nodeWitness });
+    const app = new Escapement({ ...settings, store, jobs, log: silentLogger }, process.runtime);
+    return { process, app, wire, stopping: null, started: false };
+  }
+
+  // ── What befalls them ──
+
+  #awaitEvent(): void {
+    const { world, weather } = this.#parts;
+    world.after(this.#chance.real(0.2, 1.8) * weather.climate.everyMs, () => {
+      if (weather.quiet) return;
+      this.#event(this.#chance.integer(0, this.#places.length - 1));
+      this.#awaitEvent();
+    });
+  }
+
+  #event(place: number): void {
+    const { weather, history } = this.#parts;
+    const member = this.#places[place];
+    if (member === undefined || !member.process.alive) return;
+    const { process, wire } = member;
+    switch (this.#chance.weighted(weather.climate.events)) {
+      case "crash":
+        return process.crash("by the weather");
+      case "pause": {
+        if (process.paused) return;
+        process.pause();
+        return this.#forAWhile(history.fault(process, "paused", Number.POSITIVE_INFINITY), 3.5, () =>
+          process.resume(),
+        );
+      }
+      case "outage": {
+        wire.cut = true;
+        return this.#forAWhile(history.fault(process, "cut off", Number.POSITIVE_INFINITY), 1.6, () => {
+          wire.cut = false;
+        });
+      }
+      case "stop":
+        return this.#deploy(place, member);
+      case "step-clock":
+        return process.stepClock(this.#chance.integer(-300_000, 300_000));
+    }
+  }
+
+  #forAWhile(fault: Fault, mostLeases: number, end: () => void): void {
+    const { world, weather, history } = this.#parts;
+    world.after(this.#chance.real(0.1, mostLeases) * weather.leaseMs, () => {
+      fault.to = history.now;
+      history.tell(fault.process.name, `no longer ${fault.kind}`);
+      end();
+    });
+  }
+
+  #deploy(place: number, member: Member): void {
+    if (member.stopping !== null || !member.started) return;
+    void this.#stop(member, this.#chance.real(0, 1.5) * this.#parts.weather.leaseMs).then(() =>
+      this.#replace(place),
+    );
+  }
+
+  /** Stops one node gracefully; nothing may be left active in its name. */
+  async #stop(member: Member, timeoutMs: number): Promise<void> {
+    const { process, app } = member;
+    const { history, weather, witness } = this.#parts;
+    if (!process.alive) return;
+    const fault = history.fault(process, "stopping", Number.POSITIVE_INFINITY);
+    member.stopping ??= app.stop({ timeout: timeoutMs });
+    await member.stopping;
+    fault.to = history.now;
+    history.tell(process.name, "has stopped");
+    process.exit();
+    const left = [...witness.current.values()].filter(
+      (job) => job.state === "active" && job.claimer === process.claimer,
+    );
+    // An outage that outlasts the lease leaves nothing to defend.
+    const unreachable =
+      history.now - fault.from >= weather.leaseMs &&
+      history.faultOn(process, history.now - weather.leaseMs, history.now, ["cut off", "paused"]);
+    if (left.length > 0 && !unreachable) {
+      history.violate(
+        "a graceful stop leaves nothing active",
+        `${process.name} left ${left.map(({ id }) => id).join(", ")}`,
+      );
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import type { ClaimParams, ClaimRef, Finish, FinishParams, StepParams, StepResult } from "../../src/store.ts";
+import { type History, type Run, refOf } from "./history.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
+import type { StoreWitness } from "./store-witness.ts";
+
+/** Stands beside one process and watches that it keeps what it owes: every outcome is sent until it is answered, and no claim is forgotten. */
+export class NodeWitness {
+  readonly #process: SimulatedProcess;
+  readonly #history: History;
+  readonly #store: StoreWitness;
+  /** Outcomes that its handlers have come to and that no answer has settled. */
+  readonly #owed = new Map<string, number>();
+  readonly #settled = new Set<string>();
+  /** Claims that an answer has told it of. */
+  readonly #known = new Set<string>();
+
+  constructor(process: SimulatedProcess, history: History, store: StoreWitness) {
+    this.#process = process;
+    this.#history = history;
+    this.#store = store;
+  }
+
+  ended(run: Run): void {
+    const ref = refOf(run.job);
+    if (run.end !== "committed" && !this.#settled.has(ref)) this.#owed.set(ref, this.#history.now);
+  }
+
+  sent(verb: string, params: unknown): void {
+    const finishes = finishesOf(verb, params);
+    if (finishes === null) return;
+    const claim = verb === "step" ? (params as StepParams).claim : (params as ClaimParams | FinishParams);
+    this.#process.claimer = claim.claimer;
+    const sent = new Set(finishes.map(refOf));
+    for (const [ref, at] of this.#owed) {
+      // What came to its end in this very moment may still be on its way to the outbox.
+      if (at < this.#history.now && !sent.has(ref)) {
+        this.#history.violate(
+          "an outcome is sent until it is answered",
+          `${ref} of ${this.#process.name} was left out`,
+        );
+      }
+    }
+  }
+
+  /** What the store holds for this process right after a call of it; the answer will be judged by this. */
+  heldInStore(verb: string): readonly ClaimRef[] {
+    if (verb !== "step") return [];
+    const { claimer } = this.#process;
+    return [...this.#store.current.values()].filter(
+      (job) =>
+        job.state === "active" &&
+        job.claimer === claimer &&
+        (this.#history.claims.get(refOf(job))?.leaseUntil ?? 0) > this.#history.now,
+    );
+  }
+
+  answered(verb: string, params: unknown, result: unknown, held: readonly ClaimRef[]): void {
+    for (const finish of finishesOf(verb, params) ?? []) {
+      this.#owed.delete(refOf(finish));
+      this.#settled.add(refOf(finish));
+    }
+    if (verb !== "step") return;
+    for (const job of (result as StepResult).claimed.jobs) this.#known.add(refOf(job));
+    for (const claim of held) {
+      if (!this.#known.has(refOf(claim))) {
+        this.#history.violate(
+          "a lost reply costs no claim",
+          `${this.#process.name} will never hear of ${refOf(claim)}`,
+        );
+      }
+    }
+  }
+}
+
+function finishesOf(verb: string, params: unknown): readonly Finish[] | null {
+  if (verb === "step") return (params as StepParams).finishes;
+  return verb === "finish" ? (params as FinishParams).finishes : null;
+}

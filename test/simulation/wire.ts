@@ -1,0 +1,123 @@
+import { EscapementError } from "../../src/errors.ts";
+import type { Notice, Store } from "../../src/store.ts";
+import type { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import type { Chance } from "./chance.ts";
+import type { History } from "./history.ts";
+import type { NodeWitness } from "./node-witness.ts";
+import { never, type SimulatedProcess } from "./simulated-process.ts";
+import type { StoreWitness } from "./store-witness.ts";
+import type { CallPlan, Weather } from "./weather.ts";
+
+export interface WireParts {
+  readonly process: SimulatedProcess;
+  readonly world: VirtualClock;
+  readonly chance: Chance;
+  readonly weather: Weather;
+  readonly history: History;
+  readonly storeWitness: StoreWitness;
+  readonly nodeWitness: NodeWitness;
+  /** Whether calls of this process may take it down. */
+  readonly mayCrash: boolean;
+}
+
+/** A delay that is worth being called a fault, in leases. */
+const noticeableDelay = 0.05;
+
+/** The way between one process and the store. Every call is one message there and one back, and the seed may do what it likes to each. */
+export class Wire {
+  readonly #parts: WireParts;
+  /** The store cannot be reached. */
+  cut = false;
+
+  constructor(parts: WireParts) {
+    this.#parts = parts;
+  }
+
+  /** The store as this process sees it. */
+  around(store: Store): Store {
+    return new Proxy(store, {
+      get: (target, property) => {
+        const value: unknown = Reflect.get(target, property, target);
+        if (typeof value !== "function") return value;
+        // Hanging up needs no answer.
+        if (property === "close") return () => target.close();
+        if (property === "subscribe") {
+          return (listener: (notice: Notice) => void) =>
+            this.#call("subscribe", null, () => target.subscribe(this.#guarded(listener)));
+        }
+        return (params: unknown) => this.#call(String(property), params, () => value.call(target, params));
+      },
+    });
+  }
+
+  #call<T>(verb: string, params: unknown, apply: () => Promise<T>): Promise<T> {
+    const { process, weather, chance, history, nodeWitness, world, mayCrash } = this.#parts;
+    if (!process.alive) return never();
+    nodeWitness.sent(verb, params);
+    const plan = weather.call(chance, mayCrash);
+    if (plan.fault === "crash-before") {
+      process.crash(`before ${verb}`);
+      return never();
+    }
+    if (Math.max(plan.thereMs, plan.backMs) > noticeableDelay * weather.leaseMs) {
+      history.fault(process, `slow ${verb}`, history.now + plan.thereMs + plan.backMs);
+    }
+    return new Promise((resolve, reject) => {
+      world.after(plan.thereMs, () => {
+        if (!process.alive) return;
+        if (this.cut || plan.fault === "refuse") {
+          history.fault(process, `refused ${verb}`, history.now + plan.backMs);
+          this.#answer(plan, () => reject(unavailable(`${verb} was refused`)));
+        } else {
+          void this.#reach(verb, params, apply, plan).then(resolve, reject);
+        }
+      });
+    });
+  }
+
+  /** The call has reached the store. */
+  async #reach<T>(verb: string, params: unknown, apply: () => Promise<T>, plan: CallPlan): Promise<T> {
+    const { process, history, storeWitness, nodeWitness } = this.#parts;
+    const result = await storeWitness.apply(process, verb, params, apply).catch((error: unknown) => {
+      // The store itself refused; that answer travels back as well.
+      return new Promise<T>((_, reject) => this.#answer(plan, () => reject(error)));
+    });
+    if (!process.alive) return never();
+    if (plan.fault === "crash-between") {
+      process.crash(`after the store had done ${verb}`);
+      return never();
+    }
+    const mine = nodeWitness.heldInStore(verb);
+    return new Promise((resolve, reject) => {
+      this.#answer(plan, () => {
+        if (plan.fault === "lose" || this.cut) {
+          history.fault(process, `lost the reply to ${verb}`);
+          return reject(unavailable(`the reply to ${verb} was lost`));
+        }
+        nodeWitness.answered(verb, params, result, mine);
+        resolve(result);
+        // What the answer brings is begun; the next await is its last.
+        if (plan.fault === "crash-after") process.clock.defer(() => process.crash(`after ${verb}`));
+      });
+    });
+  }
+
+  #answer(plan: CallPlan, callback: () => void): void {
+    const { world, process } = this.#parts;
+    world.after(plan.backMs, () => process.deliver("io", callback));
+  }
+
+  /** Hints may be late, and may be lost. */
+  #guarded(listener: (notice: Notice) => void): (notice: Notice) => void {
+    const { world, process, chance, weather } = this.#parts;
+    return (notice) => {
+      const { fault, thereMs } = weather.call(chance, false);
+      if (fault !== "none" || this.cut) return;
+      world.after(thereMs, () => process.deliver("io", () => listener(notice)));
+    };
+  }
+}
+
+function unavailable(message: string): EscapementError {
+  return new EscapementError("store-unavailable", message);
+}

@@ -1,0 +1,131 @@
+import { Chance } from "./chance.ts";
+
+export type Kind = "plain" | "once" | "effect" | "keyed" | "unique" | "timed";
+
+/** What a handler does at one of its turns. */
+export interface Act {
+  /** How long each of its awaits takes. */
+  readonly workMs: readonly number[];
+  readonly ends: "return" | "throw" | "give-up" | "snooze" | "kill";
+}
+
+/** What a job's handler does: one act a turn, the last one again and again. It travels as the job's input. */
+export interface Script {
+  readonly acts: readonly Act[];
+  /** Does not listen to its signal. */
+  readonly deaf: boolean;
+  /** Tells its progress. */
+  readonly talks: boolean;
+  /** An effect is tried once more when its reply was lost; or the handler fails after it. */
+  readonly afterEffect: "return" | "throw" | "repeat";
+  readonly key: string;
+}
+
+export interface PlannedJob {
+  readonly at: number;
+  readonly id: string;
+  readonly kind: Kind;
+  readonly script: Script;
+  readonly delayMs: number;
+  readonly priority: number;
+  readonly expireInMs: number | null;
+  readonly after: readonly string[];
+}
+
+export type PlannedChange =
+  | { readonly at: number; readonly kind: "cancel" | "redrive"; readonly id: string }
+  | { readonly at: number; readonly kind: "again"; readonly job: PlannedJob }
+  | { readonly at: number; readonly kind: "edit"; readonly job: PlannedJob; readonly delayMs: number | null }
+  | { readonly at: number; readonly kind: "pause-queue"; readonly forMs: number };
+
+export interface Workload {
+  readonly jobs: readonly PlannedJob[];
+  readonly changes: readonly PlannedChange[];
+}
+
+export interface WorkloadShape {
+  readonly leaseMs: number;
+  /** When the last job comes. */
+  readonly untilMs: number;
+}
+
+export function planWorkload(seed: number, shape: WorkloadShape): Workload {
+  const chance = new Chance(seed, "workload");
+  const jobs: PlannedJob[] = [];
+  const count = chance.integer(15, 30);
+  for (let index = 0; index < count; index += 1) jobs.push(planJob(index, chance, jobs, shape));
+  const changes = Array.from({ length: chance.integer(3, 12) }, () => planChange(chance, jobs, shape));
+  return { jobs, changes };
+}
+
+function planJob(
+  index: number,
+  chance: Chance,
+  earlier: readonly PlannedJob[],
+  shape: WorkloadShape,
+): PlannedJob {
+  const kind = chance.weighted({
+    plain: 5,
+    once: 5,
+    effect: 4,
+    keyed: 3,
+    unique: 2,
+    timed: 2,
+  } satisfies Record<Kind, number>);
+  const parents = chance.happens(0.08) && earlier.length > 0 ? [chance.pick(earlier).id] : [];
+  return {
+    at: chance.real(0, shape.untilMs) * (chance.happens(0.3) ? 0.05 : 1),
+    id: `${kind}-${index}`,
+    kind,
+    script: planScript(kind, chance, shape),
+    delayMs: chance.happens(0.3) ? chance.integer(1, 15_000) : 0,
+    priority: chance.happens(0.3) ? chance.integer(-2, 2) : 0,
+    expireInMs: chance.happens(0.05) ? chance.integer(1_000, 10_000) : null,
+    after: parents,
+  };
+}
+
+function planScript(kind: Kind, chance: Chance, shape: WorkloadShape): Script {
+  const story = chance.weighted({ works: 12, recovers: 4, snoozes: 2, fails: 1, "gives-up": 1, kills: 0.7 });
+  const act = (ends: Act["ends"]): Act => ({ workMs: planWork(kind, chance, shape), ends });
+  const some = (ends: Act["ends"]): Act[] => Array.from({ length: chance.integer(1, 2) }, () => act(ends));
+  const acts = {
+    works: () => [act("return")],
+    recovers: () => [...some("throw"), act("return")],
+    snoozes: () => [...some("snooze"), act("return")],
+    fails: () => [act("throw")],
+    "gives-up": () => [act("give-up")],
+    kills: () => (chance.happens(0.5) ? [act("kill")] : [act("kill"), act("return")]),
+  }[story]();
+  return {
+    acts,
+    deaf: chance.happens(0.15),
+    talks: chance.happens(0.2),
+    afterEffect: chance.pick(["return", "return", "throw", "repeat"]),
+    key: `k${chance.integer(0, 2)}`,
+  };
+}
+
+function planWork(kind: Kind, chance: Chance, { leaseMs }: WorkloadShape): number[] {
+  const span = chance.weighted({ none: 2, short: 6, long: 2, slow: 1 });
+  const slowest = kind === "timed" ? 0.8 : 2.5;
+  const scale = { none: 0, short: 300, long: leaseMs * 0.4, slow: leaseMs * slowest }[span];
+  return Array.from({ length: chance.integer(0, 3) }, () => chance.real(0, scale));
+}
+
+function planChange(chance: Chance, jobs: readonly PlannedJob[], { untilMs }: WorkloadShape): PlannedChange {
+  const job = chance.pick(jobs);
+  const at = chance.real(0, untilMs * 1.2);
+  const kind = chance.weighted({ cancel: 3, redrive: 4, again: 3, edit: 3, "pause-queue": 0.5 });
+  switch (kind) {
+    case "cancel":
+    case "redrive":
+      return { at, kind, id: job.id };
+    case "again":
+      return { at, kind, job };
+    case "edit":
+      return { at, kind, job, delayMs: chance.happens(0.5) ? chance.integer(0, 5_000) : null };
+    case "pause-queue":
+      return { at, kind, forMs: chance.real(500, 8_000) };
+  }
+}
