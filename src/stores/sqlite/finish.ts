@@ -1,4 +1,5 @@
 import type { JobState } from "../../job.ts";
+import { settle } from "../../state.ts";
 import type { Finish, FinishParams, FinishResult } from "../../store.ts";
 import type { Row } from "./connection.ts";
 import { settleClaim } from "./end.ts";
@@ -36,22 +37,39 @@ export function finishAll(
 ): FinishResult[] {
   if (finishes.length === 0) return [];
   const active = readActive(session, finishes);
-  const succeeded = new Succeeded(session);
-  const results = finishes.map(({ id, token, outcome }): FinishResult => {
+  const heldNow = ({ id, token }: Finish): ActiveRow | null => {
     const job = active.get(id);
-    if (job !== undefined && job.token === token && job.claimer === claimer && mine(job)) {
-      active.delete(id);
-      const state =
-        outcome.kind === "succeed" ? succeeded.add(job, outcome.result) : settle(session, id, outcome);
-      return { outcome: "written", state };
-    }
-    return succeeded.repeated(id, token) ?? unheld(session, claimer, id, token);
+    return job !== undefined && job.token === token && job.claimer === claimer && mine(job) ? job : null;
+  };
+  refuseHidden(session, finishes, heldNow);
+  const succeeded = new Succeeded(session);
+  const results = finishes.map((one): FinishResult => {
+    const { id, token, outcome } = one;
+    const job = heldNow(one);
+    if (job === null) return succeeded.repeated(id, token) ?? unheld(session, claimer, id, token);
+    active.delete(id);
+    const state =
+      outcome.kind === "succeed" ? succeeded.add(job, outcome.result) : settleOne(session, id, outcome);
+    return { outcome: "written", state };
   });
   succeeded.write();
   return results;
 }
 
-function settle(session: Session, id: string, outcome: Finish["outcome"]): JobState {
+/** Where a call names a job twice, an outcome that the core refuses must not hide behind one that it takes. */
+function refuseHidden(
+  session: Session,
+  finishes: readonly Finish[],
+  heldNow: (one: Finish) => ActiveRow | null,
+): void {
+  if (new Set(finishes.map(({ id }) => id)).size === finishes.length) return;
+  for (const one of finishes) {
+    const job = heldNow(one) === null ? null : findJob(session, one.id);
+    if (job !== null) settle(job, one.outcome);
+  }
+}
+
+function settleOne(session: Session, id: string, outcome: Finish["outcome"]): JobState {
   const job = findJob(session, id);
   if (job === null) throw new Error(`the job ${id} vanished inside a transaction`);
   return settleClaim(session, job, outcome, true).state;

@@ -110,8 +110,15 @@ export function laneOf(concurrencyKey: string | null, rateKey: string | null): s
   return rateKey === null ? null : `rate ${rateKey}`;
 }
 
+const concurrencyLane = "concurrency ";
+
 export function laneOfKey(concurrencyKey: string): string {
-  return `concurrency ${concurrencyKey}`;
+  return concurrencyLane + concurrencyKey;
+}
+
+/** The concurrencyKey that made the lane, null where a rateKey did. */
+export function keyOfLane(lane: string): string | null {
+  return lane.startsWith(concurrencyLane) ? lane.slice(concurrencyLane.length) : null;
 }
 
 export type Shelf = "plain" | "lane" | "fragile" | "relay";

@@ -1,5 +1,6 @@
 import type { Connection } from "./connection.ts";
 import { closeSaturated, type Gate, openChanged, removeGate, timeGate } from "./gates.ts";
+import { keyOfLane } from "./jobs.ts";
 import type { Limits } from "./limits.ts";
 import { type Candidate, type Group, toCandidate } from "./lines.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
@@ -12,6 +13,9 @@ export interface Lane {
   readonly gates: Gate[];
   readonly due: readonly Candidate[];
 }
+
+/** With a small limit, more lanes than that are looked at, so that one with an urgent job is not passed over for one that was ready first. */
+const minLanes = 20;
 
 /**
  * The lanes that may have a job for this group, those that were ready first; and closed ones whose limit was lower than
@@ -33,7 +37,7 @@ export function findLanes(
     queue,
     name,
     now,
-    limit,
+    Math.max(limit, minLanes),
   );
   const widened = connection.all(
     `select lane from escapement_gates where ns = ? and queue = ? and name = ? and ready_at is null
@@ -88,9 +92,12 @@ function firstDue({ connection, ns, now }: Session, lane: string, limit: number)
 
 /** The due jobs from the front of the lane on, up to the first that is not for this claimer: behind that one the lane waits. */
 function readLane(session: Session, limits: Limits, gate: Gate, limit: number): Candidate[] {
-  const key = gate.lane.startsWith("concurrency ") ? gate.lane.slice("concurrency ".length) : null;
-  const room = key === null ? limit : limits.keyRoom(key, gate.name);
-  const due = firstDue(session, gate.lane, Math.max(1, Math.min(limit, room)));
+  const key = keyOfLane(gate.lane);
+  const room = key === null ? limit : Math.max(1, Math.min(limit, limits.keyRoom(key, gate.name)));
+  let due = firstDue(session, gate.lane, room + 1);
+  // Another name in the same lane may have a higher limit.
+  const next = due[room];
+  if (next !== undefined && next.name !== gate.name) due = firstDue(session, gate.lane, limit);
   const foreign = due.findIndex(({ queue, name }) => !limits.runs(name) || !limits.looksInto(queue));
   return foreign < 0 ? due : due.slice(0, foreign);
 }

@@ -32,6 +32,8 @@ const unlimited: QueueState = { paused: false, concurrency: null, rate: null };
 export class Limits {
   readonly #session: Session;
   readonly #names: ReadonlyMap<string, ClaimName>;
+  /** Names may share a key and differ in its limit; counting further than the highest tells nothing. */
+  readonly #highestConcurrency: number;
   readonly #asked: ReadonlySet<string> | null;
   readonly #queues: ReadonlyMap<string, QueueState>;
   readonly #activeInQueue = new Map<string, number>();
@@ -41,6 +43,7 @@ export class Limits {
   constructor(session: Session, params: ClaimParams) {
     this.#session = session;
     this.#names = new Map(params.names.map((name) => [name.name, name]));
+    this.#highestConcurrency = Math.max(0, ...params.names.map(({ concurrency }) => concurrency ?? 0));
     this.#asked = params.queues === null ? null : new Set(askedQueues(params.queues));
     this.#queues = readQueues(session);
   }
@@ -62,7 +65,7 @@ export class Limits {
   /** How many more jobs with the key may become active. */
   keyRoom(concurrencyKey: string, name: string): number {
     const limit = this.keyConcurrency(name);
-    return Number.isFinite(limit) ? limit - this.#countUnderKey(concurrencyKey, limit) : limit;
+    return Number.isFinite(limit) ? limit - this.#countUnderKey(concurrencyKey) : limit;
   }
 
   /** When a due job may go: now, at the end of a rate window, or infinity where time alone opens nothing. */
@@ -92,11 +95,8 @@ export class Limits {
     const { concurrency, rate } = this.#queue(job.queue);
     if (concurrency !== null)
       bump(this.#activeInQueue, job.queue, this.#countInQueue(job.queue, concurrency));
-    if (job.concurrencyKey !== null) {
-      const limit = this.keyConcurrency(job.name);
-      if (Number.isFinite(limit)) {
-        bump(this.#activeUnderKey, job.concurrencyKey, this.#countUnderKey(job.concurrencyKey, limit));
-      }
+    if (job.concurrencyKey !== null && this.#highestConcurrency > 0) {
+      bump(this.#activeUnderKey, job.concurrencyKey, this.#countUnderKey(job.concurrencyKey));
     }
     this.#countInWindow("queue", job.queue, rate);
     if (job.rateKey !== null)
@@ -141,7 +141,7 @@ export class Limits {
     return active;
   }
 
-  #countUnderKey(key: string, limit: number): number {
+  #countUnderKey(key: string): number {
     const known = this.#activeUnderKey.get(key);
     if (known !== undefined) return known;
     const row = this.#session.connection.get(
@@ -150,7 +150,7 @@ export class Limits {
          where ns = ? and concurrency_key = ? and state = 'active' and relayed = 0 and concurrency_key is not null limit ?)`,
       this.#session.ns,
       key,
-      limit,
+      this.#highestConcurrency,
     );
     const active = numberOf(row?.["active"]);
     this.#activeUnderKey.set(key, active);
