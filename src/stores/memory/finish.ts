@@ -34,7 +34,7 @@ export function finishAll(
   now: number,
   mine: (row: Row) => boolean,
 ): FinishResult[] {
-  // An outcome that the core refuses must throw before anything is written.
+  // An outcome that the core refuses must throw before anything is written, also where it hides behind another of the same claim.
   for (const { id, token, outcome } of finishes) {
     const row = space.jobs.get(id);
     if (row !== undefined && mine(row) && isHeldBy(row, claimer, token)) settle(row, outcome);

@@ -3,7 +3,7 @@ import type { Store } from "../../store.ts";
 /** What the author of a store gives to the suite. */
 export interface ConformanceHarness {
   /**
-   * A handle on a namespace that holds nothing when it is asked for the first time. Handles of one namespace share
+   * A handle, migrated, on a namespace that holds nothing when it is asked for the first time. Handles of one namespace share
    * its data, as two processes would.
    */
   open(namespace?: string): Promise<Store>;

@@ -7,14 +7,15 @@ import { jobNames, queueNames, type World } from "./world.ts";
 
 const deliveries: readonly [Delivery, ...Delivery[]] = ["at-least-once", "at-most-once", "effectively-once"];
 
-/** A job out of few ids, keys and queues, so that they meet. */
+/** A job out of few ids, keys and queues, so that they meet. As the contract says, keys carry the job's name. */
 export function randomJob(world: World, id: string): (at: At) => NewJob {
   const { chance } = world;
   const runAtMs = world.nowMs + (chance.below(8) - 4) * stepMs + namedRemainderMs;
   const hasTime = chance.oneIn(4);
   const isRelayed = chance.oneIn(6);
+  const name = chance.pick(jobNames);
   const fixed: Partial<NewJob> = {
-    name: chance.pick(jobNames),
+    name,
     queue: chance.pick(queueNames),
     delivery: chance.pick(deliveries),
     input: String(chance.below(1_000)),
@@ -26,17 +27,17 @@ export function randomJob(world: World, id: string): (at: At) => NewJob {
     after: chance.oneIn(5) ? chance.times(1, 2, () => world.id()) : [],
     afterFailure: chance.pick(["cancel", "run"]),
     unique: chance.oneIn(3)
-      ? { key: chance.pick(["u1", "u2"]), forMs: chance.pick([null, uniqueWindow]) }
+      ? { key: chance.pick([`${name}:u1`, `${name}:u2`]), forMs: chance.pick([null, uniqueWindow]) }
       : null,
     debounce: chance.oneIn(7)
       ? {
-          key: chance.pick(["d1", "d2"]),
+          key: chance.pick([`${name}:d1`, `${name}:d2`]),
           waitMs: spans.debounce,
           maxMs: chance.pick([null, spans.debounceMax]),
         }
       : null,
-    concurrencyKey: chance.oneIn(4) ? chance.pick(["k1", "k2"]) : null,
-    rateKey: chance.oneIn(4) ? chance.pick(["r1", "r2"]) : null,
+    concurrencyKey: chance.oneIn(4) ? chance.pick([`${name}:k1`, `${name}:k2`]) : null,
+    rateKey: chance.oneIn(4) ? chance.pick([`${name}:r1`, `${name}:r2`]) : null,
     relayed: isRelayed,
     slot: chance.below(1_024),
     schedule: chance.oneIn(9) ? "s1" : null,
@@ -53,15 +54,18 @@ export function enqueueOperation(world: World): Operation {
   );
 }
 
-export function updateOperation(world: World): Operation {
+export async function updateOperation(world: World): Promise<Operation> {
   const { chance } = world;
+  const id = world.id();
+  const [job] = await world.first.get({ ids: [id] });
+  const name = job?.name ?? "work";
   const change = {
-    id: world.id(),
+    id,
     ...(chance.oneIn(2) ? { input: String(chance.below(1_000)) } : {}),
     ...(chance.oneIn(3) ? { delayMs: chance.pick([0, spans.update]) } : {}),
     ...(chance.oneIn(3) ? { priority: chance.pick([-5, 0, 5]) } : {}),
-    ...(chance.oneIn(4) ? { concurrencyKey: chance.pick([null, "k1", "k2"]) } : {}),
-    ...(chance.oneIn(4) ? { rateKey: chance.pick([null, "r1", "r2"]) } : {}),
+    ...(chance.oneIn(4) ? { concurrencyKey: chance.pick([null, `${name}:k1`, `${name}:k2`]) } : {}),
+    ...(chance.oneIn(4) ? { rateKey: chance.pick([null, `${name}:r1`, `${name}:r2`]) } : {}),
   };
   const runAtMs = world.nowMs + chance.below(8) * stepMs + namedRemainderMs;
   const hasTime = chance.oneIn(5);
