@@ -56,7 +56,17 @@ export class Node {
     this.#id = nodeId(parts.runtime.newId());
   }
 
+  /** Starts all roles, or none: what had begun when one of them failed is ended again. */
   async start(store: Store): Promise<void> {
+    try {
+      await this.#begin(store);
+    } catch (error) {
+      await this.stop(0);
+      throw error;
+    }
+  }
+
+  async #begin(store: Store): Promise<void> {
     const { settings, runtime, definitions, emit, log } = this.#parts;
     const { clock, random } = runtime;
     if (this.#roles.includes("worker")) {
