@@ -1,0 +1,45 @@
+/**
+ * A node for tests that need real processes: it works on the database it is given and writes what its handlers do to a log
+ * outside of it, a line each, with the machine's monotonic clock.
+ */
+import { appendFileSync } from "node:fs";
+import { createEscapement, defineJob, type HandlerContext } from "../../src/index.ts";
+
+export interface NodePlan {
+  readonly store: string;
+  readonly log: string;
+  readonly lease: number;
+  readonly concurrency: number;
+}
+
+const plan: NodePlan = JSON.parse(process.argv[2] ?? "{}");
+
+function write(what: string, { job }: HandlerContext<unknown>): void {
+  const line = [what, job.id, job.token, process.pid, process.hrtime.bigint() / 1_000_000n].join(" ");
+  appendFileSync(plan.log, `${line}\n`);
+}
+
+async function work(context: HandlerContext<{ ms: number; how: "wait" | "block" }>): Promise<string> {
+  const { ms, how } = context.input;
+  write("start", context);
+  if (how === "block") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  else if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
+  write("end", context);
+  return `done by ${process.pid}`;
+}
+
+const jobs = (["at-most-once", "at-least-once"] as const).map((delivery) =>
+  defineJob<{ ms: number; how: "wait" | "block" }>({ name: delivery, delivery, run: work }),
+);
+
+const app = createEscapement({
+  store: plan.store,
+  jobs,
+  lease: plan.lease,
+  poll: 100,
+  concurrency: plan.concurrency,
+});
+app.on("stale", ({ job }) => appendFileSync(plan.log, `stale ${job.id} ${job.token} ${process.pid} 0\n`));
+process.once("SIGTERM", () => void app.stop({ timeout: "20s" }).then(() => process.exit(0)));
+await app.start();
+process.send?.("ready");

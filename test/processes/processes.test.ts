@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { end, Fleet } from "./fleet.ts";
+
+describe("real processes on one SQLite file", () => {
+  test("K1, K11: four processes at once dispatch each job exactly once", async () => {
+    await using fleet = new Fleet({ lease: 30_000 });
+    const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));
+    await fleet.client.enqueueMany(fleet.atMostOnce, items);
+    await Promise.all([fleet.start(), fleet.start(), fleet.start(), fleet.start()]);
+    await fleet.client.enqueueMany(fleet.atLeastOnce, items);
+    await fleet.until(
+      "all have succeeded",
+      async () => (await fleet.client.count({ states: ["succeeded"] })) === 1_000,
+    );
+    assert.equal(fleet.starts().length, 1_000);
+    assert.equal(new Set(fleet.starts().map(({ id }) => id)).size, 1_000);
+    assert.ok(new Set(fleet.starts().map(({ pid }) => pid)).size > 1, "the work was shared");
+  });
+
+  test("A1, A3: killed in the middle: at-least-once runs again elsewhere, at-most-once is lost and says so", async () => {
+    await using fleet = new Fleet({ lease: 1_500 });
+    const victim = await fleet.start();
+    const again = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 3_000, how: "wait" });
+    const once = await fleet.client.enqueue(fleet.atMostOnce, { ms: 60_000, how: "wait" });
+    await fleet.until("both have started", () => fleet.starts().length === 2);
+    await end(victim);
+    await fleet.start();
+    await fleet.until("the one has succeeded", async () => (await fleet.state(again.id)) === "succeeded");
+    await fleet.until("the other is lost", async () => (await fleet.state(once.id)) === "lost");
+    assert.deepEqual(
+      fleet.starts(again.id).map(({ token }) => token),
+      [1, 2],
+    );
+    assert.equal(fleet.starts(once.id).length, 1);
+    assert.equal((await fleet.client.get(once.id))?.reason, "its lease ran out");
+  });
+
+  test("a handler that blocks the event loop for several leases keeps its job", async () => {
+    await using fleet = new Fleet({ lease: 1_000 });
+    await Promise.all([fleet.start(), fleet.start()]);
+    const blocking = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 5_000, how: "block" });
+    await fleet.until("it has ended", async () => (await fleet.state(blocking.id)) === "succeeded");
+    const job = await fleet.client.get(blocking.id);
+    assert.deepEqual([fleet.starts(blocking.id).length, job?.token, job?.crashes], [1, 1, 0]);
+    assert.ok(fleet.lines.every(({ what }) => what !== "stale"));
+  });
+
+  test("stopped by the system for several leases and woken: the late outcome is refused", async () => {
+    await using fleet = new Fleet({ lease: 1_000 });
+    const sleeper = await fleet.start();
+    const { id } = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 400, how: "wait" });
+    await fleet.until("it has started", () => fleet.starts(id).length === 1);
+    sleeper.kill("SIGSTOP");
+    const other = await fleet.start();
+    await fleet.until("it has succeeded elsewhere", async () => (await fleet.state(id)) === "succeeded");
+    sleeper.kill("SIGCONT");
+    await fleet.until("the late outcome was refused", () => fleet.lines.some(({ what }) => what === "stale"));
+    const job = await fleet.client.get(id);
+    assert.deepEqual([job?.token, job?.result], [2, `done by ${other.pid}`]);
+  });
+
+  test("A8: SIGTERM: the running handler's outcome is recorded, and nothing is left active", async () => {
+    await using fleet = new Fleet({ lease: 1_500, concurrency: 2 });
+    const node = await fleet.start();
+    const items = Array.from({ length: 6 }, () => ({ input: { ms: 2_500, how: "wait" } as const }));
+    await fleet.client.enqueueMany(fleet.atMostOnce, items);
+    await fleet.until("two have started", () => fleet.starts().length === 2);
+    assert.equal(await end(node, "SIGTERM"), 0);
+    const rows = await fleet.client.countBy(["state"]);
+    assert.deepEqual(Object.fromEntries(rows.map(({ state, count }) => [state, count])), {
+      succeeded: 2,
+      waiting: 4,
+    });
+  });
+});

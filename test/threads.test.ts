@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { createEscapement, type Delivery, defineJob } from "../src/index.ts";
+import { silentLogger } from "../src/log.ts";
+import { newFolder } from "./behaviour/stores.ts";
+
+const module = new URL("./handlers/work.ts", import.meta.url);
+
+function define(delivery: Delivery = "at-least-once") {
+  return defineJob<{ how: string }>({
+    name: "threaded",
+    delivery,
+    retry: { attempts: 2, backoff: { delay: 1, jitter: 0 } },
+    timeout: "3s",
+    maxCrashes: 2,
+    run: module,
+  });
+}
+
+describe("handlers in a thread", () => {
+  async function ending(how: string, delivery?: Delivery) {
+    const job = define(delivery);
+    await using app = createEscapement({
+      store: `sqlite:${join(newFolder(), "jobs.db")}`,
+      jobs: [job],
+      poll: 50,
+      log: silentLogger,
+    });
+    await app.start();
+    const { id } = await app.enqueue(job, { how });
+    await app.result(id, { timeout: "30s" }).catch(() => {});
+    const ended = await app.get(id);
+    assert.ok(ended);
+    return { ...ended, trail: await app.trail(id) };
+  }
+
+  test("the result, log lines and progress come back", async () => {
+    const job = await ending("return");
+    assert.deepEqual([job.state, job.result, job.progress], ["succeeded", { how: "return", id: job.id }, 50]);
+    assert.equal(job.trail[0]?.text, "in a thread, try 1");
+  });
+
+  test("an error comes back with its name and message, and is retried", async () => {
+    const job = await ending("throw");
+    assert.deepEqual(
+      [job.state, job.attempt, job.error?.name, job.error?.message],
+      ["dead", 2, "RangeError", "from the thread"],
+    );
+  });
+
+  test("a thread that exits is a crash: counted, and poison in the end; the process lives on", async () => {
+    const job = await ending("exit");
+    assert.deepEqual([job.state, job.crashes], ["dead", 2]);
+    assert.match(job.reason ?? "", /poison: its thread ended \(exit code 7\)/);
+  });
+
+  test("an at-most-once job whose thread exits is lost", async () => {
+    const job = await ending("exit", "at-most-once");
+    assert.deepEqual([job.state, job.token], ["lost", 1]);
+  });
+
+  test("a thread that never yields is ended after its timeout", async () => {
+    const job = await ending("spin", "at-most-once");
+    assert.deepEqual([job.state, job.error?.name], ["dead", "StopReason"]);
+    assert.match(job.error?.message ?? "", /timeout/);
+  });
+
+  test("effectively-once is refused in a thread, where there is no tx", async () => {
+    const job = define("effectively-once");
+    await using app = createEscapement({ store: "memory:", jobs: [job], log: silentLogger });
+    await assert.rejects(app.start(), { code: "delivery-unsupported" });
+  });
+});
