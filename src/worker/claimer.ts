@@ -77,7 +77,7 @@ export class Claimer {
     this.#wakeup.wake();
   }
 
-  /** Ends the loop once every outcome is written and every claim answered; with `force`, as soon as the trip under way is over. */
+  /** Ends the loop once every outcome is written and every claim answered; with `force`, also at a trip that fails. */
   end(force: boolean): void {
     this.#claiming = false;
     this.#ended = true;
@@ -102,7 +102,9 @@ export class Claimer {
 
   #isOver(): boolean {
     if (!this.#ended) return false;
-    return this.#forced || (this.#parts.outbox.isEmpty && this.#unanswered === null);
+    // A slow trip that succeeds after all may have brought claims, which the next one gives back.
+    if (this.#forced && this.#failures > 0) return true;
+    return this.#parts.outbox.isEmpty && this.#unanswered === null;
   }
 
   /** The claim to send, or null when this process wants nothing, or has no room, or not the right. */

@@ -1,6 +1,7 @@
 import type { Escapement } from "../../src/app/escapement.ts";
 import { sleep } from "../../src/clock.ts";
 import { EscapementError } from "../../src/errors.ts";
+import { bulkQueue } from "./handlers.ts";
 import type { History } from "./history.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { StoreWitness } from "./store-witness.ts";
@@ -86,6 +87,8 @@ export class SimulatedClient {
         await this.#insist(() => app.pauseQueue("default"));
         await sleep(process.clock, change.forMs);
         return this.#insist(() => app.resumeQueue("default"));
+      case "limit-queue":
+        return this.#insist(() => app.configureQueue(bulkQueue, { concurrency: change.limit }));
     }
   }
 

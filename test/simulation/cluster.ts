@@ -6,7 +6,7 @@ import type { Store, StoreContext, StoreFactory } from "../../src/store.ts";
 import type { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { Chance } from "./chance.ts";
 import { defineJobs } from "./handlers.ts";
-import type { Fault, History } from "./history.ts";
+import { type Fault, type History, refOf } from "./history.ts";
 import { NodeWitness } from "./node-witness.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { SimulatedProcess } from "./simulated-process.ts";
@@ -180,34 +180,40 @@ export class Cluster {
 
   #deploy(place: number, member: Member): void {
     if (member.stopping !== null || !member.started) return;
-    void this.#stop(member, this.#chance.real(0, 1.5) * this.#parts.weather.leaseMs).then(() =>
-      this.#replace(place),
-    );
+    const timeoutMs = this.#chance.real(0, 1.5) * this.#parts.weather.leaseMs;
+    void this.#stop(member, timeoutMs).then((stopped) => {
+      if (stopped) this.#replace(place);
+    });
   }
 
-  /** Stops one node gracefully; nothing may be left active in its name. */
-  async #stop(member: Member, timeoutMs: number): Promise<void> {
+  /** Stops one node gracefully; nothing may be left active in its name. Returns false when it died meanwhile. */
+  async #stop(member: Member, timeoutMs: number): Promise<boolean> {
     const { process, app } = member;
     const { history, weather, witness } = this.#parts;
-    if (!process.alive) return;
+    if (!process.alive) return false;
     const fault = history.fault(process, "stopping", Number.POSITIVE_INFINITY);
     member.stopping ??= app.stop({ timeout: timeoutMs });
-    await member.stopping;
+    await Promise.race([member.stopping, process.death]);
+    if (!process.alive) return false;
     fault.to = history.now;
     history.tell(process.name, "has stopped");
     process.exit();
     const left = [...witness.current.values()].filter(
-      (job) => job.state === "active" && job.claimer === process.claimer,
+      (job) =>
+        job.state === "active" &&
+        job.claimer === process.claimer &&
+        (history.claims.get(refOf(job))?.leaseUntil ?? 0) > history.now,
     );
-    // An outage that outlasts the lease leaves nothing to defend.
+    // A store that fails for longer than the lease must not keep a process from ending.
     const unreachable =
       history.now - fault.from >= weather.leaseMs &&
-      history.faultOn(process, history.now - weather.leaseMs, history.now, ["cut off", "paused"]);
+      history.faults.some((one) => one !== fault && one.process === process && one.to >= fault.from);
     if (left.length > 0 && !unreachable) {
       history.violate(
         "a graceful stop leaves nothing active",
         `${process.name} left ${left.map(({ id }) => id).join(", ")}`,
       );
     }
+    return true;
   }
 }

@@ -91,6 +91,41 @@ test("a handler that goes on after its tx is not told that its lease was lost", 
   assert.deepEqual(told, ["succeeded"]);
 });
 
+test("K8: a claim that comes back slower than a lease, when the process is stopping, is given back", async () => {
+  const clock = new VirtualClock();
+  const store = storeWith((inner) => ({
+    step: async (params) => {
+      await sleep(clock, 45_000);
+      return inner.step(params);
+    },
+  }));
+  const job = defineJob<null>({ name: "once", delivery: "at-most-once", run: () => assert.fail("too late") });
+  const app = new TestEscapement({ store, jobs: [job], lease: "30s", log: silentLogger }, clock);
+  const watcher = new TestEscapement({ store, jobs: [], log: silentLogger }, clock);
+  const { id } = await app.enqueue(job, null);
+  await app.start({ roles: ["worker"] });
+  await clock.settle();
+  const stopped = app.stop({ timeout: 0 });
+  await clock.advance(50_000);
+  await stopped;
+  assert.equal((await watcher.get(id))?.state, "waiting");
+});
+
+test("a start that failed half-way leaves nothing running", async () => {
+  let fails = true;
+  const store = storeWith((inner) => ({
+    subscribe: async (listener) => (fails ? unavailable() : inner.subscribe(listener)),
+  }));
+  const clock = new VirtualClock();
+  const job = defineJob<null>({ name: "any", run: () => null });
+  const app = new TestEscapement({ store, jobs: [job], log: silentLogger }, clock);
+  await assert.rejects(app.start(), { code: "store-unavailable" });
+  fails = false;
+  await app.start();
+  await clock.advance(120_000);
+  assert.equal((await app.nodes()).length, 1);
+});
+
 test("a node on a clock of its own keeps no process alive, so that a simulated crash leaves nothing behind", async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
   const before = timers();

@@ -19,10 +19,11 @@ export interface StageParts {
 
 type Context = HandlerContext<Script>;
 
-/** Of the definition `keyed`. */
-export const keyLimit = 2;
 export const attempts = 4;
-export const maxCrashes = 3;
+/** What the store must hold to, over all nodes. */
+export const limits = { keyed: 2, rated: { limit: 2, perMs: 1_500 } } as const;
+/** Its own queue, with limits of its own. */
+export const bulkQueue = "bulk";
 
 /** The definitions as one process has them: their handlers live and die with it. */
 export function defineJobs(parts: StageParts): AnyDefinition[] {
@@ -31,7 +32,6 @@ export function defineJobs(parts: StageParts): AnyDefinition[] {
     defineJob<Script>({
       name,
       retry: { attempts, backoff },
-      maxCrashes,
       run: (context) => dispatch(context, parts),
       ...options,
     });
@@ -40,9 +40,10 @@ export function defineJobs(parts: StageParts): AnyDefinition[] {
     of("plain", {}),
     of("once", { delivery: "at-most-once" }),
     of("effect", { delivery: "effectively-once" }),
-    of("keyed", { concurrency: { key, limit: keyLimit } }),
+    of("keyed", { concurrency: { key, limit: limits.keyed }, queue: bulkQueue }),
+    of("rated", { rate: { key, limit: limits.rated.limit, per: limits.rated.perMs }, queue: bulkQueue }),
     of("unique", { unique: { key, for: "pending" } }),
-    of("timed", { timeout: parts.weather.leaseMs / 2 }),
+    of("timed", { timeout: parts.weather.leaseMs / 2, maxCrashes: 2 }),
   ];
 }
 

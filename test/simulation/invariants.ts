@@ -1,6 +1,6 @@
 import { isFragile, isTerminal } from "../../src/state.ts";
 import type { StoredJob } from "../../src/store.ts";
-import { attempts, maxCrashes } from "./handlers.ts";
+import { attempts } from "./handlers.ts";
 import { type History, type Run, refOf } from "./history.ts";
 
 export interface Evidence {
@@ -80,13 +80,15 @@ function checkSignal(run: Run, { history, leaseMs }: Evidence): void {
   }
 }
 
+/** Until its outcome is recorded, which a timeout may do before its handler settles: from then on a crash is not laid at its door. */
 function checkAlone(run: Run, history: History): void {
+  const overAt = history.claims.get(refOf(run.job))?.endedAt ?? Number.POSITIVE_INFINITY;
   const end = (one: Run): number => one.endedAt ?? Number.POSITIVE_INFINITY;
   const neighbour = history.runs.find(
     (other) =>
       other !== run &&
       other.process === run.process &&
-      other.startedAt < end(run) &&
+      other.startedAt < Math.min(end(run), overAt) &&
       end(other) > run.startedAt,
   );
   if (neighbour !== undefined)
@@ -180,7 +182,7 @@ function problemWithEnd(job: StoredJob, { history, jobs }: Evidence): string | n
 function problemWithDeath(job: StoredJob, runs: readonly Run[], last: Run | undefined): string | null {
   const reason = job.reason ?? "";
   if (reason.startsWith("poison")) {
-    return job.crashes === maxCrashes && job.delivery !== "at-most-once"
+    return job.crashes === job.maxCrashes && job.delivery !== "at-most-once"
       ? null
       : `${job.crashes} crashes are no poison`;
   }

@@ -1,4 +1,12 @@
-import type { ClaimParams, ClaimRef, Finish, FinishParams, StepParams, StepResult } from "../../src/store.ts";
+import type {
+  ClaimParams,
+  ClaimRef,
+  Finish,
+  FinishParams,
+  NodeRecord,
+  StepParams,
+  StepResult,
+} from "../../src/store.ts";
 import { type History, type Run, refOf } from "./history.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { StoreWitness } from "./store-witness.ts";
@@ -26,6 +34,7 @@ export class NodeWitness {
   }
 
   sent(verb: string, params: unknown): void {
+    if (verb === "putNode") this.#presence((params as NodeRecord).id);
     const finishes = finishesOf(verb, params);
     if (finishes === null) return;
     const claim = verb === "step" ? (params as StepParams).claim : (params as ClaimParams | FinishParams);
@@ -39,6 +48,14 @@ export class NodeWitness {
           `${ref} of ${this.#process.name} was left out`,
         );
       }
+    }
+  }
+
+  /** A process that works under one name and still tells of another has left a failed start running. */
+  #presence(id: string): void {
+    const { claimer, name } = this.#process;
+    if (claimer !== null && id !== claimer) {
+      this.#history.violate("a start that failed leaves nothing running", `${name} shows itself as two`);
     }
   }
 

@@ -28,8 +28,11 @@ export class SimulatedProcess {
   paused = false;
   /** The id under which its worker claims, once it has. */
   claimer: string | null = null;
+  /** Resolves when it is dead. */
+  readonly death: Promise<void>;
   /** Told at its death, which may come from anywhere: a call, a handler, the weather. */
   onCrash: (why: string) => void = () => {};
+  readonly #die: () => void;
   readonly #world: VirtualClock;
   readonly #chance: Chance;
   #backlog: Delivery[] = [];
@@ -39,6 +42,9 @@ export class SimulatedProcess {
   constructor(name: string, world: VirtualClock, chance: Chance) {
     this.name = name;
     this.#world = world;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.death = promise;
+    this.#die = resolve;
     this.#chance = chance;
     this.#skewMs = chance.integer(-300_000, 300_000);
     this.clock = this.#makeClock(chance.integer(0, 1_000_000));
@@ -68,6 +74,7 @@ export class SimulatedProcess {
   /** Ends it without a word. */
   exit(): void {
     this.alive = false;
+    this.#die();
     this.#backlog = [];
   }
 

@@ -6,7 +6,6 @@ import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { Chance } from "./chance.ts";
 import { SimulatedClient } from "./client.ts";
 import { Cluster } from "./cluster.ts";
-import { keyLimit } from "./handlers.ts";
 import { History, type Violation } from "./history.ts";
 import { checkInvariants } from "./invariants.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
@@ -50,7 +49,7 @@ export async function simulate(seed: number, bug: PlantedBug | null = null): Pro
   const weather = new Weather(seed, leaseMs);
   const store = memory({ clock: storeClock(world) });
   const raw = await store.open({ namespace, clock: storeClock(world), log: silentLogger });
-  const witness = new StoreWitness(raw, history, new Map([["keyed", keyLimit]]));
+  const witness = new StoreWitness(raw, history);
   const nodes = chance.pick([1, 2, 3, 3, 3, 4]);
   history.tell("world", `seed ${seed}: ${weather.climate.name}, ${nodes} nodes, ${JSON.stringify(settings)}`);
   const cluster = new Cluster({ seed, world, history, weather, witness, store, settings, nodes, bug });

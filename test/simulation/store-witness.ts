@@ -19,6 +19,7 @@ import type {
   TransactResult,
 } from "../../src/store.ts";
 import { type History, refOf } from "./history.ts";
+import { LimitsWitness } from "./limits-witness.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 
 type Jobs = ReadonlyMap<string, StoredJob>;
@@ -44,17 +45,14 @@ export class StoreWitness {
   current: Jobs = new Map();
   readonly #store: Store;
   readonly #history: History;
-  /** Limits of each definition with a concurrency key. */
-  readonly #limits: ReadonlyMap<string, number>;
-  readonly #uniqueKeys = new Map<string, string>();
-  readonly #pausedQueues = new Set<string>();
+  readonly #limits: LimitsWitness;
   readonly #sequences = new Map<string, number>();
   #looks = 0;
 
-  constructor(store: Store, history: History, limits: ReadonlyMap<string, number>) {
+  constructor(store: Store, history: History) {
     this.#store = store;
     this.#history = history;
-    this.#limits = limits;
+    this.#limits = new LimitsWitness(history);
   }
 
   /** The store does what it is asked, and the witness looks at once: nothing else happens in between. */
@@ -79,7 +77,7 @@ export class StoreWitness {
     for (const id of before.keys()) {
       if (!after.has(id)) this.#history.violate("an acknowledged job exists", `${id} is gone after ${verb}`);
     }
-    this.#judgeKeys(after, licence);
+    this.#limits.judge(after, verb);
     return result;
   }
 
@@ -120,7 +118,7 @@ export class StoreWitness {
       case "reap":
         return this.#reaped(process, result as ReapResult, before, licence);
       case "configureQueue":
-        return this.#configured(result as QueueConfig);
+        return this.#limits.configured(result as QueueConfig);
     }
   }
 
@@ -134,7 +132,7 @@ export class StoreWitness {
       );
       if (result.outcome !== "added") continue;
       if (before.has(job.id)) this.#history.violate("one id is one job", `${job.id} was added twice`);
-      if (job.unique !== null) this.#uniqueKeys.set(job.id, job.unique.key);
+      if (job.unique !== null) this.#limits.holdsUnique(job.id, job.unique.key);
     }
   }
 
@@ -205,8 +203,7 @@ export class StoreWitness {
       }
       if (job.runAt.getTime() > result.now.getTime())
         this.#history.violate("never early", `${ref} is not due`);
-      if (this.#pausedQueues.has(job.queue))
-        this.#history.violate("a paused queue rests", `${ref} was claimed`);
+      this.#limits.claimed(job, result.now.getTime(), after);
       if (now?.input !== job.input) this.#history.violate("a dispatch sees the latest edit", ref);
       if (isFragile(job) && (!params.alone || result.jobs.length > 1)) {
         this.#history.violate(
@@ -267,12 +264,6 @@ export class StoreWitness {
     }
   }
 
-  #configured({ queue, paused }: QueueConfig): void {
-    if (paused) this.#pausedQueues.add(queue);
-    else this.#pausedQueues.delete(queue);
-    this.#history.tell("store", `queue ${queue} is ${paused ? "paused" : "open"}`);
-  }
-
   #claimEnded(id: string, token: number, by: "holder" | "reaper"): void {
     const claim = this.#history.claims.get(refOf({ id, token }));
     if (claim === undefined) return;
@@ -313,30 +304,6 @@ export class StoreWitness {
     }
     if (licence.reaped.has(job.id) && job.delivery === "at-most-once" && job.state === "waiting") {
       say("at-most-once is never tried again after a crash");
-    }
-  }
-
-  /** What must hold over all jobs at every moment. */
-  #judgeKeys(jobs: Jobs, { verb }: Licence): void {
-    const active = new Map<string, number>();
-    const holders = new Map<string, string>();
-    for (const job of jobs.values()) {
-      const limit = this.#limits.get(job.name);
-      if (job.state === "active" && job.concurrencyKey !== null && limit !== undefined) {
-        const count = (active.get(job.concurrencyKey) ?? 0) + 1;
-        active.set(job.concurrencyKey, count);
-        if (count > limit)
-          this.#history.violate(
-            "a key's limit holds",
-            `${count} active after ${verb}: ${job.id} is one of them`,
-          );
-      }
-      const key = this.#uniqueKeys.get(job.id);
-      if (key === undefined || isTerminal(job.state)) continue;
-      const holder = holders.get(key);
-      holders.set(key, job.id);
-      if (holder !== undefined)
-        this.#history.violate("a unique key has one holder", `${holder} and ${job.id} after ${verb}`);
     }
   }
 }

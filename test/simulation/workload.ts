@@ -1,6 +1,6 @@
 import { Chance } from "./chance.ts";
 
-export type Kind = "plain" | "once" | "effect" | "keyed" | "unique" | "timed";
+export type Kind = "plain" | "once" | "effect" | "keyed" | "rated" | "unique" | "timed";
 
 /** What a handler does at one of its turns. */
 export interface Act {
@@ -36,7 +36,8 @@ export type PlannedChange =
   | { readonly at: number; readonly kind: "cancel" | "redrive"; readonly id: string }
   | { readonly at: number; readonly kind: "again"; readonly job: PlannedJob }
   | { readonly at: number; readonly kind: "edit"; readonly job: PlannedJob; readonly delayMs: number | null }
-  | { readonly at: number; readonly kind: "pause-queue"; readonly forMs: number };
+  | { readonly at: number; readonly kind: "pause-queue"; readonly forMs: number }
+  | { readonly at: number; readonly kind: "limit-queue"; readonly limit: number | null };
 
 export interface Workload {
   readonly jobs: readonly PlannedJob[];
@@ -69,6 +70,7 @@ function planJob(
     once: 5,
     effect: 4,
     keyed: 3,
+    rated: 2,
     unique: 2,
     timed: 2,
   } satisfies Record<Kind, number>);
@@ -77,7 +79,7 @@ function planJob(
     at: chance.real(0, shape.untilMs) * (chance.happens(0.3) ? 0.05 : 1),
     id: `${kind}-${index}`,
     kind,
-    script: planScript(kind, chance, shape),
+    script: planScript(chance, shape),
     delayMs: chance.happens(0.3) ? chance.integer(1, 15_000) : 0,
     priority: chance.happens(0.3) ? chance.integer(-2, 2) : 0,
     expireInMs: chance.happens(0.05) ? chance.integer(1_000, 10_000) : null,
@@ -85,9 +87,9 @@ function planJob(
   };
 }
 
-function planScript(kind: Kind, chance: Chance, shape: WorkloadShape): Script {
+function planScript(chance: Chance, shape: WorkloadShape): Script {
   const story = chance.weighted({ works: 12, recovers: 4, snoozes: 2, fails: 1, "gives-up": 1, kills: 0.7 });
-  const act = (ends: Act["ends"]): Act => ({ workMs: planWork(kind, chance, shape), ends });
+  const act = (ends: Act["ends"]): Act => ({ workMs: planWork(chance, shape), ends });
   const some = (ends: Act["ends"]): Act[] => Array.from({ length: chance.integer(1, 2) }, () => act(ends));
   const acts = {
     works: () => [act("return")],
@@ -106,17 +108,23 @@ function planScript(kind: Kind, chance: Chance, shape: WorkloadShape): Script {
   };
 }
 
-function planWork(kind: Kind, chance: Chance, { leaseMs }: WorkloadShape): number[] {
+function planWork(chance: Chance, { leaseMs }: WorkloadShape): number[] {
   const span = chance.weighted({ none: 2, short: 6, long: 2, slow: 1 });
-  const slowest = kind === "timed" ? 0.8 : 2.5;
-  const scale = { none: 0, short: 300, long: leaseMs * 0.4, slow: leaseMs * slowest }[span];
+  const scale = { none: 0, short: 300, long: leaseMs * 0.4, slow: leaseMs * 2.5 }[span];
   return Array.from({ length: chance.integer(0, 3) }, () => chance.real(0, scale));
 }
 
 function planChange(chance: Chance, jobs: readonly PlannedJob[], { untilMs }: WorkloadShape): PlannedChange {
   const job = chance.pick(jobs);
   const at = chance.real(0, untilMs * 1.2);
-  const kind = chance.weighted({ cancel: 3, redrive: 4, again: 3, edit: 3, "pause-queue": 0.5 });
+  const kind = chance.weighted({
+    cancel: 3,
+    redrive: 4,
+    again: 3,
+    edit: 3,
+    "pause-queue": 0.5,
+    "limit-queue": 1,
+  });
   switch (kind) {
     case "cancel":
     case "redrive":
@@ -127,5 +135,7 @@ function planChange(chance: Chance, jobs: readonly PlannedJob[], { untilMs }: Wo
       return { at, kind, job, delayMs: chance.happens(0.5) ? chance.integer(0, 5_000) : null };
     case "pause-queue":
       return { at, kind, forMs: chance.real(500, 8_000) };
+    case "limit-queue":
+      return { at, kind, limit: chance.pick([1, 2, 3, null]) };
   }
 }
