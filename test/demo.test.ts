@@ -8,7 +8,10 @@ import { newFolder } from "./behaviour/stores.ts";
 const demo = join(import.meta.dirname, "../examples/demo/index.ts");
 
 function start(...args: string[]) {
-  const child = spawn(process.execPath, [demo, ...args], { cwd: newFolder(), env: { ...process.env, NO_COLOR: "1" } });
+  const child = spawn(process.execPath, [demo, ...args], {
+    cwd: newFolder(),
+    env: { ...process.env, NO_COLOR: "1" },
+  });
   let output = "";
   child.stdout.on("data", (data) => {
     output += data;
@@ -48,7 +51,10 @@ describe("the demo", () => {
   });
 
   test("nonsense gets one clear line and the usage", async () => {
-    for (const args of [["--for", "soon"], ["--fro", "5s"]]) {
+    for (const args of [
+      ["--for", "soon"],
+      ["--fro", "5s"],
+    ]) {
       const { ended, output } = start(...args);
       assert.deepEqual(await ended, [2, null]);
       assert.match(output(), /usage: npm start/);

@@ -59,6 +59,7 @@ export class Escapement implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #client: Client;
   #node: Node | null = null;
+  #starting: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
 
   /** Applications call {@link createEscapement}; a runtime of one's own is for tests and simulations. */
@@ -197,8 +198,9 @@ export class Escapement implements AsyncDisposable {
       options,
     });
     this.#node = node;
+    this.#starting = this.#connection.store().then((store) => node.start(store));
     try {
-      await node.start(await this.#connection.store());
+      await this.#starting;
     } catch (error) {
       this.#node = null;
       throw error;
@@ -218,6 +220,8 @@ export class Escapement implements AsyncDisposable {
 
   async #stop(timeoutMs: number): Promise<void> {
     await this.#client.settled();
+    // A start under way is let through first: what is half started cannot be stopped. Whoever called start hears of its failure.
+    await this.#starting?.catch(() => {});
     await this.#node?.stop(timeoutMs);
     await this.#connection.close();
   }

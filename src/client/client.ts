@@ -1,4 +1,4 @@
-import type { AnyDefinition, JobDefinition } from "../definition.ts";
+import type { AnyDefinition } from "../definition.ts";
 import { checkPriority } from "../definition.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { describe, EscapementError } from "../errors.ts";
@@ -273,5 +273,3 @@ function asPartial(error: unknown, written: number, total: number): unknown {
     },
   );
 }
-
-export type DefinitionInput<D> = D extends JobDefinition<infer Input, unknown> ? Input : never;

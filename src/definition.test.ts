@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { z } from "zod";
+import { createEscapement } from "./app/escapement.ts";
+import { defineJob } from "./definition.ts";
+import { silentLogger } from "./log.ts";
+import { memory } from "./stores/memory/index.ts";
+
+describe("definitions", () => {
+  test("what is not said has the defaults of the design", () => {
+    const { run: _run, ...plain } = defineJob<null>({ name: "plain" });
+    assert.deepEqual(plain, {
+      name: "plain",
+      schema: null,
+      delivery: "at-least-once",
+      queue: "default",
+      priority: 0,
+      concurrency: null,
+      rate: null,
+      unique: null,
+      debounce: null,
+      attempts: null,
+      backoff: { type: "exponential", delayMs: 30_000, maxMs: 900_000, jitter: 0.1 },
+      timeoutMs: null,
+      expireInMs: null,
+      maxCrashes: null,
+    });
+  });
+
+  test("inputs are typed by their definition: what goes in and what the handler sees may differ", async () => {
+    const seen: number[] = [];
+    const job = defineJob({
+      name: "typed",
+      input: z.object({ n: z.string().transform(Number) }),
+      concurrency: { key: (input) => input.n.toFixed(), limit: 1 },
+      run: ({ input }) => void seen.push(input.n),
+    });
+    await using app = createEscapement({ store: memory(), jobs: [job], log: silentLogger });
+    await app.start();
+    const { id } = await app.enqueue(job, { n: "42" });
+    // @ts-expect-error: the schema takes a text, so a number is refused by the compiler as well as at run time.
+    await assert.rejects(app.enqueue(job, { n: 42 }), { code: "invalid-input" });
+    // @ts-expect-error: the input is not optional.
+    await assert.rejects(app.enqueue(job), { code: "invalid-input" });
+    await app.result(id);
+    assert.deepEqual(seen, [42]);
+  });
+
+  test("an asynchronous schema is awaited, on enqueue and on claim", async () => {
+    const job = defineJob({
+      name: "async",
+      input: z.string().refine(async (text) => text.length > 2),
+      run: ({ input }) => input.toUpperCase(),
+    });
+    await using app = createEscapement({ store: memory(), jobs: [job], log: silentLogger });
+    await app.start();
+    await assert.rejects(app.enqueue(job, "no"), { code: "invalid-input" });
+    const { id } = await app.enqueue(job, "yes");
+    assert.equal(await app.result(id), "YES");
+  });
+});
