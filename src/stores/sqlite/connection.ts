@@ -1,11 +1,14 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite";
 
 export type Row = Record<string, SQLOutputValue>;
+/** A row as a list, in the order of its columns: where many are read, that is a good deal cheaper. */
+export type Tuple = readonly SQLOutputValue[];
 
 /** A database handle with its statements, each prepared once. */
 export class Connection {
   readonly database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
+  readonly #listing = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync) {
     this.database = database;
@@ -24,9 +27,22 @@ export class Connection {
     return this.#statement(sql).all(...values);
   }
 
+  tuples(sql: string, ...values: SQLInputValue[]): Tuple[] {
+    let statement = this.#listing.get(sql);
+    if (statement === undefined) {
+      statement = this.#prepare(sql);
+      this.#listing.set(sql, statement);
+    }
+    return listing(statement, values);
+  }
+
   /** For statements that are put together from what was asked: keeping all their forms would know no bound. */
   once(sql: string, ...values: SQLInputValue[]): Row[] {
     return this.#prepare(sql).all(...values);
+  }
+
+  tuplesOnce(sql: string, ...values: SQLInputValue[]): Tuple[] {
+    return listing(this.#prepare(sql), values);
   }
 
   #statement(sql: string): StatementSync {
@@ -44,6 +60,12 @@ export class Connection {
     statement.setReturnArrays(false);
     return statement;
   }
+}
+
+function listing(statement: StatementSync, values: readonly SQLInputValue[]): Tuple[] {
+  statement.setReturnArrays(true);
+  // The types do not know what that does to the rows.
+  return statement.all(...values) as unknown as Tuple[];
 }
 
 const connections = new WeakMap<DatabaseSync, Connection>();

@@ -84,7 +84,7 @@ function openOnce(file: string, durability: FileOptions["durability"]): Database
   const database = new DatabaseSync(file, { timeout: lockTimeoutMs, enableForeignKeyConstraints: false });
   try {
     database.exec(
-      `pragma journal_mode = wal; pragma synchronous = ${durability}; pragma cache_size = -16000`,
+      `pragma journal_mode = wal; pragma synchronous = ${durability}; pragma cache_size = -16000; pragma wal_autocheckpoint = 4000`,
     );
     return database;
   } catch (error) {

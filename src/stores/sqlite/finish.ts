@@ -1,7 +1,7 @@
 import type { JobState } from "../../job.ts";
 import { settle } from "../../state.ts";
 import type { Finish, FinishParams, FinishResult } from "../../store.ts";
-import type { Row } from "./connection.ts";
+import type { Tuple } from "./connection.ts";
 import { settleClaim } from "./end.ts";
 import { findJob, type JobRow } from "./jobs.ts";
 import { numberOf, textOf, textOrNull } from "./rows.ts";
@@ -46,7 +46,11 @@ export function finishAll(
   const results = finishes.map((one): FinishResult => {
     const { id, token, outcome } = one;
     const job = heldNow(one);
-    if (job === null) return succeeded.repeated(id, token) ?? unheld(session, claimer, id, token);
+    if (job === null) {
+      // What is told of this one must show what those before it did.
+      succeeded.write();
+      return unheld(session, claimer, id, token);
+    }
     active.delete(id);
     const state =
       outcome.kind === "succeed" ? succeeded.add(job, outcome.result) : settleOne(session, id, outcome);
@@ -89,19 +93,22 @@ const activeJobs = `select seq, id, token, claimer, relayed, slot, queue, concur
 function readActive({ connection, ns }: Session, finishes: readonly Finish[]): Map<string, ActiveRow> {
   const ids = JSON.stringify(finishes.map(({ id }) => id));
   const jobs = new Map<string, ActiveRow>();
-  for (const row of connection.all(activeJobs, ids, ns)) jobs.set(textOf(row["id"]), toActive(row));
+  for (const row of connection.tuples(activeJobs, ids, ns)) {
+    const job = toActive(row);
+    jobs.set(job.id, job);
+  }
   return jobs;
 }
 
-function toActive(row: Row): ActiveRow {
+function toActive(row: Tuple): ActiveRow {
   return {
-    seq: numberOf(row["seq"]),
-    id: textOf(row["id"]),
-    token: numberOf(row["token"]),
-    claimer: textOrNull(row["claimer"]),
-    relayed: row["relayed"] !== 0,
-    slot: numberOf(row["slot"]),
-    queue: textOf(row["queue"]),
-    concurrencyKey: textOrNull(row["concurrency_key"]),
+    seq: numberOf(row[0]),
+    id: textOf(row[1]),
+    token: numberOf(row[2]),
+    claimer: textOrNull(row[3]),
+    relayed: row[4] !== 0,
+    slot: numberOf(row[5]),
+    queue: textOf(row[6]),
+    concurrencyKey: textOrNull(row[7]),
   };
 }

@@ -35,35 +35,26 @@ const insertManyPlain = insertPlainRows(rowsAtOnce);
 
 /** Inserts plain jobs whose ids are known to be new. */
 export function insertPlain(session: Session, jobs: readonly NewJob[]): void {
-  const { connection } = session;
-  let start = 0;
-  for (; start + rowsAtOnce <= jobs.length; start += rowsAtOnce) {
-    connection.run(
-      insertManyPlain,
-      ...jobs.slice(start, start + rowsAtOnce).flatMap((job) => plainValues(session, job)),
-    );
+  const { connection, notices } = session;
+  const many = jobs.length - (jobs.length % rowsAtOnce);
+  for (let start = 0; start < many; start += rowsAtOnce) {
+    const values: SQLInputValue[] = [];
+    for (const job of jobs.slice(start, start + rowsAtOnce)) pushPlain(values, session, job);
+    connection.run(insertManyPlain, ...values);
   }
-  for (const job of jobs.slice(start)) connection.run(insertOnePlain, ...plainValues(session, job));
-  for (const job of jobs) session.notices.claimable(job.queue);
+  for (const job of jobs.slice(many)) {
+    const values: SQLInputValue[] = [];
+    pushPlain(values, session, job);
+    connection.run(insertOnePlain, ...values);
+  }
+  for (const job of jobs) notices.claimable(job.queue);
 }
 
-function plainValues({ ns, now }: Session, job: NewJob): SQLInputValue[] {
+function pushPlain(values: SQLInputValue[], { ns, now }: Session, job: NewJob): void {
   const runAt = dueAt(job, now);
-  return [
-    ns,
-    job.id,
-    job.name,
-    job.queue,
-    job.delivery,
-    job.priority,
-    runAt,
-    job.fireAt?.getTime() ?? runAt,
-    now,
-    job.attempts,
-    job.maxCrashes,
-    job.slot,
-    job.input,
-  ];
+  const fireAt = job.fireAt?.getTime() ?? runAt;
+  values.push(ns, job.id, job.name, job.queue, job.delivery, job.priority, runAt, fireAt, now);
+  values.push(job.attempts, job.maxCrashes, job.slot, job.input);
 }
 
 const insertJob = `insert into escapement_jobs (

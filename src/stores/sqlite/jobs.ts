@@ -38,12 +38,12 @@ export interface JobRow {
   readonly schedule: string | null;
 }
 
-export const rowColumns =
+const rowColumns =
   "seq, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
   "max_crashes, version, token, settled, settled_by, claimer, cancel_requested, relayed, slot, lane, " +
   "concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule";
 
-export function toJobRow(row: Row): JobRow {
+function toJobRow(row: Row): JobRow {
   return {
     seq: numberOf(row["seq"]),
     id: textOf(row["id"]),

@@ -76,13 +76,10 @@ function firstDue({ connection, ns, now }: Session, lane: string, limit: number)
     const below = connection.get(priorityBelow, ns, lane, priority);
     if (below === undefined) break;
     priority = numberOf(below["priority"]);
-    for (const row of connection.all(dueInLane, ns, lane, priority, now, limit - due.length)) {
-      const expireAt = numberOf(row["attempt"]) > 0 ? null : numberOrNull(row["expire_at"]);
+    for (const row of connection.tuples(dueInLane, ns, lane, priority, now, limit - due.length)) {
+      const expireAt = numberOf(row[8]) > 0 ? null : numberOrNull(row[7]);
       due.push({
-        ...toCandidate(row),
-        priority,
-        queue: textOf(row["queue"]),
-        name: textOf(row["name"]),
+        ...toCandidate(row, textOf(row[5]), textOf(row[6]), priority),
         expiresAt: expireAt ?? Number.POSITIVE_INFINITY,
       });
     }

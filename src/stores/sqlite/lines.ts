@@ -1,6 +1,7 @@
 import type { ClaimParams } from "../../store.ts";
+import type { Tuple } from "./connection.ts";
 import { askedQueues, type Limited, type Limits } from "./limits.ts";
-import { numberOf, textOf } from "./rows.ts";
+import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 /** A due job whose turn may come. */
@@ -90,7 +91,7 @@ const priorityBelow = (shelf: "plain" | "fragile"): string =>
    order by priority desc limit 1`;
 
 const dueAt = (shelf: "plain" | "fragile"): string =>
-  `select seq, run_at, lane, concurrency_key, rate_key from escapement_jobs
+  `select seq, run_at${shelf === "plain" ? "" : ", lane, concurrency_key, rate_key"} from escapement_jobs
    where shelf = '${shelf}' and ns = ? and queue = ? and name = ? and priority = ? and run_at <= ?5
      and (expire_at is null or expire_at > ?5 or attempt > 0)
    order by run_at, seq limit ?`;
@@ -122,22 +123,24 @@ export function readLine(
     const below = connection.get(sql.below, ns, queue, name, priority);
     if (below === undefined) break;
     priority = numberOf(below["priority"]);
-    const rows = connection.all(sql.due, ns, queue, name, priority, now, limit - due.length);
-    for (const row of rows) due.push({ ...toCandidate(row), queue, name, priority });
+    const rows = connection.tuples(sql.due, ns, queue, name, priority, now, limit - due.length);
+    for (const row of rows) due.push(toCandidate(row, queue, name, priority));
     const later = connection.get(sql.later, ns, queue, name, priority, now);
     if (later !== undefined) nextAt = Math.min(nextAt, numberOf(later["run_at"]));
   }
   return { due, nextAt };
 }
 
-type Row = ReturnType<Session["connection"]["all"]>[number];
-
-export function toCandidate(row: Row): Omit<Candidate, "queue" | "name" | "priority"> {
+/** From seq and run_at, and then lane, concurrency_key and rate_key, which a plain job does not have. */
+export function toCandidate(row: Tuple, queue: string, name: string, priority: number): Candidate {
   return {
-    seq: numberOf(row["seq"]),
-    runAt: numberOf(row["run_at"]),
-    lane: row["lane"] === null ? null : textOf(row["lane"]),
-    concurrencyKey: row["concurrency_key"] === null ? null : textOf(row["concurrency_key"]),
-    rateKey: row["rate_key"] === null ? null : textOf(row["rate_key"]),
+    seq: numberOf(row[0]),
+    priority,
+    runAt: numberOf(row[1]),
+    queue,
+    name,
+    lane: textOrNull(row[2] ?? null),
+    concurrencyKey: textOrNull(row[3] ?? null),
+    rateKey: textOrNull(row[4] ?? null),
   };
 }

@@ -1,6 +1,6 @@
 import type { PartitionDue, PartitionDueParams } from "../../store.ts";
 import { type Slots, slotsOf } from "./partitions.ts";
-import { claimedColumns, numberOf, toClaimedJob } from "./rows.ts";
+import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 interface Found {
@@ -31,13 +31,11 @@ export function partitionDue(session: Session, params: PartitionDueParams): Part
 }
 
 function readJobs({ connection }: Session, found: readonly Found[]): PartitionDue["jobs"] {
-  const rows = connection.all(
+  const rows = connection.tuples(
     `select ${claimedColumns}, version from escapement_jobs where seq in (select value from json_each(?))`,
     JSON.stringify(found.map(({ seq }) => seq)),
   );
-  const jobs = new Map(
-    rows.map((row) => [numberOf(row["seq"]), { ...toClaimedJob(row), version: numberOf(row["version"]) }]),
-  );
+  const jobs = new Map(rows.map((row) => [seqOf(row), { ...toClaimedJob(row), version: numberOf(row[19]) }]));
   return found.flatMap(({ seq }) => jobs.get(seq) ?? []);
 }
 

@@ -10,10 +10,10 @@ import {
   type PartitionRef,
   slotCount,
 } from "../../store.ts";
-import type { Row } from "./connection.ts";
+import type { Row, Tuple } from "./connection.ts";
 import { finishAll } from "./finish.ts";
 import { newHolder } from "./jobs.ts";
-import { claimedColumns, dateOrNull, numberOf, toClaimedJob } from "./rows.ts";
+import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 export interface Slots {
@@ -64,7 +64,7 @@ function grant(session: Session, row: Row, params: AcquireParams): PartitionGran
     ns,
     partition,
   );
-  const named = connection.all(
+  const named = connection.tuples(
     `update escapement_jobs set ${newHolder}, claimed_at = ?, token = token + 1
      where ns = ? and state = 'active' and relayed = 1 and slot >= ? and slot < ? returning ${claimedColumns}`,
     params.owner,
@@ -82,8 +82,9 @@ function grant(session: Session, row: Row, params: AcquireParams): PartitionGran
   };
 }
 
-function byTime(a: Row, b: Row): number {
-  return numberOf(a["run_at"]) - numberOf(b["run_at"]) || numberOf(a["seq"]) - numberOf(b["seq"]);
+/** By run_at, then seq, from {@link claimedColumns}. */
+function byTime(a: Tuple, b: Tuple): number {
+  return numberOf(a[7]) - numberOf(b[7]) || seqOf(a) - seqOf(b);
 }
 
 export function renewPartitions(
@@ -156,9 +157,10 @@ function name(
   { id, version }: { readonly id: string; readonly version: number },
 ): ClaimedJob | null {
   const state = follow("waiting", "claim");
-  const row =
-    connection.get(nameJob, state, owner, now, ns, id, version, firstSlot, endSlot) ??
-    connection.get(namedBefore, ns, id, version, firstSlot, endSlot, owner);
+  const [row] = [
+    ...connection.tuples(nameJob, state, owner, now, ns, id, version, firstSlot, endSlot),
+    ...connection.tuples(namedBefore, ns, id, version, firstSlot, endSlot, owner),
+  ];
   return row === undefined ? null : toClaimedJob(row);
 }
 

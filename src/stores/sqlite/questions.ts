@@ -9,10 +9,10 @@ import type {
   TrailEntry,
   TrailKind,
 } from "../../store.ts";
-import type { Row } from "./connection.ts";
+import type { Row, Tuple } from "./connection.ts";
 import { conditionOf, sourcesOf } from "./filter.ts";
 import { resolveJob } from "./jobs.ts";
-import { dateOf, numberOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
+import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 const byId = `select ${storedColumns} from escapement_jobs where ns = ?1 and id = ?2
@@ -24,21 +24,19 @@ const byAlias = `with alias as (select job from escapement_aliases where ns = ?1
 export function get(session: Session, ids: readonly string[]): (StoredJob | null)[] {
   return ids.map((id) => {
     const { connection, ns } = session;
-    const row = connection.get(byId, ns, id) ?? connection.get(byAlias, ns, id);
+    const row = connection.tuples(byId, ns, id)[0] ?? connection.tuples(byAlias, ns, id)[0];
     return row === undefined ? null : stored(session, row);
   });
 }
 
-function stored({ connection }: Session, row: Row): StoredJob {
-  if (row["state"] !== "blocked") return toStoredJob(row, []);
+function stored({ connection }: Session, row: Tuple): StoredJob {
+  const job = toStoredJob(row, []);
+  if (job.state !== "blocked") return job;
   const parents = connection.all(
     `select id from escapement_parents join escapement_jobs on seq = parent where child = ? order by position`,
-    numberOf(row["seq"]),
+    seqOf(row),
   );
-  return toStoredJob(
-    row,
-    parents.map((parent) => textOf(parent["id"])),
-  );
+  return { ...job, waitsFor: parents.map((parent) => textOf(parent["id"])) };
 }
 
 export function list(session: Session, { filter, limit, order, cursor }: ListParams): ListResult {
@@ -48,24 +46,24 @@ export function list(session: Session, { filter, limit, order, cursor }: ListPar
 }
 
 /** Where to go on behind a page, null when there is nothing more. */
-export function nextCursor(found: readonly Row[], page: readonly Row[]): string | null {
-  return found.length > page.length ? String(numberOf(page.at(-1)?.["seq"] ?? 0)) : null;
+export function nextCursor(found: readonly Tuple[], page: readonly Tuple[]): string | null {
+  return found.length > page.length ? String(page.at(-1)?.[0] ?? 0) : null;
 }
 
-/** The first jobs that match, in the order of enqueueing. */
+/** The first jobs that match, in the order of enqueueing; `seq` must stand first in the columns. */
 export function search(
   { connection, ns }: Session,
   columns: string,
   filter: JobFilter,
   page: { readonly limit: number; readonly order: "newest" | "oldest"; readonly cursor: string | null },
-): Row[] {
+): Tuple[] {
   const condition = conditionOf(filter);
   const oldest = page.order === "oldest";
   const from = page.cursor === null ? "" : ` and seq ${oldest ? ">" : "<"} ?`;
   const values: SQLInputValue[] = [ns, ...condition.values];
   if (page.cursor !== null) values.push(Number(page.cursor));
   const rows = sourcesOf(filter).flatMap((source) =>
-    connection.once(
+    connection.tuplesOnce(
       `select ${columns} from ${source.table} ${source.hint} where ns = ? and ${source.condition}${condition.sql}${from}
        order by seq ${oldest ? "asc" : "desc"} limit ?`,
       ...values,
@@ -73,7 +71,7 @@ export function search(
     ),
   );
   const sign = oldest ? 1 : -1;
-  rows.sort((a, b) => sign * (numberOf(a["seq"]) - numberOf(b["seq"])));
+  rows.sort((a, b) => sign * (seqOf(a) - seqOf(b)));
   return rows.slice(0, page.limit);
 }
 

@@ -1,16 +1,14 @@
-import assert from "node:assert";
 import type { SQLOutputValue } from "node:sqlite";
 import { type Delivery, deliveries, type JobState, jobStates } from "../../job.ts";
 import type { ClaimedJob, StoredJob } from "../../store.ts";
-import type { Row } from "./connection.ts";
+import type { Tuple } from "./connection.ts";
 
-/** Every column of a job, the same in escapement_jobs and escapement_history. */
+/** The columns of a job that stay with it when it moves to history or back. */
 export const jobColumns = [
   "seq",
   "ns",
   "id",
   "state",
-  "shelf",
   "name",
   "queue",
   "delivery",
@@ -31,10 +29,7 @@ export const jobColumns = [
   "settled",
   "settled_by",
   "claimer",
-  "claim_sequence",
   "claimed_at",
-  "lease_boot",
-  "lease_until",
   "cancel_requested",
   "relayed",
   "finished_at",
@@ -62,16 +57,19 @@ export const claimedColumns =
 /** What `get` and `list` show. */
 export const storedColumns =
   `${claimedColumns}, state, reason, result, error, progress, expire_at, rollbacks, version, claimer, claimed_at, ` +
-  "finished_at, concurrency_key, rate_key, relayed, slot";
+  "finished_at, concurrency_key, rate_key, slot, relayed";
+
+/** The row is not what this library writes. `node:assert` would cost more than the reading here. */
+function unexpected(what: string, value: unknown): never {
+  throw new TypeError(`expected ${what} in this column, got ${typeof value}`);
+}
 
 export function textOf(value: SQLOutputValue | undefined): string {
-  assert(typeof value === "string", "expected a text in this column");
-  return value;
+  return typeof value === "string" ? value : unexpected("a text", value);
 }
 
 export function numberOf(value: SQLOutputValue | undefined): number {
-  assert(typeof value === "number", "expected a number in this column");
-  return value;
+  return typeof value === "number" ? value : unexpected("a number", value);
 }
 
 export function textOrNull(value: SQLOutputValue | undefined): string | null {
@@ -90,16 +88,15 @@ export function dateOrNull(value: SQLOutputValue | undefined): Date | null {
   return value === null ? null : dateOf(value);
 }
 
+const states = new Map<unknown, JobState>(jobStates.map((state) => [state, state]));
+const deliveriesByName = new Map<unknown, Delivery>(deliveries.map((delivery) => [delivery, delivery]));
+
 export function stateOf(value: SQLOutputValue | undefined): JobState {
-  const state = jobStates.find((known) => known === value);
-  assert(state !== undefined, "expected the state of a job in this column");
-  return state;
+  return states.get(value) ?? unexpected("the state of a job", value);
 }
 
 export function deliveryOf(value: SQLOutputValue | undefined): Delivery {
-  const delivery = deliveries.find((known) => known === value);
-  assert(delivery !== undefined, "expected a delivery guarantee in this column");
-  return delivery;
+  return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
 }
 
 function tagsOf(value: SQLOutputValue | undefined): string[] {
@@ -109,51 +106,57 @@ function tagsOf(value: SQLOutputValue | undefined): string[] {
 /** A JSON list of texts. */
 export function textsOf(value: SQLOutputValue | undefined): string[] {
   const list: unknown = JSON.parse(textOf(value));
-  assert(Array.isArray(list), "expected a JSON list in this column");
-  return list.map((item: unknown) => String(item));
+  return Array.isArray(list) ? list.map((item: unknown) => String(item)) : unexpected("a JSON list", list);
 }
 
-export function toClaimedJob(row: Row): ClaimedJob {
+/** The job's place in the order of enqueueing: the first of {@link claimedColumns}. */
+export function seqOf(row: Tuple): number {
+  return numberOf(row[0]);
+}
+
+/** From {@link claimedColumns}. */
+export function toClaimedJob(row: Tuple): ClaimedJob {
   return {
-    id: textOf(row["id"]),
-    name: textOf(row["name"]),
-    queue: textOf(row["queue"]),
-    delivery: deliveryOf(row["delivery"]),
-    priority: numberOf(row["priority"]),
-    tags: tagsOf(row["tags"]),
-    runAt: dateOf(row["run_at"]),
-    fireAt: dateOf(row["fire_at"]),
-    enqueuedAt: dateOf(row["enqueued_at"]),
-    attempt: numberOf(row["attempt"]),
-    attempts: numberOf(row["attempts"]),
-    crashes: numberOf(row["crashes"]),
-    maxCrashes: numberOf(row["max_crashes"]),
-    redrives: numberOf(row["redrives"]),
-    token: numberOf(row["token"]),
-    schedule: textOrNull(row["schedule"]),
-    input: textOf(row["input"]),
-    cancelRequested: row["cancel_requested"] !== 0,
+    id: textOf(row[1]),
+    name: textOf(row[2]),
+    queue: textOf(row[3]),
+    delivery: deliveryOf(row[4]),
+    priority: numberOf(row[5]),
+    tags: tagsOf(row[6]),
+    runAt: dateOf(row[7]),
+    fireAt: dateOf(row[8]),
+    enqueuedAt: dateOf(row[9]),
+    attempt: numberOf(row[10]),
+    attempts: numberOf(row[11]),
+    crashes: numberOf(row[12]),
+    maxCrashes: numberOf(row[13]),
+    redrives: numberOf(row[14]),
+    token: numberOf(row[15]),
+    schedule: textOrNull(row[16]),
+    input: textOf(row[17]),
+    cancelRequested: row[18] !== 0,
   };
 }
 
-export function toStoredJob(row: Row, waitsFor: readonly string[]): StoredJob {
+/** From {@link storedColumns}. */
+export function toStoredJob(row: Tuple, waitsFor: readonly string[]): StoredJob {
   return {
     ...toClaimedJob(row),
-    state: stateOf(row["state"]),
-    reason: textOrNull(row["reason"]),
-    result: textOrNull(row["result"]),
-    error: textOrNull(row["error"]),
-    progress: textOrNull(row["progress"]),
-    expireAt: dateOrNull(row["expire_at"]),
-    rollbacks: numberOf(row["rollbacks"]),
-    version: numberOf(row["version"]),
-    claimer: textOrNull(row["claimer"]),
-    claimedAt: dateOrNull(row["claimed_at"]),
-    finishedAt: dateOrNull(row["finished_at"]),
+    state: stateOf(row[19]),
+    reason: textOrNull(row[20]),
+    result: textOrNull(row[21]),
+    error: textOrNull(row[22]),
+    progress: textOrNull(row[23]),
+    expireAt: dateOrNull(row[24]),
+    rollbacks: numberOf(row[25]),
+    version: numberOf(row[26]),
+    claimer: textOrNull(row[27]),
+    claimedAt: dateOrNull(row[28]),
+    finishedAt: dateOrNull(row[29]),
+    concurrencyKey: textOrNull(row[30]),
+    rateKey: textOrNull(row[31]),
+    slot: numberOf(row[32]),
+    relayed: row[33] !== 0,
     waitsFor,
-    concurrencyKey: textOrNull(row["concurrency_key"]),
-    rateKey: textOrNull(row["rate_key"]),
-    relayed: row["relayed"] !== 0,
-    slot: numberOf(row["slot"]),
   };
 }

@@ -3,9 +3,9 @@ import { follow, isTerminal } from "../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../store.ts";
 import { cancelIdle } from "./end.ts";
 import { openGate } from "./gates.ts";
-import { type JobRow, resolveJob, rowColumns, shelfOf, toJobRow } from "./jobs.ts";
+import { type JobRow, resolveJob, shelfOf } from "./jobs.ts";
 import { nextCursor, search } from "./questions.ts";
-import { jobColumns } from "./rows.ts";
+import { jobColumns, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { tell } from "./trail.ts";
 import { takeUniqueKey, uniqueHolder } from "./unique.ts";
@@ -84,8 +84,8 @@ function forEachSelected<O extends string>(
   const asked = select.filter.states;
   const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
   const { limit, cursor } = select;
-  const found = search(session, rowColumns, filter, { limit: limit + 1, order: "oldest", cursor });
+  const found = search(session, "seq, id", filter, { limit: limit + 1, order: "oldest", cursor });
   const page = found.slice(0, limit);
-  const results = page.map((row) => actOn(toJobRow(row).id));
+  const results = page.map((row) => actOn(textOf(row[1])));
   return { results, cursor: nextCursor(found, page) };
 }

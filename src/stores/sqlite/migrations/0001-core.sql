@@ -68,7 +68,9 @@ create table escapement_jobs (
 ) strict;
 
 create unique index escapement_jobs_id on escapement_jobs (ns, id);
-create index escapement_jobs_plain on escapement_jobs (ns, queue, name, priority desc, run_at) where shelf = 'plain';
+-- The last three columns let a claim choose its jobs without reading them.
+create index escapement_jobs_plain on escapement_jobs (ns, queue, name, priority desc, run_at, seq, expire_at, attempt)
+  where shelf = 'plain';
 create index escapement_jobs_lane on escapement_jobs (ns, lane, priority desc, run_at) where shelf = 'lane';
 create index escapement_jobs_gate on escapement_jobs (ns, lane, queue, name, run_at) where shelf = 'lane';
 create index escapement_jobs_fragile on escapement_jobs (ns, queue, name, priority desc, run_at) where shelf = 'fragile';
@@ -80,13 +82,12 @@ create index escapement_jobs_blocked on escapement_jobs (ns) where state = 'bloc
 create index escapement_jobs_expiring on escapement_jobs (ns, expire_at) where expire_at is not null and attempt = 0 and state in ('waiting', 'blocked');
 create index escapement_jobs_debounce on escapement_jobs (ns, debounce_key) where debounce_key is not null and state = 'waiting' and token = 0;
 
--- Terminal jobs, the same columns. They leave by retention or redrive.
+-- Terminal jobs, without what only claims need. They leave by retention or redrive.
 create table escapement_history (
   seq integer primary key,
   ns integer not null,
   id text not null,
   state text not null,
-  shelf text,
   name text not null,
   queue text not null,
   delivery text not null,
@@ -107,10 +108,7 @@ create table escapement_history (
   settled integer not null,
   settled_by text,
   claimer text,
-  claim_sequence integer,
   claimed_at integer,
-  lease_boot integer,
-  lease_until integer,
   cancel_requested integer not null,
   relayed integer not null,
   finished_at integer,
