@@ -1,0 +1,47 @@
+// Limits that hold over all processes on the store: of a key, of a rate, of a queue. And priorities.
+import { setTimeout as sleep } from "node:timers/promises";
+import { createEscapement, defineJob } from "../src/index.ts";
+
+const active = new Map<string, number>();
+let most = 0;
+
+// #region key
+const render = defineJob<{ customer: string }>({
+  name: "render",
+  concurrency: { key: (input) => input.customer, limit: 1 }, // one at a time for each customer
+  rate: { limit: 20, per: "1s" }, // and 20 starts a second in all
+  run: async ({ input }) => {
+    active.set(input.customer, (active.get(input.customer) ?? 0) + 1);
+    most = Math.max(most, active.get(input.customer) ?? 0);
+    await sleep(20);
+    active.set(input.customer, (active.get(input.customer) ?? 0) - 1);
+  },
+});
+// #endregion
+
+const order: string[] = [];
+const mail = defineJob<string>({ name: "mail", queue: "mail", run: ({ input }) => void order.push(input) });
+
+const app = createEscapement({ store: "sqlite:.escapement/limits.db", jobs: [render, mail] });
+await app.start();
+
+const renders = await app.enqueueMany(
+  render,
+  ["ada", "bob", "ada", "bob", "ada", "bob"].map((customer) => ({ input: { customer } })),
+);
+for (const { id } of renders) await app.result(id);
+console.log(`at most ${most} render at a time for each customer`);
+
+// #region queue
+await app.configureQueue("mail", { concurrency: 1, rate: { limit: 100, per: "1s" } });
+await app.pauseQueue("mail");
+await app.enqueue(mail, "newsletter", { priority: -5 });
+await app.enqueue(mail, "receipt");
+const urgent = await app.enqueue(mail, "password reset", { priority: 10 });
+await app.resumeQueue("mail");
+// #endregion
+
+await app.result(urgent.id);
+while (order.length < 3) await sleep(10);
+console.log(order.join(", "));
+await app.stop();

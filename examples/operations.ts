@@ -1,0 +1,49 @@
+// What a person does: cancel, look at what is dead, and send it back.
+import { setTimeout as sleep } from "node:timers/promises";
+import { createEscapement, defineJob } from "../src/index.ts";
+
+let bankIsDown = true;
+
+// #region handler
+const pay = defineJob<{ invoice: number }>({
+  name: "pay",
+  retry: { attempts: 1 },
+  run: ({ input, log, progress }) => {
+    log(`paying invoice ${input.invoice}`);
+    progress({ percent: 50 });
+    if (bankIsDown) throw new Error("the bank does not answer");
+  },
+});
+// #endregion
+
+// #region signal
+const copy = defineJob<null>({
+  name: "copy",
+  run: ({ signal }) => sleep(60_000, "copied", { signal }), // the signal ends it
+});
+// #endregion
+
+const app = createEscapement({ store: "sqlite:.escapement/operations.db", jobs: [pay, copy] });
+await app.start();
+
+const copying = await app.enqueue(copy, null);
+while ((await app.get(copying.id))?.state !== "active") await sleep(10);
+// #region cancel
+await app.cancel(copying.id, { reason: "wrong folder" }); // or a list of ids, or a filter
+// #endregion
+await app.result(copying.id).catch(() => {});
+console.log(`copy is ${(await app.get(copying.id))?.state}`);
+
+const { id } = await app.enqueue(pay, { invoice: 7 });
+await app.result(id).catch((error) => console.log(error.code));
+bankIsDown = false;
+
+// #region redrive
+const { jobs } = await app.list({ states: ["dead"], names: ["pay"] });
+console.log(`dead: ${jobs.length}, ${jobs[0]?.error?.message}`);
+await app.redrive({ states: ["dead"], names: ["pay"] }, { reason: "the bank is back" });
+// #endregion
+
+await app.result(id);
+for (const { kind, text, error } of await app.trail(id)) console.log(`${kind}: ${text ?? error?.message}`);
+await app.stop();

@@ -1,0 +1,24 @@
+// Inputs checked by a schema, when they are enqueued and again when they are claimed.
+import { z } from "zod";
+import { createEscapement, defineJob, EscapementError } from "../src/index.ts";
+
+// #region main
+const invoice = defineJob({
+  name: "invoice",
+  input: z.object({ customer: z.string(), cents: z.number().int().default(0) }),
+  run: ({ input }) => `${input.customer} owes ${input.cents}`, // typed as the schema's output
+});
+// #endregion
+
+const app = createEscapement({ store: "sqlite:.escapement/schema.db", jobs: [invoice] });
+await app.start();
+
+const { id } = await app.enqueue(invoice, { customer: "ada" });
+console.log(await app.result(id));
+
+try {
+  await app.enqueue("invoice", { customer: 42 });
+} catch (error) {
+  if (error instanceof EscapementError) console.log(`${error.code}: ${error.message}`);
+}
+await app.stop();

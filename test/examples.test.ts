@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { promisify } from "node:util";
+import { newFolder } from "./behaviour/stores.ts";
+
+const folder = join(import.meta.dirname, "../examples");
+
+/** Lines that each example must print, in this order. */
+const expected: Readonly<Record<string, readonly RegExp[]>> = {
+  "quickstart.ts": [/^Hello, Ada! \(try 1\)$/],
+  "guarantees.ts": [
+    /^victim: killed$/,
+    /^at-most-once: lost \(its lease ran out\), crashes 1$/,
+    /^at-least-once: succeeded \(done\), crashes 1$/,
+    /^effectively-once: succeeded \(done, with its effect\), crashes 1$/,
+  ],
+  "retries.ts": [/^charged 42 at try 3$/, /^written$/, /^job-failed$/],
+  "unique.ts": [/^added, absorbed, the same job: true$/, /^synced 42$/, /^indexed home at revision 3$/],
+  "limits.ts": [/^at most 1 render at a time/, /^password reset, receipt, newsletter$/],
+  "workflow.ts": [/^running fetch$/, /^running publish$/, /^cancelled: its parent broken is dead$/],
+  "operations.ts": [
+    /^copy is cancelled$/,
+    /^dead: 1, the bank does not answer$/,
+    /^redriven: the bank is back$/,
+  ],
+  "transactions.ts": [/^ada has 95 cents$/, /^after the rollback: null$/],
+  "threads.ts": [/^[0-9a-f]{16}$/, /^the event loop turned meanwhile: true$/],
+  "testing.test.ts": [/the reminder goes out an hour later/, /^. pass 1$/],
+  "schema.ts": [
+    /^ada owes 0$/,
+    /^invalid-input: the input of job "invoice" does not fit its schema: customer/,
+  ],
+};
+
+describe("examples end by themselves and print what they should", { concurrency: 2 }, () => {
+  for (const [name, lines] of Object.entries(expected)) {
+    test(name, async () => {
+      // Inside a test run a child that holds tests would report to it instead of printing.
+      const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
+      const { stdout } = await promisify(execFile)(process.execPath, [join(folder, name)], {
+        cwd: newFolder(),
+        env,
+        timeout: 60_000,
+      });
+      const printed = stdout.split("\n");
+      const places = lines.map((line) => printed.findIndex((one) => line.test(one)));
+      assert.ok(
+        places.every((place, index) => place >= 0 && place > (places[index - 1] ?? -1)),
+        `expected ${lines.join(", ")} in this order, got:\n${stdout}`,
+      );
+    });
+  }
+
+  test("no example is left out", () => {
+    const found = globSync("*.ts", { cwd: folder }).filter((name) => name !== "demo.ts");
+    assert.deepEqual(found.sort(), Object.keys(expected).sort());
+  });
+});
