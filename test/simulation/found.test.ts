@@ -8,6 +8,7 @@ import type { Store, StoreFactory } from "../../src/store.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { override } from "./override.ts";
 
 // What the simulation found, each by itself, so that it stays found whatever becomes of the seeds.
 
@@ -16,14 +17,7 @@ function storeWith(change: (store: Store) => Partial<Store>): StoreFactory {
   return {
     open: async (context) => {
       const store = await factory.open(context);
-      const changed = change(store);
-      return new Proxy(store, {
-        get: (target, property) => {
-          if (property in changed) return Reflect.get(changed, property);
-          const value: unknown = Reflect.get(target, property, target);
-          return typeof value === "function" ? value.bind(target) : value;
-        },
-      });
+      return override(store, change(store));
     },
   };
 }

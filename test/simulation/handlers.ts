@@ -21,7 +21,7 @@ type Context = HandlerContext<Script>;
 
 export const attempts = 4;
 /** What the store must hold to, over all nodes. */
-export const limits = { keyed: 2, rated: { limit: 2, perMs: 1_500 } } as const;
+export const limits = { keyed: 1, rated: { limit: 2, perMs: 1_500 } } as const;
 /** Its own queue, with limits of its own. */
 export const bulkQueue = "bulk";
 
@@ -143,7 +143,7 @@ class Stage {
   async #commit(): Promise<void> {
     const { job, tx } = this.#context;
     await tx<Promise<string>, MemoryTransaction>(async (db) => {
-      await this.#work(3);
+      await this.#work(this.#context.input.effectMs);
       db.set(`${job.id} ${job.token} ${job.idempotencyKey}`, this.#parts.process.name);
       return "effected";
     });

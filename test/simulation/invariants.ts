@@ -104,7 +104,7 @@ function checkDispatches(job: StoredJob, { history }: Evidence): void {
     if (run.job.token <= earlier.job.token)
       history.violate("tokens rise", `${refOf(run.job)} after ${refOf(earlier.job)}`);
     if (run.job.redrives > earlier.job.redrives) continue;
-    if (job.delivery === "at-most-once") {
+    if (run.job.delivery === "at-most-once") {
       history.violate("at-most-once is dispatched once", `${refOf(run.job)} after ${refOf(earlier.job)}`);
     }
     if (hasFailed(earlier) || earlier.end === "snoozed" || earlier.end === "interrupted") continue;
@@ -192,7 +192,7 @@ function problemWithDeath(job: StoredJob, runs: readonly Run[], last: Run | unde
     return failures >= attempts ? null : `only ${failures} runs failed`;
   }
   const failed = last !== undefined && (last.end !== "returned" || last.signal === "timeout");
-  return job.delivery === "at-most-once" && failed ? null : "no run of it failed";
+  return last?.job.delivery === "at-most-once" && failed ? null : "no run of it failed";
 }
 
 function checkEffects(job: StoredJob, { history, effects }: Evidence): void {

@@ -1,8 +1,12 @@
-import type { Store } from "../../src/store.ts";
+import { EscapementError } from "../../src/errors.ts";
+import type { Finish, FinishResult, Store, StoredJob } from "../../src/store.ts";
+import { override } from "./override.ts";
 
 /** A fault of the product, put there on purpose, to see that the simulation finds it. */
 export interface PlantedBug {
   readonly name: string;
+  /** The invariants that must speak of it, so that it is not found by accident. */
+  readonly breaks: readonly string[];
   /** Between the wire and the store: a store that breaks its contract. */
   readonly below?: (store: Store) => Store;
   /** Between a process and the wire: a worker that breaks its promises. */
@@ -10,3 +14,266 @@ export interface PlantedBug {
   /** Keys of effects that it let through beside the store. */
   readonly effects?: () => readonly string[];
 }
+
+const everything = { limit: 10_000, order: "oldest", cursor: null } as const;
+
+async function jobsIn(store: Store, state: StoredJob["state"]): Promise<readonly StoredJob[]> {
+  return (await store.list({ ...everything, filter: { states: [state] } })).jobs;
+}
+
+function finishAsAnybody(store: Store, finishes: readonly Finish[]): Promise<FinishResult[]> {
+  return Promise.all(
+    finishes.map(async (finish): Promise<FinishResult> => {
+      const [job] = await store.get({ ids: [finish.id] });
+      const claimer = job?.claimer ?? "nobody";
+      const token = job?.token ?? finish.token;
+      const [result] = await store.finish({ claimer, finishes: [{ ...finish, token }] });
+      return result ?? { outcome: "stale", state: null };
+    }),
+  );
+}
+
+const finishWithoutToken: PlantedBug = {
+  name: "a finish ignores the token",
+  breaks: ["a stale finish changes nothing"],
+  below: (store) =>
+    override(store, {
+      finish: ({ finishes }) => finishAsAnybody(store, finishes),
+      step: async ({ finishes, claim }) => ({
+        finished: await finishAsAnybody(store, finishes),
+        claimed: await store.claim(claim),
+      }),
+    }),
+};
+
+const reapTooEarly: PlantedBug = {
+  name: "the reaper ignores the lease",
+  breaks: ["only an expired lease is reaped", "no second run without a fault"],
+  below: (store) =>
+    override(store, {
+      reap: async (params) => {
+        const { reaped, more } = await store.reap(params);
+        const [job] = await jobsIn(store, "active");
+        if (job === undefined) return { reaped, more };
+        const outcome = { kind: "crash", reason: "its lease ran out" } as const;
+        const finishes = [{ id: job.id, token: job.token, outcome }];
+        const [ended] = await store.finish({ claimer: job.claimer ?? "nobody", finishes });
+        const { id, name, queue, reason } = job;
+        return { more, reaped: [...reaped, { id, name, queue, reason, state: ended?.state ?? job.state }] };
+      },
+    }),
+};
+
+const claimTwice: PlantedBug = {
+  name: "a claim returns a job that is active elsewhere",
+  breaks: ["only a waiting job is claimed", "each token starts once"],
+  below: (store) =>
+    override(store, {
+      step: async (params) => {
+        const result = await store.step(params);
+        const { claimed } = result;
+        if (claimed.jobs.length >= params.claim.limit) return result;
+        const held = (await jobsIn(store, "active")).find(({ claimer }) => claimer !== params.claim.claimer);
+        return held === undefined
+          ? result
+          : { ...result, claimed: { ...claimed, jobs: [...claimed.jobs, held] } };
+      },
+    }),
+};
+
+const newSequence: PlantedBug = {
+  name: "a claim whose reply was lost is repeated under a new sequence",
+  breaks: ["a lost reply costs no claim"],
+  above: (store) => {
+    let last = 0;
+    let ahead = 0;
+    return override(store, {
+      step: ({ finishes, claim }) => {
+        if (claim.sequence === last) ahead += 1;
+        last = claim.sequence;
+        return store.step({ finishes, claim: { ...claim, sequence: claim.sequence + ahead } });
+      },
+    });
+  },
+};
+
+const silentHeartbeat: PlantedBug = {
+  name: "the heartbeat stops",
+  breaks: ["no lease is lost without a fault"],
+  above: (store) =>
+    override(store, {
+      extend: async () => {
+        throw new EscapementError("store-unavailable", "no heartbeat");
+      },
+    }),
+};
+
+const lyingHeartbeat: PlantedBug = {
+  name: "the heartbeat believes that it renewed",
+  breaks: ["a holder that cannot renew stops before expiry"],
+  above: (store) =>
+    override(store, {
+      extend: async ({ claims }) => claims.map(() => ({ outcome: "extended", cancelRequested: false })),
+    }),
+};
+
+const droppedOutcome: PlantedBug = {
+  name: "an outcome is dropped when its finish fails",
+  breaks: ["an outcome is sent until it is answered"],
+  above: (store) => {
+    let failed = new Set<string>();
+    const keep = (finishes: readonly Finish[]): Finish[] => finishes.filter(({ id }) => !failed.has(id));
+    const orDrop = async <T>(finishes: readonly Finish[], call: Promise<T>): Promise<T> => {
+      try {
+        return await call;
+      } catch (error) {
+        failed = new Set(finishes.map(({ id }) => id));
+        throw error;
+      }
+    };
+    const pretend = (finishes: readonly Finish[], results: readonly FinishResult[]): FinishResult[] => {
+      const left = [...results];
+      return finishes.map(({ id }) => {
+        const result = failed.has(id) ? undefined : left.shift();
+        return result ?? { outcome: "written", state: "succeeded" };
+      });
+    };
+    return override(store, {
+      finish: async ({ claimer, finishes }) =>
+        pretend(finishes, await orDrop(finishes, store.finish({ claimer, finishes: keep(finishes) }))),
+      step: async ({ finishes, claim }) => {
+        const { finished, claimed } = await orDrop(finishes, store.step({ finishes: keep(finishes), claim }));
+        return { finished: pretend(finishes, finished), claimed };
+      },
+    });
+  },
+};
+
+const retriedOnce: PlantedBug = {
+  name: "at-most-once is tried again after a crash",
+  breaks: ["at-most-once is dispatched once"],
+  below: (store) =>
+    override(store, {
+      enqueue: (params) =>
+        store.enqueue({
+          ...params,
+          jobs: params.jobs.map((job) => ({ ...job, delivery: repeatable(job.delivery) })),
+        }),
+      step: async (params) => {
+        const { finished, claimed } = await store.step(params);
+        const jobs = claimed.jobs.map((job) =>
+          job.name === "once" ? ({ ...job, delivery: "at-most-once" } as const) : job,
+        );
+        return { finished, claimed: { ...claimed, jobs } };
+      },
+    }),
+};
+
+function repeatable(delivery: StoredJob["delivery"]): StoredJob["delivery"] {
+  return delivery === "at-most-once" ? "at-least-once" : delivery;
+}
+
+/** A worker whose claim is gone writes all the same, beside the job. */
+function effectWithoutToken(): PlantedBug {
+  const written: string[] = [];
+  return {
+    name: "an effect commits without its claim",
+    breaks: ["an effect commits only under its claim", "one committed effect for a success, none otherwise"],
+    effects: () => written.splice(0),
+    below: (store) =>
+      override(store, {
+        transact: async (params) => {
+          const result = await store.transact(params);
+          if (result.outcome === "committed") return result;
+          const value = await params.run({ set: (key: string) => written.push(key) });
+          return { outcome: "committed", value };
+        },
+      }),
+  };
+}
+
+const early: PlantedBug = {
+  name: "a claim takes what is not due",
+  breaks: ["a due time moves only by an edit, a redrive or an end"],
+  below: (store) =>
+    override(store, {
+      step: async (params) => {
+        const { now } = await store.health();
+        const later = (await jobsIn(store, "waiting")).find(({ runAt }) => runAt > now);
+        if (later !== undefined) await store.update({ id: later.id, runAt: now });
+        return store.step(params);
+      },
+    }),
+};
+
+const noKeyLimit: PlantedBug = {
+  name: "a claim ignores the limits of keys",
+  breaks: ["a key's limit holds", "a key's rate holds"],
+  below: (store) =>
+    override(store, {
+      step: ({ finishes, claim }) => {
+        const names = claim.names.map((name) => ({ ...name, concurrency: null, rate: null }));
+        return store.step({ finishes, claim: { ...claim, names } });
+      },
+    }),
+};
+
+const neverAlone: PlantedBug = {
+  name: "a fragile job is claimed among others",
+  breaks: ["a fragile job runs alone"],
+  above: (store) =>
+    override(store, {
+      step: ({ finishes, claim }) => store.step({ finishes, claim: { ...claim, alone: true } }),
+    }),
+};
+
+const forgottenEnqueue: PlantedBug = {
+  name: "an enqueue is acknowledged and not written",
+  breaks: ["an acknowledged job exists"],
+  below: (store) =>
+    override(store, {
+      enqueue: async (params) =>
+        params.jobs.some(({ id }) => id.endsWith("7"))
+          ? params.jobs.map(({ id }) => ({ id, outcome: "added" }))
+          : store.enqueue(params),
+    }),
+};
+
+const forgottenCancel: PlantedBug = {
+  name: "a cancel is acknowledged and not written",
+  breaks: ["an acknowledged cancel holds"],
+  below: (store) =>
+    override(store, {
+      cancel: async ({ select }) => {
+        const ids = "ids" in select ? select.ids : [];
+        return { results: ids.map((id) => ({ id, outcome: "cancelled" })), cursor: null };
+      },
+    }),
+};
+
+const shortLease: PlantedBug = {
+  name: "a lease is shorter than was asked for",
+  breaks: ["only an expired lease is reaped"],
+  below: (store) =>
+    override(store, {
+      extend: (params) => store.extend({ ...params, leaseMs: params.leaseMs / 4 }),
+    }),
+};
+
+export const plantedBugs: readonly PlantedBug[] = [
+  finishWithoutToken,
+  reapTooEarly,
+  claimTwice,
+  newSequence,
+  silentHeartbeat,
+  lyingHeartbeat,
+  droppedOutcome,
+  retriedOnce,
+  effectWithoutToken(),
+  early,
+  noKeyLimit,
+  neverAlone,
+  forgottenEnqueue,
+  forgottenCancel,
+  shortLease,
+];

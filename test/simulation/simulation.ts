@@ -60,7 +60,8 @@ export async function simulate(seed: number, bug: PlantedBug | null = null): Pro
   await world.advance(leaseMs * stormLeases);
   cluster.calm();
   const done = (): boolean =>
-    client.isDone && [...witness.current.values()].every(({ state }) => isTerminal(state));
+    history.violations.length > 0 ||
+    (client.isDone && [...witness.current.values()].every(({ state }) => isTerminal(state)));
   for (let lease = 0; lease < quietLeases && !done(); lease += 1) await world.advance(leaseMs);
   await stopAll(cluster, world, history, leaseMs);
   const effects = [...store.effects(namespace).keys(), ...(bug?.effects?.() ?? [])];

@@ -291,6 +291,9 @@ export class StoreWitness {
       say("a token rises by one with each claim, and only then");
     const crashes = redriven ? 0 : was.crashes + (licence.reaped.has(job.id) ? 1 : 0);
     if (job.crashes !== crashes) say("a crash is counted when, and only when, a lease ran out");
+    const moved = job.runAt.getTime() !== was.runAt.getTime();
+    if (moved && verb !== "update" && !redriven && !licence.finished.has(job.id))
+      say("a due time moves only by an edit, a redrive or an end");
     if (job.state === was.state || isTerminal(was.state)) return;
     const ended = licence.finished.has(job.id) || licence.reaped.has(job.id);
     if (was.state === "active" && !ended) say("a claim ends only by its holder or the reaper");

@@ -18,6 +18,8 @@ export interface Script {
   readonly talks: boolean;
   /** An effect is tried once more when its reply was lost; or the handler fails after it. */
   readonly afterEffect: "return" | "throw" | "repeat";
+  /** How long its transaction is open. */
+  readonly effectMs: number;
   readonly key: string;
 }
 
@@ -104,6 +106,7 @@ function planScript(chance: Chance, shape: WorkloadShape): Script {
     deaf: chance.happens(0.15),
     talks: chance.happens(0.2),
     afterEffect: chance.pick(["return", "return", "throw", "repeat"]),
+    effectMs: chance.happens(0.3) ? chance.real(0, 0.5) * shape.leaseMs : 3,
     key: `k${chance.integer(0, 2)}`,
   };
 }
