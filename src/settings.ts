@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { AnyDefinition } from "./definition.ts";
 import { type Duration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
-import type { Logger } from "./log.ts";
+import { consoleLogger, type Logger } from "./log.ts";
 import { checkName } from "./names.ts";
 import { checkInteger, checkKnown } from "./options.ts";
 import type { StoreFactory } from "./store.ts";
@@ -56,6 +56,8 @@ export interface EscapementOptions {
 /** The options, resolved once. */
 export interface Settings {
   readonly store: string | StoreFactory;
+  readonly jobs: readonly AnyDefinition[];
+  readonly log: Logger;
   readonly namespace: string;
   readonly leaseMs: number;
   readonly heartbeatMs: number;
@@ -121,6 +123,8 @@ export function resolveSettings(
   const leaseMs = parseDuration(merged.lease ?? "30s", "lease");
   const settings = Object.freeze({
     store: checkStore(merged.store ?? "sqlite:.escapement/escapement.db"),
+    jobs: merged.jobs ?? [],
+    log: merged.log ?? consoleLogger,
     namespace: checkName(merged.namespace ?? "default", "namespace"),
     leaseMs,
     heartbeatMs: parseDuration(merged.heartbeat ?? Math.floor(leaseMs / 3), "heartbeat"),

@@ -21,6 +21,8 @@ export interface Store {
 
   /** Makes or upgrades the schema under a lock; refuses a breaking schema newer than this library. */
   migrate(): Promise<void>;
+  /** What `migrate` would run now, for teams that run it by hand and for `migrate --dry-run`; empty when there is nothing to do. */
+  pendingMigrations(): Promise<readonly PendingMigration[]>;
   health(): Promise<Health>;
   close(): Promise<void>;
 
@@ -109,6 +111,13 @@ export interface StoreFactory {
   open(context: StoreContext): Promise<Store>;
 }
 
+export interface PendingMigration {
+  /** As its file is called. */
+  readonly name: string;
+  /** To be run as it stands, ledger entry included. */
+  readonly sql: string;
+}
+
 export interface Health {
   /** The store's clock. */
   readonly now: Date;
@@ -117,6 +126,8 @@ export interface Health {
   readonly schemaVersion: number;
   /** Facts for `doctor`, each a line: setting and value. */
   readonly details: Readonly<Record<string, string>>;
+  /** What is wrong with the store itself (a missing index, a setting that weakens a promise), each with what to do. */
+  readonly problems: readonly string[];
 }
 
 // ── Jobs ────────────────────────────────────────────────────────────────────────────────────────────────

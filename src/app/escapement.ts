@@ -14,7 +14,6 @@ import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
-import { consoleLogger } from "../log.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
@@ -66,8 +65,8 @@ export class Escapement implements AsyncDisposable {
   constructor(options: EscapementOptions, runtime: Runtime) {
     this.#settings = resolveSettings(options);
     this.#runtime = runtime;
-    this.#definitions = indexDefinitions(options.jobs ?? []);
-    this.#log = options.log ?? consoleLogger;
+    this.#definitions = indexDefinitions(this.#settings.jobs);
+    this.#log = this.#settings.log;
     this.#events = new Events(this.#log);
     this.#connection = new Connection(() => this.#open());
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);

@@ -31,6 +31,7 @@ import type {
   PartitionGrant,
   PartitionHold,
   PartitionOutcome,
+  PendingMigration,
   PruneParams,
   PruneResult,
   PutScheduleParams,
@@ -100,12 +101,17 @@ export class MemoryStore implements Store {
     this.#assertOpen();
   }
 
+  async pendingMigrations(): Promise<readonly PendingMigration[]> {
+    return [];
+  }
+
   async health(): Promise<Health> {
     return this.#verb(({ now }) => ({
       now: new Date(now),
       engine: "memory",
       schemaVersion: 1,
       details: { jobs: String(this.#space.jobs.size), durability: "none: everything ends with this process" },
+      problems: [],
     }));
   }
 

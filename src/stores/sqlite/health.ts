@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import type { Clock } from "../../clock.ts";
 import type { Health } from "../../store.ts";
 import type { Connection } from "./connection.ts";
-import { schemaVersion } from "./migrate.ts";
+import { readMigrations, schemaVersion } from "./migrate.ts";
 import { numberOf, textOf } from "./rows.ts";
 
 const synchronousNames = ["off", "normal", "full", "extra"];
@@ -20,5 +20,18 @@ export function health(connection: Connection, path: string, clock: Clock): Heal
       "journal mode": textOf(connection.get("pragma journal_mode")?.["journal_mode"]),
       synchronous: synchronousNames[synchronous] ?? String(synchronous),
     },
+    problems: missingIndexes(connection).map(
+      (name) => `the index ${name} is missing: make it again as migrations/0001-core.sql has it`,
+    ),
   };
+}
+
+/** Indexes that the migrations make and that somebody has dropped. */
+function missingIndexes(connection: Connection): string[] {
+  if (schemaVersion(connection) === 0) return [];
+  const present = new Set(
+    connection.all("select name from sqlite_schema where type = 'index'").map((row) => textOf(row["name"])),
+  );
+  const made = readMigrations().flatMap(({ sql }) => [...sql.matchAll(/create (?:unique )?index (\w+)/g)]);
+  return made.flatMap(([, name]) => (name === undefined || present.has(name) ? [] : name));
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { EscapementError } from "../../errors.ts";
+import type { PendingMigration } from "../../store.ts";
 import type { Connection } from "./connection.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 
@@ -46,6 +47,23 @@ export function migrate(connection: Connection, path: string, now: number): void
       now,
     );
   }
+}
+
+/** What {@link migrate} would run, as scripts that can be run by hand. */
+export function pendingMigrations(connection: Connection, now: number): readonly PendingMigration[] {
+  const version = schemaVersion(connection);
+  return readMigrations()
+    .filter((migration) => migration.version > version)
+    .map(({ name, sql, version: number, breaking }) => ({
+      name,
+      sql: [
+        "begin immediate;",
+        `${ledger};`,
+        sql.trim(),
+        `insert into escapement_migrations (version, name, breaking, applied_at) values (${number}, '${name}', ${breaking ? 1 : 0}, ${now});`,
+        "commit;",
+      ].join("\n"),
+    }));
 }
 
 /** 0 where there is no schema yet. */

@@ -29,6 +29,7 @@ import type {
   PartitionGrant,
   PartitionHold,
   PartitionOutcome,
+  PendingMigration,
   PruneParams,
   PruneResult,
   PutScheduleParams,
@@ -65,7 +66,7 @@ import { health } from "./health.ts";
 import { type Identity, identify, knownIdentity, missingSchema } from "./identity.ts";
 import { extend, reap, report } from "./leases.ts";
 import { bootId } from "./machine.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, pendingMigrations } from "./migrate.ts";
 import { NoticeDraft } from "./notices.ts";
 import { partitionDue } from "./partition-due.ts";
 import { acquirePartitions, checkpoint, releasePartitions, renewPartitions } from "./partitions.ts";
@@ -132,6 +133,11 @@ export class SqliteStore implements Store {
       },
       { alone: true },
     );
+  }
+
+  pendingMigrations(): Promise<readonly PendingMigration[]> {
+    const now = Math.trunc(this.#context.clock.now());
+    return this.#transactions.read((connection) => pendingMigrations(connection, now));
   }
 
   health(): Promise<Health> {

@@ -20,6 +20,11 @@ export function healthTests(test: ConformanceTest): void {
       assert.equal(typeof value, "string", setting);
   });
 
+  test("a migrated store has nothing left to migrate, and nothing wrong with it", async ({ store }) => {
+    assert.deepEqual(await store.pendingMigrations(), []);
+    assert.deepEqual((await store.health()).problems, []);
+  });
+
   test("capabilities are declared as data", async ({ store }) => {
     const { transactions, listen, timePrecisionMs, durability } = store.capabilities;
     assert.equal(typeof transactions, "boolean");
