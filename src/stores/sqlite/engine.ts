@@ -8,10 +8,7 @@ import { type Connection, connectionOf } from "./connection.ts";
 import { isLocked, translateError } from "./errors.ts";
 import { Listeners } from "./notices.ts";
 import { Sidecar } from "./sidecar.ts";
-import { lockTimeoutMs, pauseMs } from "./transactions.ts";
-
-/** How long opening waits for processes that are just making the file. */
-const deadlineMs = 30_000;
+import { lockDeadlineMs, lockTimeoutMs, pauseMs } from "./transactions.ts";
 
 /** An open database, and the way its changes are told. */
 export interface Engine {
@@ -62,7 +59,7 @@ async function openDatabase(file: string, durability: FileOptions["durability"])
     try {
       return openOnce(file, durability);
     } catch (error) {
-      if (!isLocked(error) || performance.now() - since > deadlineMs) throw translateError(error, file);
+      if (!isLocked(error) || performance.now() - since > lockDeadlineMs) throw translateError(error, file);
     }
     await delay(pauseMs());
   }

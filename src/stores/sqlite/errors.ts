@@ -1,3 +1,5 @@
+import { accessSync, constants } from "node:fs";
+import { dirname } from "node:path";
 import { type ErrorCode, EscapementError } from "../../errors.ts";
 
 /** SQLite's primary result codes that mean something to a caller. */
@@ -49,11 +51,24 @@ export function isLocked(error: unknown): boolean {
   return code === 5 || code === 6;
 }
 
+const readOnly = 8;
+const cannotOpen = 14;
+
+/** SQLite makes files of its own beside the database, so its folder must be writable too. */
+function isWritable(path: string): boolean {
+  try {
+    accessSync(dirname(path), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** An error as it leaves the store; what is not SQLite's passes unchanged. */
 export function translateError(error: unknown, path: string): unknown {
   const code = resultCode(error);
   if (code === null || !(error instanceof Error)) return error;
-  const known = codes.get(code);
+  const known = codes.get(code === cannotOpen && !isWritable(path) ? readOnly : code);
   if (known === undefined) return error;
   return new EscapementError(known.code, `SQLite store ${path}: ${error.message}; ${known.advice}`, {
     cause: error,

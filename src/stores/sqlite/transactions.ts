@@ -9,7 +9,7 @@ import { NoticeDraft } from "./notices.ts";
 /** How long SQLite itself waits for the lock, with the event loop held. */
 export const lockTimeoutMs = 20;
 /** How long a call waits for the lock in all, letting the event loop go on. */
-const deadlineMs = 30_000;
+export const lockDeadlineMs = 30_000;
 const minPauseMs = 2;
 const maxPauseMs = 25;
 /** How many calls share one commit at the most. */
@@ -31,6 +31,8 @@ export interface TransactionsOptions {
   /** For messages. */
   readonly path: string;
   readonly publish: (notices: readonly Notice[]) => void;
+  /** @default {@link lockDeadlineMs} */
+  readonly deadlineMs?: number;
 }
 
 /**
@@ -39,6 +41,7 @@ export interface TransactionsOptions {
  */
 export class Transactions {
   readonly #options: TransactionsOptions;
+  readonly #deadlineMs: number;
   readonly #calls: Call[] = [];
   #scheduled = false;
   /** When waiting for the lock began; it is waited for in real time, whatever the clock of the store says. */
@@ -48,6 +51,7 @@ export class Transactions {
 
   constructor(options: TransactionsOptions) {
     this.#options = options;
+    this.#deadlineMs = options.deadlineMs ?? lockDeadlineMs;
   }
 
   write<T>(work: Work<T>, { alone = false }: { readonly alone?: boolean } = {}): Promise<T> {
@@ -75,7 +79,7 @@ export class Transactions {
       try {
         return this.#readOnce(work);
       } catch (error) {
-        if (!isLocked(error) || performance.now() - since > deadlineMs) throw this.#translate(error);
+        if (!isLocked(error) || performance.now() - since > this.#deadlineMs) throw this.#translate(error);
       }
       await delay(pauseMs());
     }
@@ -172,7 +176,7 @@ export class Transactions {
 
   #waitForLock(error: unknown): void {
     this.#lockedSince ??= performance.now();
-    if (performance.now() - this.#lockedSince > deadlineMs) {
+    if (performance.now() - this.#lockedSince > this.#deadlineMs) {
       for (const call of this.#calls.splice(0)) call.reject(this.#translate(error));
       this.#afterGroup();
       return;

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, test } from "node:test";
+import { systemClock } from "../../clock.ts";
+import { silentLogger } from "../../log.ts";
+import type { Notice, Store } from "../../store.ts";
+import { newJob } from "../../testing/conformance/scene.ts";
+import { sqlite } from "./index.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "escapement-"));
+after(() => rmSync(folder, { recursive: true }));
+let files = 0;
+
+/** A store whose file also holds a table of the user's. */
+async function setUp(): Promise<{ file: string; store: Store; user: DatabaseSync }> {
+  files += 1;
+  const file = join(folder, `${files}.db`);
+  const store = await sqlite(file).open({ namespace: "tx", clock: systemClock, log: silentLogger });
+  await store.migrate();
+  const user = new DatabaseSync(file, { readBigInts: true, returnArrays: true });
+  user.exec("create table invoices (customer text)");
+  return { file, store, user };
+}
+
+async function held(store: Store) {
+  await store.enqueue({ jobs: [newJob("a", { delivery: "effectively-once" })] });
+  const names = [{ name: "work", concurrency: null, rate: null }];
+  const { jobs } = await store.claim({
+    claimer: "node",
+    sequence: 1,
+    leaseMs: 60_000,
+    limit: 1,
+    queues: null,
+    names,
+    alone: false,
+  });
+  return {
+    claimer: "node",
+    id: "a",
+    token: jobs[0]?.token ?? 0,
+    encode: (value: unknown) => JSON.stringify(value),
+  };
+}
+
+function invoice(database: unknown): string {
+  assert(database instanceof DatabaseSync);
+  database.prepare("insert into invoices values (?)").run("42");
+  return "written";
+}
+
+const invoices = (user: DatabaseSync): number => user.prepare("select * from invoices").all().length;
+
+test("the caller's rows and the job's completion commit together", async () => {
+  const { store, user } = await setUp();
+  const claim = await held(store);
+  assert.deepEqual(await store.transact({ ...claim, run: invoice }), {
+    outcome: "committed",
+    value: "written",
+  });
+  assert.equal(invoices(user), 1);
+  assert.equal((await store.get({ ids: ["a"] }))[0]?.state, "succeeded");
+  await store.close();
+});
+
+test("a stale token rolls the caller's rows back", async () => {
+  const { store, user } = await setUp();
+  const claim = await held(store);
+  assert.deepEqual(await store.transact({ ...claim, token: 7, run: invoice }), { outcome: "stale" });
+  assert.equal(invoices(user), 0);
+  await store.close();
+});
+
+test("a function that returns a promise is refused, and its writes are rolled back", async () => {
+  const { store, user } = await setUp();
+  const claim = await held(store);
+  const run = async (database: unknown): Promise<string> => invoice(database);
+  await assert.rejects(store.transact({ ...claim, run }), { code: "transaction-unavailable" });
+  assert.equal(invoices(user), 0);
+  assert.equal((await store.get({ ids: ["a"] }))[0]?.state, "active");
+  await store.close();
+});
+
+test("a function that ends the transaction itself is told so, and the job stays active", async () => {
+  const { store } = await setUp();
+  const claim = await held(store);
+  const run = (database: unknown): void => (database as DatabaseSync).exec("commit");
+  await assert.rejects(store.transact({ ...claim, run }), { code: "transaction-used" });
+  assert.equal((await store.get({ ids: ["a"] }))[0]?.state, "active");
+  await store.close();
+});
+
+test("jobs enqueued with the caller's own transaction commit and roll back with it, and wake listeners", async () => {
+  const { store, user } = await setUp();
+  const { promise: woken, resolve } = Promise.withResolvers<Notice>();
+  await store.subscribe(resolve);
+  user.exec("begin immediate");
+  assert.deepEqual(await store.enqueue({ jobs: [newJob("lost")], tx: user }), [
+    { id: "lost", outcome: "added" },
+  ]);
+  user.exec("rollback");
+  assert.deepEqual(await store.get({ ids: ["lost"] }), [null]);
+  user.exec("begin");
+  invoice(user);
+  await store.enqueue({ jobs: [newJob("kept"), newJob("keyed", { concurrencyKey: "k" })], tx: user });
+  assert.deepEqual(await store.get({ ids: ["kept"] }), [null]);
+  user.exec("commit");
+  const found = await store.get({ ids: ["kept", "keyed"] });
+  assert.deepEqual(
+    found.map((job) => job?.state),
+    ["waiting", "waiting"],
+  );
+  assert.equal((await woken).kind, "jobs");
+  await store.close();
+});
+
+test("a handle that is not in a transaction on the store's file is refused", async () => {
+  const { store, user } = await setUp();
+  const jobs = [newJob("a")];
+  const elsewhere = new DatabaseSync(":memory:");
+  elsewhere.exec("begin");
+  const unavailable = { code: "transaction-unavailable" };
+  await assert.rejects(store.enqueue({ jobs, tx: user }), { ...unavailable, message: /BEGIN/ });
+  await assert.rejects(store.enqueue({ jobs, tx: elsewhere }), { ...unavailable, message: /in memory/ });
+  await assert.rejects(store.enqueue({ jobs, tx: {} }), { ...unavailable, message: /DatabaseSync/ });
+  user.close();
+  await assert.rejects(store.enqueue({ jobs, tx: user }), { ...unavailable, message: /closed/ });
+  await store.close();
+});
