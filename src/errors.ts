@@ -30,6 +30,7 @@ export type ErrorCode =
   | "store-readonly"
   | "store-corrupt"
   | "store-newer"
+  | "store-unmigrated"
   | "store-missing-client"
   | "store-unsupported";
 

@@ -78,6 +78,15 @@ test("the installed package runs a job in a thread, on a SQLite file", async () 
   assert.deepEqual(JSON.parse(output), { doubled: 42, isMainThread: false });
 });
 
+test("the installed command makes a project that works: init, enqueue, tick, status", async () => {
+  const escapement = (...args: string[]): Promise<string> =>
+    run(consumer, process.execPath, ["node_modules/escapement/dist/cli/main.js", ...args]);
+  await escapement("init");
+  assert.match(await run(consumer, process.execPath, ["enqueue.ts"]), /^enqueued /);
+  assert.deepEqual(JSON.parse(await escapement("tick", "--json")), { succeeded: 1, failed: 0, reaped: 0 });
+  assert.match(await escapement("status"), /default +hello +1/);
+});
+
 test("the declarations type-check strictly for a consumer, down to their own files", async () => {
   await writeFile(
     join(consumer, "main.ts"),

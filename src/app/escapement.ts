@@ -1,4 +1,5 @@
 import {
+  type AppHealth,
   Client,
   type EnqueueManyOptions,
   type JobChanges,
@@ -14,6 +15,7 @@ import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
+import { checkKnown } from "../options.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
@@ -22,6 +24,7 @@ import type {
   CountBy,
   CountRow,
   JobFilter,
+  PendingMigration,
   QueueConfig,
   RedriveOutcome,
   SeenNode,
@@ -165,6 +168,27 @@ export class Escapement implements AsyncDisposable {
   /** Who is alive, and what it runs. */
   nodes(): Promise<SeenNode[]> {
     return this.#client.nodes();
+  }
+
+  /** How the store is: its engine, its clock, what it can promise, and what is wrong with it. */
+  health(): Promise<AppHealth> {
+    return this.#client.health();
+  }
+
+  /** Brings the schema up to date, or only says what that would run; for apps with `migrate: false`. */
+  migrate(options: { readonly dryRun?: boolean } = {}): Promise<readonly PendingMigration[]> {
+    checkKnown(options, ["dryRun"], "migrate");
+    return this.#client.migrate(options.dryRun ?? false);
+  }
+
+  /** The settings, as options, environment, file and defaults made them. */
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  /** The definitions that this process knows. */
+  get definitions(): readonly AnyDefinition[] {
+    return this.#settings.jobs;
   }
 
   // ── Life ──

@@ -11,11 +11,14 @@ import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
 import type {
   CancelOutcome,
+  Capabilities,
   CountBy,
   CountRow,
   EnqueueResult,
+  Health,
   JobFilter,
   NewJob,
+  PendingMigration,
   QueueConfig,
   RedriveOutcome,
   SeenNode,
@@ -57,6 +60,11 @@ export interface ListOptions {
   readonly order?: "newest" | "oldest";
   /** From the previous page. */
   readonly cursor?: string | null;
+}
+
+/** How the store is, and what it can do. */
+export interface AppHealth extends Health {
+  readonly capabilities: Capabilities;
 }
 
 /** The side that asks: everything an application, a CLI or a screen wants to know or change. It runs no loops. */
@@ -221,6 +229,18 @@ export class Client {
 
   nodes(): Promise<SeenNode[]> {
     return this.#ask((store) => store.nodes());
+  }
+
+  async health(): Promise<AppHealth> {
+    const store = await this.#connection.store();
+    return { ...(await store.health()), capabilities: store.capabilities };
+  }
+
+  async migrate(dryRun: boolean): Promise<readonly PendingMigration[]> {
+    const store = await this.#connection.store();
+    const pending = await store.pendingMigrations();
+    if (!dryRun) await store.migrate();
+    return pending;
   }
 
   result(id: string, options: { readonly timeout?: Duration }): Promise<unknown> {

@@ -18,19 +18,14 @@ export function identify(connection: Connection, namespace: string, boot: string
   return identity;
 }
 
-/** The numbers, if the schema is there and has them; it may be newer, but not so that this library would misunderstand it. */
-export function knownIdentity(
-  connection: Connection,
-  path: string,
-  namespace: string,
-  boot: string,
-): Identity | null {
-  if (schemaVersion(connection) === 0) return null;
+/** Whether there is a schema to work on; it may be newer, but not so that this library would misunderstand it. */
+export function hasSchema(connection: Connection, path: string): boolean {
+  if (schemaVersion(connection) === 0) return false;
   refuseNewer(connection, path, readMigrations());
-  return findIdentity(connection, namespace, boot);
+  return true;
 }
 
-function findIdentity(connection: Connection, namespace: string, boot: string): Identity | null {
+export function findIdentity(connection: Connection, namespace: string, boot: string): Identity | null {
   const row = connection.get(
     `select ns, boot from escapement_namespaces, escapement_boots where name = ? and machine_id = ?`,
     namespace,
@@ -41,7 +36,7 @@ function findIdentity(connection: Connection, namespace: string, boot: string): 
 
 export function missingSchema(path: string): never {
   throw new EscapementError(
-    "store-unavailable",
-    `SQLite store ${path}: its schema, or this namespace in it, is not there yet; call migrate() first`,
+    "store-unmigrated",
+    `SQLite store ${path}: its schema is not there yet; run `escapement migrate`, or leave the migrate option on`,
   );
 }

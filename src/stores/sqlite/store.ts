@@ -63,7 +63,7 @@ import type { Channel, Engine } from "./engine.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish } from "./finish.ts";
 import { health } from "./health.ts";
-import { type Identity, identify, knownIdentity, missingSchema } from "./identity.ts";
+import { findIdentity, hasSchema, type Identity, identify, missingSchema } from "./identity.ts";
 import { extend, reap, report } from "./leases.ts";
 import { bootId } from "./machine.ts";
 import { migrate, pendingMigrations } from "./migrate.ts";
@@ -102,9 +102,12 @@ export class SqliteStore implements Store {
     const store = new SqliteStore(options);
     const { path } = options.engine;
     const { namespace } = options.context;
-    store.#identity = await store.#transactions.read((connection) =>
-      knownIdentity(connection, path, namespace, store.#boot),
-    );
+    const transactions = store.#transactions;
+    if (await transactions.read((connection) => hasSchema(connection, path))) {
+      store.#identity =
+        (await transactions.read((connection) => findIdentity(connection, namespace, store.#boot))) ??
+        (await transactions.write((connection) => identify(connection, namespace, store.#boot)));
+    }
     return store;
   }
 

@@ -1,0 +1,57 @@
+import type { Command } from "commander";
+import type { Escapement } from "../../app/escapement.ts";
+import { type AppFlags, appCommand, withApp } from "../app.ts";
+import { print } from "../output.ts";
+
+/** How long nothing may happen before there is nothing left to do: longer than a poll, which finds whatever is due. */
+const quietMs = 1_500;
+
+export function tickCommand(): Command {
+  return appCommand(
+    "tick",
+    "run what is due now, then stop: for machines that are woken by something else",
+  ).action(async (flags: AppFlags) => {
+    const ran = await withApp(flags, tick);
+    print(flags.json, ran, () => [`${ran.succeeded} succeeded, ${ran.failed} failed, ${ran.reaped} reaped`]);
+  });
+}
+
+interface Ran {
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly reaped: number;
+}
+
+async function tick(app: Escapement): Promise<Ran> {
+  const ran = { succeeded: 0, failed: 0, reaped: 0 };
+  let running = 0;
+  let lastAt = performance.now();
+  const happened = (): void => {
+    lastAt = performance.now();
+  };
+  const ended = (what: "succeeded" | "failed" | null) => (): void => {
+    running -= 1;
+    if (what !== null) ran[what] += 1;
+    happened();
+  };
+  app.on("started", () => {
+    running += 1;
+    happened();
+  });
+  app.on("succeeded", ended("succeeded")).on("failed", ended("failed")).on("dead", ended("failed"));
+  app
+    .on("lost", ended("failed"))
+    .on("cancelled", ended(null))
+    .on("snoozed", ended(null))
+    .on("stale", ended(null));
+  app.on("reaped", () => {
+    ran.reaped += 1;
+    happened();
+  });
+  await app.start();
+  while (running > 0 || performance.now() - lastAt < quietMs) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await app.stop();
+  return ran;
+}

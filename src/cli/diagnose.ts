@@ -1,0 +1,140 @@
+import type { AppHealth } from "../client/client.ts";
+import type { AnyDefinition } from "../definition.ts";
+import { formatDuration } from "../duration.ts";
+import type { Settings } from "../settings.ts";
+import type { CountRow, QueueConfig, SeenNode } from "../store.ts";
+
+/** One thing that was looked at; `problem` breaks something, `warning` weakens or delays something. */
+export interface Finding {
+  readonly level: "ok" | "warning" | "problem";
+  readonly what: string;
+  /** What to do about it. */
+  readonly advice: string | null;
+}
+
+export interface Facts {
+  readonly health: AppHealth;
+  /** How far the store's clock is ahead of this machine's, within bounds. */
+  readonly clockOffsetMs: { readonly least: number; readonly most: number };
+  readonly definitions: readonly AnyDefinition[];
+  readonly settings: Pick<Settings, "leaseMs" | "acceptWeakDurability">;
+  /** By name and state. */
+  readonly counts: readonly CountRow[];
+  readonly nodes: readonly SeenNode[];
+  readonly queues: readonly QueueConfig[];
+}
+
+const tolerableOffsetMs = 1_000;
+const shortLeaseMs = 5_000;
+
+/** Says of each thing whether it is well, and if not, what to do. Pure, so that every finding is tested. */
+export function diagnose(facts: Facts): Finding[] {
+  return [store, durability, clock, problems, lease, alive, unhandled, paused, ended].flatMap((look) =>
+    look(facts),
+  );
+}
+
+const ok = (what: string): Finding => ({ level: "ok", what, advice: null });
+const warning = (what: string, advice: string): Finding => ({ level: "warning", what, advice });
+
+function store({ health }: Facts): Finding[] {
+  const details = Object.entries(health.details).map(([setting, value]) => ok(`${setting}: ${value}`));
+  return [ok(`${health.engine}, schema version ${health.schemaVersion}`), ...details];
+}
+
+function durability({ health, definitions, settings }: Facts): Finding[] {
+  const { durability: level } = health.capabilities;
+  if (level === "full") return [ok("durability: an acknowledged write survives a power failure")];
+  const what =
+    level === "none"
+      ? "durability: everything ends with the process"
+      : "durability: acknowledged writes may be forgotten when the machine's power fails";
+  const strict = definitions.filter(({ delivery }) => delivery === "at-most-once").map(({ name }) => name);
+  const advice = "make the store durable (see its page in the docs)";
+  if (level === "weak" && strict.length > 0 && settings.acceptWeakDurability) {
+    return [
+      warning(
+        `${what}; acceptWeakDurability lets ${strict.join(", ")} run all the same, at most once is not kept then`,
+        advice,
+      ),
+    ];
+  }
+  return [warning(what, advice)];
+}
+
+function clock({ clockOffsetMs: { least, most } }: Facts): Finding[] {
+  if (least <= tolerableOffsetMs && most >= -tolerableOffsetMs)
+    return [ok("clock: this machine agrees with the store")];
+  const offset =
+    least > 0 ? `at least ${formatDuration(least)} ahead of` : `at least ${formatDuration(-most)} behind`;
+  return [
+    warning(
+      `clock: the store's clock is ${offset} this machine's`,
+      "nothing fires early or twice for it, since the store's clock decides; but times in logs will not match: run NTP on both",
+    ),
+  ];
+}
+
+function problems({ health }: Facts): Finding[] {
+  return health.problems.map((what) => {
+    const [fault = what, ...advice] = what.split(": ");
+    return { level: "problem", what: fault, advice: advice.join(": ") || null };
+  });
+}
+
+function lease({ settings: { leaseMs } }: Facts): Finding[] {
+  if (leaseMs >= shortLeaseMs) return [ok(`lease: ${formatDuration(leaseMs)}`)];
+  return [
+    warning(
+      `lease: ${formatDuration(leaseMs)} is short`,
+      "an outage longer than that makes at-least-once jobs run again and at-most-once jobs lost; 30 s is the default",
+    ),
+  ];
+}
+
+function alive({ nodes }: Facts): Finding[] {
+  const living = nodes.filter((node) => node.alive);
+  if (living.length === 0)
+    return [warning("no node is alive", "start one: escapement start, or app.start() in your application")];
+  return [ok(`${living.length} node${living.length === 1 ? " is" : "s are"} alive`)];
+}
+
+function unhandled({ counts, nodes }: Facts): Finding[] {
+  const handled = new Set(nodes.filter((node) => node.alive).flatMap(({ names }) => names));
+  return counts
+    .filter(
+      ({ name, state, count }) =>
+        state === "waiting" && count > 0 && name !== undefined && !handled.has(name),
+    )
+    .map(({ name, count }) =>
+      warning(
+        `${count} waiting job${count === 1 ? "" : "s"} of ${JSON.stringify(name)}, which no living node handles`,
+        "start a node whose jobs include it, or cancel them",
+      ),
+    );
+}
+
+function paused({ queues }: Facts): Finding[] {
+  return queues
+    .filter((queue) => queue.paused)
+    .map(({ queue }) =>
+      warning(
+        `queue ${JSON.stringify(queue)} is paused`,
+        "resume it when its time has come: app.resumeQueue",
+      ),
+    );
+}
+
+function ended({ counts }: Facts): Finding[] {
+  return (["dead", "lost"] as const).flatMap((state) => {
+    const count = counts.filter((row) => row.state === state).reduce((sum, row) => sum + row.count, 0);
+    return count === 0
+      ? []
+      : [
+          warning(
+            `${count} job${count === 1 ? " is" : "s are"} ${state}`,
+            "look at their errors, then redrive them: app.redrive",
+          ),
+        ];
+  });
+}

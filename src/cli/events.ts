@@ -1,0 +1,39 @@
+import type { Escapement } from "../app/escapement.ts";
+import type { AppEventName, AppEvents } from "../events.ts";
+import type { JobFacts } from "../job.ts";
+
+type Described = { readonly [E in AppEventName]?: (event: AppEvents[E]) => string };
+
+/** What a person wants to know of each event; those that are not here are told to programs only. */
+const described: Described = {
+  started: ({ job }) => `${of(job)} try ${job.attempt}`,
+  succeeded: ({ job, ms }) => `${of(job)} in ${Math.round(ms)} ms`,
+  failed: ({ job, error, retryInMs }) => `${of(job)} ${error.message}; again in ${Math.round(retryInMs)} ms`,
+  snoozed: ({ job, delayMs }) => `${of(job)} for ${delayMs} ms`,
+  released: ({ job }) => `${of(job)} not started, given back`,
+  dead: ({ job, reason, error }) => `${of(job)} ${reason}${error === null ? "" : `: ${error.message}`}`,
+  lost: ({ job, reason }) => `${of(job)} ${reason}`,
+  cancelled: ({ job }) => of(job),
+  stale: ({ job }) => `${of(job)} the claim was no longer this node's; nothing was written`,
+  leaseLost: ({ job }) => `${of(job)} its signal has fired`,
+  reaped: (job) => `${of(job)} ${job.reason ?? ""}, now ${job.state}`,
+  error: ({ error, during }) => `${during}: ${error instanceof Error ? error.message : String(error)}`,
+};
+
+/** Prints what happens in an app, a line each: for a person, or as JSON for a program. */
+export function showEvents(app: Escapement, json: boolean): void {
+  for (const name of Object.keys(described) as AppEventName[]) show(app, name, json);
+}
+
+function show<E extends AppEventName>(app: Escapement, name: E, json: boolean): void {
+  const describe = described[name] as ((event: AppEvents[E]) => string) | undefined;
+  app.on(name, (event) => {
+    const at = new Date().toISOString();
+    if (json) console.log(JSON.stringify({ at, event: name, ...event }));
+    else console.log(`${at} ${name.padEnd(10)} ${describe?.(event) ?? ""}`.trimEnd());
+  });
+}
+
+function of(job: Pick<JobFacts, "id" | "name">): string {
+  return `${job.name} ${job.id}`;
+}

@@ -1,0 +1,36 @@
+import { Command, CommanderError } from "commander";
+import { EscapementError } from "../errors.ts";
+import { version } from "../version.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { initCommand } from "./commands/init.ts";
+import { migrateCommand } from "./commands/migrate.ts";
+import { startCommand } from "./commands/start.ts";
+import { statusCommand } from "./commands/status.ts";
+import { tickCommand } from "./commands/tick.ts";
+
+const commands = [initCommand, startCommand, statusCommand, tickCommand, migrateCommand, doctorCommand];
+
+/** Reads the command line and runs one command; ends with 0, 1 when it failed, or 2 when the line itself is wrong. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  const program = new Command("escapement")
+    .description(
+      "Durable jobs on the database you already have, each with the delivery guarantee it declares.",
+    )
+    .version(version)
+    .showHelpAfterError()
+    .exitOverride();
+  for (const command of commands) program.addCommand(command().exitOverride());
+  try {
+    await program.parseAsync(argv);
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+}
+
+function report(error: unknown): number {
+  // Commander has printed its own message, or the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof EscapementError) console.error(`escapement: ${error.message} [${error.code}]`);
+  else console.error(error);
+  return 1;
+}

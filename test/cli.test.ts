@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { createEscapement, defineJob } from "../src/index.ts";
+import { silentLogger } from "../src/log.ts";
+import { newFolder } from "./behaviour/stores.ts";
+
+const main = join(import.meta.dirname, "../src/cli/main.ts");
+
+function escapement(
+  cwd: string,
+  ...args: string[]
+): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [main, ...args], { cwd }, (_, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
+  });
+}
+
+describe("the command line", () => {
+  test("migrate --dry-run prints the SQL and changes nothing; migrate applies it; then there is nothing to do", async () => {
+    const folder = newFolder();
+    const store = ["--store", "sqlite:app.db"];
+    const dry = await escapement(folder, "migrate", "--dry-run", ...store);
+    assert.match(dry.stdout, /create table escapement_jobs/);
+    assert.match((await escapement(folder, "migrate", ...store)).stdout, /applied 0001-/);
+    assert.match((await escapement(folder, "migrate", "--dry-run", ...store)).stdout, /up to date/);
+  });
+
+  test("the printed SQL, run by hand, is what migrate would have done", async () => {
+    const folder = newFolder();
+    const { DatabaseSync } = await import("node:sqlite");
+    const { stdout } = await escapement(folder, "migrate", "--dry-run", "--store", "sqlite:app.db");
+    using database = new DatabaseSync(join(folder, "app.db"));
+    database.exec(stdout);
+    const app = createEscapement({
+      store: `sqlite:${join(folder, "app.db")}`,
+      migrate: false,
+      log: silentLogger,
+    });
+    assert.equal((await app.enqueue(defineJob({ name: "job" }), 1)).outcome, "added");
+    await app.stop();
+  });
+
+  test("status and doctor tell people and programs what is there", async () => {
+    const folder = newFolder();
+    const store = `sqlite:${join(folder, "app.db")}`;
+    await using app = createEscapement({ store, log: silentLogger });
+    await app.enqueue(defineJob({ name: "report" }), 1);
+    await app.pauseQueue("slow");
+    const status = await escapement(folder, "status", "--store", store);
+    assert.match(status.stdout, /queue +job +waiting\ndefault +report +1/);
+    assert.match(status.stdout, /slow +paused/);
+    assert.match(status.stdout, /no nodes/);
+    const json = JSON.parse((await escapement(folder, "status", "--store", store, "--json")).stdout);
+    assert.deepEqual(json.counts, [{ queue: "default", name: "report", state: "waiting", count: 1 }]);
+    const doctor = await escapement(folder, "doctor", "--store", store);
+    assert.equal(doctor.code, 0);
+    assert.match(doctor.stdout, /ok +SQLite 3\.\d+/);
+    assert.match(doctor.stdout, /ok +durability: an acknowledged write survives/);
+    assert.match(
+      doctor.stdout,
+      /WARN +1 waiting job of "report", which no living node handles\n +→ start a node/,
+    );
+    assert.match(doctor.stdout, /WARN +queue "slow" is paused/);
+  });
+
+  test("K12: tick runs what is due and ends; start stops gracefully on a signal", async () => {
+    const folder = newFolder();
+    const { stdout, code } = await escapement(folder, "tick", "--store", "sqlite:app.db", "--json");
+    assert.deepEqual([code, JSON.parse(stdout)], [0, { succeeded: 0, failed: 0, reaped: 0 }]);
+    const child = execFile(process.execPath, [main, "start", "--store", "sqlite:app.db"], { cwd: folder });
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.stdout?.on("data", (data) => {
+      if (String(data).includes("is running")) child.kill("SIGTERM");
+    });
+    assert.equal(await ended, 0);
+  });
+
+  test("K12: init writes a project once, and never over another", async () => {
+    const folder = newFolder();
+    const { stdout, code } = await escapement(folder, "init");
+    assert.equal(code, 0);
+    assert.match(stdout, /wrote escapement\.config\.ts/);
+    assert.ok(existsSync(join(folder, "jobs/hello.ts")));
+    const before = readFileSync(join(folder, "escapement.config.ts"), "utf8");
+    const again = await escapement(folder, "init");
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /exist already; nothing was written/);
+    assert.equal(readFileSync(join(folder, "escapement.config.ts"), "utf8"), before);
+  });
+
+  test("nonsense gets one clear line and a code of its own", async () => {
+    const folder = newFolder();
+    const unknown = await escapement(folder, "sttaus");
+    assert.equal(unknown.code, 2);
+    assert.match(unknown.stderr, /unknown command 'sttaus'/);
+    const option = await escapement(folder, "status", "--stoer", "x");
+    assert.deepEqual([option.code, /unknown option '--stoer'/.test(option.stderr)], [2, true]);
+    const store = await escapement(folder, "status", "--store", "mongodb:x");
+    assert.deepEqual([store.code, /\[invalid-option\]/.test(store.stderr)], [1, true]);
+    assert.doesNotMatch(store.stderr, /\n +at /, "no stack trace for a mistake of the caller");
+    assert.equal((await escapement(folder, "--help")).code, 0);
+  });
+});
