@@ -37,6 +37,6 @@ export function findIdentity(connection: Connection, namespace: string, boot: st
 export function missingSchema(path: string): never {
   throw new EscapementError(
     "store-unmigrated",
-    `SQLite store ${path}: its schema is not there yet; run `escapement migrate`, or leave the migrate option on`,
+    `SQLite store ${path}: its schema is not there yet; run "escapement migrate", or leave the migrate option on`,
   );
 }
