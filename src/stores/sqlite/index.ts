@@ -4,6 +4,8 @@ import type { Store, StoreContext, StoreFactory } from "../../store.ts";
 import { type Engine, openFileEngine, openMemoryEngine } from "./engine.ts";
 import { SqliteStore } from "./store.ts";
 
+export { type SqliteInboxOptions, sqliteInbox } from "./inbox.ts";
+
 export interface SqliteOptions {
   /** The database file; it and its folder are made where they are missing. `":memory:"` keeps everything in this process. */
   readonly path: string;

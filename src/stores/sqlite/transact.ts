@@ -6,7 +6,7 @@ import { findJob } from "./jobs.ts";
 import type { Session } from "./session.ts";
 
 /** What the caller's function threw: it passes through the store unchanged, and undoes the transaction on its way. */
-class CallerError extends Error {
+export class CallerError extends Error {
   override readonly name = "CallerError";
 }
 
@@ -20,15 +20,16 @@ export function transact<T>(session: Session, params: TransactParams<T>): Transa
   const { claimer, id, token } = params;
   const job = findJob(session, id);
   if (job === null || job.relayed || !isHeldBy(job, claimer, token)) return { outcome: "stale" };
-  const value = runCaller(session.connection.database, params);
+  const value = runCaller(session.connection.database, params.run);
   const outcome = { kind: "succeed", result: params.encode(value) } as const;
   const [result] = finish(session, { claimer, finishes: [{ id, token, outcome }] });
   if (result?.outcome !== "written") throw new StaleClaim("the claim ended inside its own transaction");
   return { outcome: "committed", value };
 }
 
-function runCaller<T>(database: DatabaseSync, params: TransactParams<T>): T {
-  const value = attempt(() => params.run(database));
+/** Calls the caller's function inside the open transaction; what it throws comes out as a {@link CallerError}. */
+export function runCaller<T>(database: DatabaseSync, run: (tx: unknown) => T | Promise<T>): T {
+  const value = attempt(() => run(database));
   if (value instanceof Promise) {
     // Nobody awaits it any more, so its failure would be reported as unhandled.
     value.catch(() => {});

@@ -1,0 +1,51 @@
+/**
+ * Where an inbox keeps its markers. A key's marker has three states: none, `running` with a lease, `done` with a retention.
+ * Like the store of jobs, each verb is atomic, may be repeated after a lost reply, and uses its own clock.
+ */
+export interface InboxStore {
+  /**
+   * Whether `commit` makes the effect and the marker one transaction. Where it does not, two copies can both take effect when a
+   * holder dies, or sleeps past its lease, between the two.
+   */
+  readonly atomic: boolean;
+  migrate(): Promise<void>;
+  begin(params: InboxBegin): Promise<InboxBegun>;
+  /** Runs the effect and marks the key done; a token that is no longer the key's makes it `stale`, and undoes the effect where `atomic`. */
+  commit<T>(params: InboxCommit<T>): Promise<InboxCommitted<T>>;
+  /** Keeps the key for longer; false when it is no longer the holder's. */
+  extend(params: InboxClaim & { readonly leaseMs: number }): Promise<boolean>;
+  /** The effect failed and was undone: the next copy may try at once. */
+  release(params: InboxClaim): Promise<void>;
+  /** Forgets keys whose retention is over, and returns how many. */
+  prune(params: { readonly limit: number }): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface InboxClaim {
+  readonly key: string;
+  /** Rises with each holder of the key. */
+  readonly token: number;
+}
+
+export interface InboxBegin {
+  readonly key: string;
+  /** Whoever repeats a begin whose reply was lost is known by this. */
+  readonly holder: string;
+  readonly leaseMs: number;
+}
+
+export type InboxBegun =
+  | { readonly outcome: "begun"; readonly token: number }
+  /** Another copy has it, for so long at the most. */
+  | { readonly outcome: "running"; readonly retryInMs: number }
+  | { readonly outcome: "done" };
+
+export interface InboxCommit<T> extends InboxClaim {
+  readonly retentionMs: number;
+  /** The effect, given the store's own transaction handle, or undefined where there is none. */
+  readonly run: (tx: unknown) => T | Promise<T>;
+}
+
+export type InboxCommitted<T> =
+  | { readonly outcome: "committed"; readonly value: T }
+  | { readonly outcome: "stale" };

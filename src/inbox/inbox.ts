@@ -1,0 +1,144 @@
+import { type Duration, parseDuration } from "../duration.ts";
+import { EscapementError } from "../errors.ts";
+import type { InboxClaim, InboxStore } from "../inbox-store.ts";
+import { checkKey } from "../names.ts";
+import { checkInteger, checkKnown } from "../options.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
+import { withRetries } from "../transient.ts";
+
+export interface InboxOptions {
+  /** Where the markers are kept: `sqliteInbox(…)`, `postgresInbox(…)`, `mysqlInbox(…)`, `redisInbox(…)`. */
+  readonly store: InboxStore;
+  /** How long a copy may be at work without a sign of life before another may start. @default "30s" */
+  readonly lease?: Duration;
+  /** How long a done key is remembered: longer than anything may be delivered again. @default "14d" */
+  readonly retention?: Duration;
+  /** The longest time after which a message may still be delivered again; the retention must be longer. @default "7d" */
+  readonly longestReplay?: Duration;
+}
+
+/** A message, as far as the inbox cares: the key it travels under. */
+export interface InboxMessage {
+  /** The idempotency key: the same for every copy. */
+  readonly key: string;
+}
+
+/** `handled`: this copy took effect. `duplicate`: an earlier one had. `busy`: another one is at it; deliver this one again later. */
+export type InboxOutcome<T> =
+  | { readonly outcome: "handled"; readonly value: T }
+  | { readonly outcome: "duplicate" }
+  | { readonly outcome: "busy"; readonly retryInMs: number };
+
+/**
+ * Makes redelivered messages harmless.
+ *
+ * @example
+ * const inbox = createInbox({ store: sqliteInbox("app.db") });
+ * await inbox.handle({ key: message.headers["idempotency-key"] }, (db) => {
+ *   db.prepare("insert into payments values (?, ?)").run(message.id, message.cents);
+ * });
+ */
+export function createInbox(options: InboxOptions): Inbox {
+  return new Inbox(options, systemRuntime);
+}
+
+/** What {@link createInbox} returns. */
+export class Inbox implements AsyncDisposable {
+  readonly #store: InboxStore;
+  readonly #leaseMs: number;
+  readonly #retentionMs: number;
+  readonly #runtime: Runtime;
+  #migrated: Promise<void> | null = null;
+
+  /** Applications call {@link createInbox}; a runtime of one's own is for tests. */
+  constructor(options: InboxOptions, runtime: Runtime) {
+    checkKnown(options, ["store", "lease", "retention", "longestReplay"], "createInbox");
+    this.#store = options.store;
+    this.#leaseMs = parseDuration(options.lease ?? "30s", "lease");
+    this.#retentionMs = parseDuration(options.retention ?? "14d", "retention");
+    this.#runtime = runtime;
+    const replayMs = parseDuration(options.longestReplay ?? "7d", "longestReplay");
+    if (this.#retentionMs <= replayMs) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected retentionMs to be more than longestReplayMs (${replayMs}), got ${this.#retentionMs}: a copy that arrives after its key was forgotten takes effect again`,
+      );
+    }
+  }
+
+  /** Whether the effect and the marker commit together. If not, duplicates are rare, not impossible. */
+  get atomic(): boolean {
+    return this.#store.atomic;
+  }
+
+  /**
+   * Runs `effect` for the first copy of a message. What it writes through the handle it is given commits together with the marker.
+   * When it throws, everything is undone, the next copy may try, and the error is the caller's.
+   */
+  async handle<T, Db = unknown>(
+    message: InboxMessage,
+    effect: (db: Db) => T,
+  ): Promise<InboxOutcome<Awaited<T>>> {
+    const key = checkKey(message.key, "the key of a message");
+    await this.#ready();
+    const holder = this.#runtime.newId();
+    const leaseMs = this.#leaseMs;
+    const begun = await withRetries(this.#runtime, () => this.#store.begin({ key, holder, leaseMs }));
+    if (begun.outcome === "done") return { outcome: "duplicate" };
+    if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
+    return this.#run({ key, token: begun.token }, effect as (tx: unknown) => Awaited<T>);
+  }
+
+  /** Forgets keys whose retention is over; call it now and then. Returns how many. */
+  async prune(options: { readonly limit?: number } = {}): Promise<number> {
+    checkKnown(options, ["limit"], "prune");
+    await this.#ready();
+    return this.#store.prune({ limit: checkInteger(options.limit ?? 10_000, 1, 1_000_000, "limit") });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  async #run<T>(claim: InboxClaim, run: (tx: unknown) => T | Promise<T>): Promise<InboxOutcome<T>> {
+    const stopRenewing = this.#renew(claim);
+    try {
+      const committed = await this.#store.commit({ ...claim, retentionMs: this.#retentionMs, run });
+      if (committed.outcome === "committed") return { outcome: "handled", value: committed.value };
+      // Another copy took over when this one's lease had run out; whether it is done is for the next delivery to see.
+      return { outcome: "busy", retryInMs: this.#leaseMs };
+    } catch (error) {
+      // If this fails as well, the lease runs out by itself.
+      await this.#store.release(claim).catch(() => {});
+      throw error;
+    } finally {
+      stopRenewing();
+    }
+  }
+
+  #renew(claim: InboxClaim): () => void {
+    const { clock } = this.#runtime;
+    let cancel = (): void => {};
+    const beat = (): void => {
+      cancel = clock.after(this.#leaseMs / 3, () => {
+        beat();
+        // A renewal that fails is tried again by the next; the token guards the commit in any case.
+        this.#store.extend({ ...claim, leaseMs: this.#leaseMs }).catch(() => {});
+      });
+    };
+    beat();
+    return () => cancel();
+  }
+
+  #ready(): Promise<void> {
+    this.#migrated ??= this.#store.migrate().catch((error: unknown) => {
+      this.#migrated = null;
+      throw error;
+    });
+    return this.#migrated;
+  }
+}
