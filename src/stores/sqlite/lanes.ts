@@ -32,7 +32,7 @@ export function findLanes(
   const { queue, name } = group;
   const ready = connection.all(
     `select lane from escapement_gates where ns = ? and queue = ? and name = ? and ready_at <= ?
-     order by ready_at limit ?`,
+     order by ready_at limit +?`,
     ns,
     queue,
     name,
@@ -41,7 +41,7 @@ export function findLanes(
   );
   const widened = connection.all(
     `select lane from escapement_gates where ns = ? and queue = ? and name = ? and ready_at is null
-     and concurrency_limit < ? limit ?`,
+     and concurrency_limit < ? limit +?`,
     ns,
     queue,
     name,
@@ -63,7 +63,7 @@ const priorityBelow = `select priority from escapement_jobs
 const dueInLane = `select seq, run_at, lane, concurrency_key, rate_key, queue, name, expire_at, attempt from escapement_jobs
   where shelf = 'lane' and ns = ? and lane = ? and priority = ? and run_at <= ?4
     and (expire_at is null or expire_at > ?4 or attempt > 0)
-  order by run_at, seq limit ?`;
+  order by run_at, seq limit +?`;
 
 interface LaneJob extends Candidate {
   readonly expiresAt: number;

@@ -34,11 +34,11 @@ export function report(session: Session, params: ReportParams): void {
 /** Claims whose lease ran out, by the monotonic clock; one of another boot has, whatever it says. */
 const silent = `select seq from escapement_jobs
   where ns = ? and state = 'active' and relayed = 0 and (lease_boot <> ? or lease_until <= ?)
-  order by lease_until, seq limit ?`;
+  order by lease_until, seq limit +?`;
 
 const expired = `select seq from escapement_jobs
   where ns = ? and expire_at is not null and attempt = 0 and state in ('waiting', 'blocked') and expire_at <= ?
-  order by expire_at, seq limit ?`;
+  order by expire_at, seq limit +?`;
 
 export function reap(session: Session, limit: number): ReapResult {
   const reaped: ReapResult["reaped"][number][] = [];

@@ -131,7 +131,7 @@ export class Limits {
     if (known !== undefined) return known;
     const row = this.#session.connection.get(
       `select count(*) as active from (
-         select 1 from escapement_jobs where ns = ? and queue = ? and state = 'active' and relayed = 0 limit ?)`,
+         select 1 from escapement_jobs where ns = ? and queue = ? and state = 'active' and relayed = 0 limit +?)`,
       this.#session.ns,
       queue,
       limit,
@@ -147,7 +147,7 @@ export class Limits {
     const row = this.#session.connection.get(
       `select count(*) as active from (
          select 1 from escapement_jobs
-         where ns = ? and concurrency_key = ? and state = 'active' and relayed = 0 and concurrency_key is not null limit ?)`,
+         where ns = ? and concurrency_key = ? and state = 'active' and relayed = 0 and concurrency_key is not null limit +?)`,
       this.#session.ns,
       key,
       this.#highestConcurrency,

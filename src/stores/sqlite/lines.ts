@@ -94,7 +94,7 @@ const dueAt = (shelf: "plain" | "fragile"): string =>
   `select seq, run_at${shelf === "plain" ? "" : ", lane, concurrency_key, rate_key"} from escapement_jobs
    where shelf = '${shelf}' and ns = ? and queue = ? and name = ? and priority = ? and run_at <= ?5
      and (expire_at is null or expire_at > ?5 or attempt > 0)
-   order by run_at, seq limit ?`;
+   order by run_at, seq limit +?`;
 
 const laterThan = (shelf: "plain" | "fragile"): string =>
   `select run_at from escapement_jobs

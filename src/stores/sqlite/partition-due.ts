@@ -81,7 +81,7 @@ function readSlot({ connection, ns, now }: Session, slot: number, limit: number)
   const rows = connection.all(
     `select seq, run_at from escapement_jobs where shelf = 'relay' and ns = ? and slot = ?
        and (expire_at is null or expire_at > ? or attempt > 0)
-     order by run_at, seq limit ?`,
+     order by run_at, seq limit +?`,
     ns,
     slot,
     now,

@@ -26,7 +26,7 @@ export function acquirePartitions(session: Session, params: AcquireParams): Part
   makePartitions(session, params.partitions);
   const free = connection.all(
     `select partition, first_slot, end_slot, epoch, mark from escapement_partitions
-     where ns = ? and (owner is null or lease_boot <> ? or lease_until <= ?) order by partition limit ?`,
+     where ns = ? and (owner is null or lease_boot <> ? or lease_until <= ?) order by partition limit +?`,
     ns,
     boot,
     monotonic,

@@ -9,7 +9,7 @@ const claimersMs = 30 * 24 * 3_600_000;
 const forgettable = `select seq from escapement_history
   where ns = ?1 and state = ?2 and finished_at <= ?3
     and not exists (select 1 from escapement_unique_keys where job = seq and until > ?4)
-  order by finished_at, seq limit ?5`;
+  order by finished_at, seq limit +?5`;
 
 const chosen = "(select value from json_each(?))";
 

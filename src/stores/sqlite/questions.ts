@@ -65,7 +65,7 @@ export function search(
   const rows = sourcesOf(filter).flatMap((source) =>
     connection.tuplesOnce(
       `select ${columns} from ${source.table} ${source.hint} where ns = ? and ${source.condition}${condition.sql}${from}
-       order by seq ${oldest ? "asc" : "desc"} limit ?`,
+       order by seq ${oldest ? "asc" : "desc"} limit +?`,
       ...values,
       page.limit,
     ),

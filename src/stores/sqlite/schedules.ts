@@ -59,7 +59,7 @@ export function schedules({ connection, ns }: Session): ScheduleRecord[] {
 export function dueSchedules({ connection, ns, now }: Session, limit: number): DueSchedules {
   const planned = "ns = ? and paused = 0 and next_at is not null";
   const due = connection.all(
-    `select ${columns} from escapement_schedules where ${planned} and next_at <= ? order by next_at, key limit ?`,
+    `select ${columns} from escapement_schedules where ${planned} and next_at <= ? order by next_at, key limit +?`,
     ns,
     now,
     limit,
@@ -116,7 +116,7 @@ function plan(session: Session, params: FireParams, occurrence: NewOccurrence): 
 export function occurrences({ connection, ns }: Session, params: OccurrencesParams): OccurrenceRecord[] {
   const rows = connection.all(
     `select key, fire_at, until, count, fate, reason, job_id, planned_at, node from escapement_occurrences
-     where ns = ? and key = ? and fire_at >= ? and fire_at < ? order by fire_at limit ?`,
+     where ns = ? and key = ? and fire_at >= ? and fire_at < ? order by fire_at limit +?`,
     ns,
     params.key,
     params.from.getTime(),
