@@ -40,7 +40,7 @@ const codes: ReadonlyMap<number, { readonly code: ErrorCode; readonly advice: st
 ]);
 
 /** SQLite's own number for what went wrong, without its extension; null for every other error. */
-export function resultCode(error: unknown): number | null {
+function resultCode(error: unknown): number | null {
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return null;
   return error.errcode & 0xff;
 }

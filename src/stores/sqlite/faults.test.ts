@@ -192,7 +192,7 @@ test("a newer schema is refused where it is breaking, and used where it is not",
 test("a store without its schema says what to do", async () => {
   const file = newFile();
   const store = await sqlite(file).open({ namespace: "faults", clock: systemClock, log: silentLogger });
-  await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), refusal("store-unavailable", file));
+  await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), refusal("store-unmigrated", file));
   await store.close();
 });
 

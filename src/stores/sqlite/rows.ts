@@ -104,7 +104,7 @@ function tagsOf(value: SQLOutputValue | undefined): string[] {
 }
 
 /** A JSON list of texts. */
-export function textsOf(value: SQLOutputValue | undefined): string[] {
+function textsOf(value: SQLOutputValue | undefined): string[] {
   const list: unknown = JSON.parse(textOf(value));
   return Array.isArray(list) ? list.map((item: unknown) => String(item)) : unexpected("a JSON list", list);
 }
