@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** What an idempotency key is made of. An occurrence is known by its schedule and time, any other job by its id. */
 export interface IdempotencySource {
@@ -17,5 +17,5 @@ export function idempotencyKey(source: IdempotencySource): string {
     source.schedule === null
       ? [source.namespace, "job", source.id]
       : [source.namespace, "schedule", source.schedule, source.fireAt.toISOString()];
-  return createHash("sha256").update(lines.join("\n"), "utf8").digest("hex");
+  return hash("sha256", lines.join("\n"), "hex");
 }

@@ -76,9 +76,28 @@ function readInput(held: Held): unknown {
   return schema === null ? value : validate(schema, value, `job ${JSON.stringify(name)}`);
 }
 
-function describeJob(held: Held, namespace: string): HandlerJob {
-  const { input: _input, cancelRequested: _cancelRequested, ...facts } = held.job;
-  return { ...facts, idempotencyKey: idempotencyKey({ namespace, ...facts }) };
+/** Field by field: copying what is left of an object by `...` takes a hundred times as long. */
+function describeJob({ job }: Held, namespace: string): HandlerJob {
+  const { id, schedule, fireAt } = job;
+  return {
+    id,
+    name: job.name,
+    queue: job.queue,
+    delivery: job.delivery,
+    priority: job.priority,
+    tags: job.tags,
+    runAt: job.runAt,
+    fireAt,
+    enqueuedAt: job.enqueuedAt,
+    attempt: job.attempt,
+    attempts: job.attempts,
+    crashes: job.crashes,
+    maxCrashes: job.maxCrashes,
+    redrives: job.redrives,
+    token: job.token,
+    schedule,
+    idempotencyKey: idempotencyKey({ namespace, id, schedule, fireAt }),
+  };
 }
 
 /** The handler's `tx`: its writes and the job's success commit together, once. */
