@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import { findNode } from "./find-node.mjs";
 import { ensureInstalled } from "./install.mjs";
 import { testArguments } from "./test-arguments.mjs";
+import { withTestbed } from "./testbed.mjs";
 
 /**
  * Installs what the lockfile asks for, finds a Node that can run the sources, and runs it with `args`.
@@ -11,16 +12,18 @@ import { testArguments } from "./test-arguments.mjs";
 export async function launch(args) {
   try {
     await ensureInstalled();
+    const node = findNode();
     const [first, ...rest] = args;
-    await run(findNode(), first === "--test" ? ["--test", ...testArguments(rest)] : args);
+    if (first !== "--test") await run(node, args);
+    else await withTestbed(node, (env) => run(node, ["--test", ...testArguments(rest)], env));
   } catch (error) {
     console.error(`escapement: ${error.message}`);
     process.exitCode = 1;
   }
 }
 
-function run(node, args) {
-  const child = spawn(node, args, { stdio: "inherit" });
+function run(node, args, env = {}) {
+  const child = spawn(node, args, { stdio: "inherit", env: { ...process.env, ...env } });
   passSignalsOn(child);
   return new Promise((resolve, reject) => {
     child.once("error", reject);
