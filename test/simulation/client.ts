@@ -57,6 +57,26 @@ export class SimulatedClient {
       history.violate("an acknowledged job exists", `${receipt.id}, for ${id}, which is ${receipt.outcome}`);
     }
     history.asked.acknowledged.set(id, receipt.id);
+    if (job.awaited) await this.#await(receipt.id);
+  }
+
+  /** Whoever waits for a result is told the end of the job, and nothing before it. */
+  async #await(id: string): Promise<void> {
+    const { app, history, witness } = this.#parts;
+    const end = await this.#insist(() =>
+      app.result(id, { timeout: "1h" }).then(
+        () => "succeeded",
+        (error: unknown) => {
+          if (error instanceof EscapementError && error.code === "job-failed") return "failed";
+          throw error;
+        },
+      ),
+    );
+    const state = witness.current.get(id)?.state;
+    history.tell("client", `is told the result of ${id}: ${end}`);
+    if ((end === "succeeded") !== (state === "succeeded") && state !== "waiting" && state !== "active") {
+      history.violate("a result is the job's own", `${id} is ${state}, its client was told ${end}`);
+    }
   }
 
   async #change(change: PlannedChange): Promise<unknown> {

@@ -125,8 +125,8 @@ export class Cluster {
     const store: StoreFactory = {
       open: async (context: StoreContext) => reach(await this.#parts.store.open(context)),
     };
-    const jobs = defineJobs({ process, history, weather, chance, witness: nodeWitness });
-    const app = new Escapement({ ...settings, store, jobs, log: silentLogger }, process.runtime);
+    const jobs = defineJobs({ process, history, weather, chance, witness: nodeWitness, app: () => app });
+    const app: Escapement = new Escapement({ ...settings, store, jobs, log: silentLogger }, process.runtime);
     return { process, app, wire, stopping: null, started: false };
   }
 

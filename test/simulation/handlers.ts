@@ -1,3 +1,4 @@
+import type { Escapement } from "../../src/app/escapement.ts";
 import { type AnyDefinition, type DefinitionOptions, defineJob } from "../../src/definition.ts";
 import { EscapementError, UnrecoverableError } from "../../src/errors.ts";
 import { type HandlerContext, StopReason, snooze } from "../../src/handler.ts";
@@ -7,7 +8,7 @@ import type { History, Run, RunEnd } from "./history.ts";
 import type { NodeWitness } from "./node-witness.ts";
 import { never, type SimulatedProcess } from "./simulated-process.ts";
 import type { Weather } from "./weather.ts";
-import type { Act, Kind, Script } from "./workload.ts";
+import { type Act, type Kind, type Script, spawnedId, spawnedScript } from "./workload.ts";
 
 export interface StageParts {
   readonly process: SimulatedProcess;
@@ -15,6 +16,8 @@ export interface StageParts {
   readonly weather: Weather;
   readonly chance: Chance;
   readonly witness: NodeWitness;
+  /** The app that the handlers belong to. */
+  app(): Escapement;
 }
 
 type Context = HandlerContext<Script>;
@@ -43,6 +46,7 @@ export function defineJobs(parts: StageParts): AnyDefinition[] {
     of("keyed", { concurrency: { key, limit: limits.keyed }, queue: bulkQueue }),
     of("rated", { rate: { key, limit: limits.rated.limit, per: limits.rated.perMs }, queue: bulkQueue }),
     of("unique", { unique: { key, for: "pending" } }),
+    of("debounced", { debounce: { key, wait: 1_000, max: 3_000 } }),
     of("timed", { timeout: parts.weather.leaseMs / 2, maxCrashes: 2 }),
   ];
 }
@@ -90,15 +94,29 @@ function endOf(error: unknown): RunEnd {
 class Stage {
   readonly #context: Context;
   readonly #parts: StageParts;
+  #deaf: boolean;
   committed = false;
   snoozed = false;
 
   constructor(context: Context, parts: StageParts) {
     this.#context = context;
     this.#parts = parts;
+    this.#deaf = context.input.deaf;
   }
 
   async perform(turn: number): Promise<unknown> {
+    const { input, job } = this.#context;
+    try {
+      return await this.#play(turn);
+    } catch (error) {
+      const insists = input.stubborn && job.delivery === "effectively-once" && error instanceof StopReason;
+      if (!insists || this.committed) throw error;
+      this.#deaf = true;
+      return this.#effect();
+    }
+  }
+
+  async #play(turn: number): Promise<unknown> {
     const { input, job, progress, log } = this.#context;
     const act = input.acts[Math.min(turn, input.acts.length - 1)];
     for (const [index, workMs] of (act?.workMs ?? []).entries()) {
@@ -141,9 +159,12 @@ class Stage {
   }
 
   async #commit(): Promise<void> {
-    const { job, tx } = this.#context;
+    const { job, tx, input } = this.#context;
     await tx<Promise<string>, MemoryTransaction>(async (db) => {
-      await this.#work(this.#context.input.effectMs);
+      await this.#work(input.effectMs);
+      if (input.spawns) {
+        await this.#parts.app().enqueue("plain", spawnedScript, { id: spawnedId(job.id), tx: db });
+      }
       db.set(`${job.id} ${job.token} ${job.idempotencyKey}`, this.#parts.process.name);
       return "effected";
     });
@@ -153,7 +174,7 @@ class Stage {
   /** Waits on the process's clock. The process may die in any wait; a handler that listens ends when it is told to. */
   #work(ms: number): Promise<void> {
     const { process, weather, chance } = this.#parts;
-    const { signal, input } = this.#context;
+    const { signal } = this.#context;
     if (weather.crashesAtWork(chance))
       process.clock.after(chance.real(0, ms), () => process.crash("at work"));
     return new Promise((resolve, reject) => {
@@ -165,7 +186,7 @@ class Stage {
         signal.removeEventListener("abort", stop);
         resolve();
       });
-      if (input.deaf) return;
+      if (this.#deaf) return;
       if (signal.aborted) stop();
       else signal.addEventListener("abort", stop, { once: true });
     });

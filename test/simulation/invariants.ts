@@ -2,6 +2,7 @@ import { isFragile, isTerminal } from "../../src/state.ts";
 import type { StoredJob } from "../../src/store.ts";
 import { attempts } from "./handlers.ts";
 import { type History, type Run, refOf } from "./history.ts";
+import { type Script, spawnedId } from "./workload.ts";
 
 export interface Evidence {
   readonly history: History;
@@ -26,6 +27,7 @@ export function checkInvariants(evidence: Evidence): void {
     checkEnd(job, evidence);
     checkDispatches(job, evidence);
     checkEffects(job, evidence);
+    checkSpawned(job, evidence);
   }
 }
 
@@ -193,6 +195,15 @@ function problemWithDeath(job: StoredJob, runs: readonly Run[], last: Run | unde
   }
   const failed = last !== undefined && (last.end !== "returned" || last.signal === "timeout");
   return last?.job.delivery === "at-most-once" && failed ? null : "no run of it failed";
+}
+
+/** What is enqueued in a transaction exists if, and only if, that committed. */
+function checkSpawned(job: StoredJob, { history, jobs }: Evidence): void {
+  const { spawns } = JSON.parse(job.input) as Script;
+  const expected = spawns && job.delivery === "effectively-once" && job.state === "succeeded";
+  if (jobs.has(spawnedId(job.id)) !== expected) {
+    history.violate("a job enqueued with an effect shares its fate", `${job.id} is ${job.state}`);
+  }
 }
 
 function checkEffects(job: StoredJob, { history, effects }: Evidence): void {

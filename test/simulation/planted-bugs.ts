@@ -194,7 +194,7 @@ function effectWithoutToken(): PlantedBug {
 
 const early: PlantedBug = {
   name: "a claim takes what is not due",
-  breaks: ["a due time moves only by an edit, a redrive or an end"],
+  breaks: ["a due time moves only by a client or an end"],
   below: (store) =>
     override(store, {
       step: async (params) => {

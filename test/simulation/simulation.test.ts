@@ -16,6 +16,22 @@ for (let first = 1; first <= seeds; first += seedsPerTest) {
   });
 }
 
+/** Small enough to be swept whole. */
+const sweptSeed = 22;
+
+test("a process may die at any of its calls, before it, after the store has done it, or with its answer", async () => {
+  const faults = ["crash-before", "crash-between", "crash-after"] as const;
+  const { calls } = await simulate(sweptSeed, { crashPoint: { call: 0, fault: "crash-before" } });
+  const failures: string[] = [];
+  for (let call = 1; call <= calls; call += 1) {
+    const fault = faults[call % faults.length] ?? "crash-before";
+    const [violation] = (await simulate(sweptSeed, { crashPoint: { call, fault } })).violations;
+    if (violation !== undefined)
+      failures.push(`${fault} ${call}: "${violation.invariant}": ${violation.detail}`);
+  }
+  assert.deepEqual(failures, []);
+});
+
 test("the same seed gives the same trace, byte for byte", async () => {
   for (let seed = 1; seed <= 20; seed += 1) {
     const once = (await simulate(seed)).trace.join("\n");

@@ -11,7 +11,7 @@ import { checkInvariants } from "./invariants.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { storeClock } from "./simulated-process.ts";
 import { StoreWitness } from "./store-witness.ts";
-import { Weather } from "./weather.ts";
+import { type CrashPoint, Weather } from "./weather.ts";
 import { planWorkload } from "./workload.ts";
 
 export interface SimulationResult {
@@ -21,8 +21,15 @@ export interface SimulationResult {
   readonly jobs: number;
   readonly runs: number;
   readonly faults: number;
+  readonly calls: number;
   readonly climate: string;
   readonly states: Readonly<Record<string, number>>;
+}
+
+export interface SimulationOptions {
+  readonly bug?: PlantedBug | null;
+  /** In place of the seed's own climate. */
+  readonly crashPoint?: CrashPoint | null;
 }
 
 const namespace = "simulation";
@@ -32,7 +39,10 @@ const stormLeases = 5;
 const quietLeases = 60;
 
 /** Runs one seed from the first job to the last word of the invariants. */
-export async function simulate(seed: number, bug: PlantedBug | null = null): Promise<SimulationResult> {
+export async function simulate(
+  seed: number,
+  { bug = null, crashPoint = null }: SimulationOptions = {},
+): Promise<SimulationResult> {
   const chance = new Chance(seed, "settings");
   const world = new VirtualClock();
   const history = new History(world);
@@ -46,7 +56,7 @@ export async function simulate(seed: number, bug: PlantedBug | null = null): Pro
     concurrency: chance.pick([1, 2, 4, 8]),
     attempts: 4,
   };
-  const weather = new Weather(seed, leaseMs);
+  const weather = new Weather(seed, leaseMs, crashPoint);
   const store = memory({ clock: storeClock(world) });
   const raw = await store.open({ namespace, clock: storeClock(world), log: silentLogger });
   const witness = new StoreWitness(raw, history);
@@ -100,6 +110,7 @@ function summarise(
     jobs: witness.current.size,
     runs: history.runs.length,
     faults: history.faults.length,
+    calls: weather.calls,
     climate: weather.climate.name,
     states,
   };

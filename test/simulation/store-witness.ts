@@ -280,7 +280,7 @@ export class StoreWitness {
         `${job.id} went from ${was?.state}#${was?.token} to ${job.state}#${job.token} in ${verb}`,
       );
     if (was === undefined) {
-      if (verb !== "enqueue") say("jobs come from clients");
+      if (verb !== "enqueue" && licence.finished.size === 0) say("jobs come from clients, or with an effect");
       return;
     }
     const redriven =
@@ -292,8 +292,8 @@ export class StoreWitness {
     const crashes = redriven ? 0 : was.crashes + (licence.reaped.has(job.id) ? 1 : 0);
     if (job.crashes !== crashes) say("a crash is counted when, and only when, a lease ran out");
     const moved = job.runAt.getTime() !== was.runAt.getTime();
-    if (moved && verb !== "update" && !redriven && !licence.finished.has(job.id))
-      say("a due time moves only by an edit, a redrive or an end");
+    if (moved && !["update", "enqueue"].includes(verb) && !redriven && !licence.finished.has(job.id))
+      say("a due time moves only by a client or an end");
     if (job.state === was.state || isTerminal(was.state)) return;
     const ended = licence.finished.has(job.id) || licence.reaped.has(job.id);
     if (was.state === "active" && !ended) say("a claim ends only by its holder or the reaper");

@@ -74,20 +74,32 @@ export interface CallPlan {
   readonly backMs: number;
 }
 
+/** The one thing that goes wrong in a run: the death of a process at its cluster's n-th call. */
+export interface CrashPoint {
+  readonly call: number;
+  readonly fault: "crash-before" | "crash-between" | "crash-after";
+}
+
 /** Decides what goes wrong. When it is quiet, nothing does. */
 export class Weather {
   readonly climate: Climate;
   readonly leaseMs: number;
   quiet = false;
+  /** How many calls that may crash there were. */
+  calls = 0;
+  readonly #crashPoint: CrashPoint | null;
 
-  constructor(seed: number, leaseMs: number) {
-    this.climate = new Chance(seed, "climate").pick(climates);
+  constructor(seed: number, leaseMs: number, crashPoint: CrashPoint | null) {
+    this.climate = crashPoint === null ? new Chance(seed, "climate").pick(climates) : still;
     this.leaseMs = leaseMs;
+    this.#crashPoint = crashPoint;
   }
 
   call(chance: Chance, mayCrash: boolean): CallPlan {
+    if (mayCrash) this.calls += 1;
+    const planned = mayCrash && this.calls === this.#crashPoint?.call ? this.#crashPoint.fault : null;
     return {
-      fault: this.quiet ? "none" : this.#fault(chance, mayCrash),
+      fault: planned ?? (this.quiet ? "none" : this.#fault(chance, mayCrash)),
       thereMs: this.#delayMs(chance),
       backMs: this.#delayMs(chance),
     };

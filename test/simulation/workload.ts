@@ -1,6 +1,6 @@
 import { Chance } from "./chance.ts";
 
-export type Kind = "plain" | "once" | "effect" | "keyed" | "rated" | "unique" | "timed";
+export type Kind = "plain" | "once" | "effect" | "keyed" | "rated" | "unique" | "debounced" | "timed";
 
 /** What a handler does at one of its turns. */
 export interface Act {
@@ -14,13 +14,33 @@ export interface Script {
   readonly acts: readonly Act[];
   /** Does not listen to its signal. */
   readonly deaf: boolean;
+  /** Commits its effect also when it is told to stop. */
+  readonly stubborn: boolean;
   /** Tells its progress. */
   readonly talks: boolean;
   /** An effect is tried once more when its reply was lost; or the handler fails after it. */
   readonly afterEffect: "return" | "throw" | "repeat";
+  /** Enqueues another job with its effect. */
+  readonly spawns: boolean;
   /** How long its transaction is open. */
   readonly effectMs: number;
   readonly key: string;
+}
+
+/** What a job that was enqueued with an effect does. */
+export const spawnedScript: Script = {
+  acts: [{ workMs: [], ends: "return" }],
+  deaf: false,
+  stubborn: false,
+  talks: false,
+  afterEffect: "return",
+  spawns: false,
+  effectMs: 0,
+  key: "k0",
+};
+
+export function spawnedId(id: string): string {
+  return `${id}-child`;
 }
 
 export interface PlannedJob {
@@ -32,6 +52,8 @@ export interface PlannedJob {
   readonly priority: number;
   readonly expireInMs: number | null;
   readonly after: readonly string[];
+  /** Its client waits for its result. */
+  readonly awaited: boolean;
 }
 
 export type PlannedChange =
@@ -74,6 +96,7 @@ function planJob(
     keyed: 3,
     rated: 2,
     unique: 2,
+    debounced: 1,
     timed: 2,
   } satisfies Record<Kind, number>);
   const parents = chance.happens(0.08) && earlier.length > 0 ? [chance.pick(earlier).id] : [];
@@ -86,6 +109,7 @@ function planJob(
     priority: chance.happens(0.3) ? chance.integer(-2, 2) : 0,
     expireInMs: chance.happens(0.05) ? chance.integer(1_000, 10_000) : null,
     after: parents,
+    awaited: chance.happens(0.15),
   };
 }
 
@@ -103,9 +127,11 @@ function planScript(chance: Chance, shape: WorkloadShape): Script {
   }[story]();
   return {
     acts,
-    deaf: chance.happens(0.15),
+    deaf: chance.happens(0.2),
+    stubborn: chance.happens(0.4),
     talks: chance.happens(0.2),
     afterEffect: chance.pick(["return", "return", "throw", "repeat"]),
+    spawns: chance.happens(0.2),
     effectMs: chance.happens(0.3) ? chance.real(0, 0.5) * shape.leaseMs : 3,
     key: `k${chance.integer(0, 2)}`,
   };
