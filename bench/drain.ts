@@ -15,7 +15,7 @@ export const drain: Scenario = {
     return [
       compare({
         scenario: "drain",
-        what: `${plan.jobs} preloaded jobs, concurrency ${concurrency}, from start() to the last outcome written`,
+        what: `${plan.jobs} preloaded jobs, concurrency ${concurrency}, from resumeQueue() to the last outcome written`,
         unit: "jobs/s",
         ours: series("ours", ours),
         base: series("raw loop", raw),
@@ -31,6 +31,9 @@ async function drainOurs({ bed, durability, jobs }: Plan): Promise<Run> {
   const noop = defineJob<{ n: number }>({ name: "noop", run: ({ job }) => dispatches.add(job.id) });
   const { store, calls } = counted(place.store);
   await using app = createEscapement({ store, jobs: [noop], concurrency });
+  // The raw loop's connection is open and its statements are prepared when its clock starts; so are ours.
+  await app.pauseQueue(noop.queue);
+  const { ms: startMs } = await time(() => app.start());
   const receipts = await app.enqueueMany(
     noop,
     Array.from({ length: jobs }, (_, n) => ({ input: { n } })),
@@ -42,14 +45,15 @@ async function drainOurs({ bed, durability, jobs }: Plan): Promise<Run> {
     if (written === jobs) last.resolve();
   });
   const before = calls("step");
-  let startMs = 0;
   const { ms, cpuMs } = await time(async () => {
-    startMs = (await time(() => app.start())).ms;
+    await app.resumeQueue(noop.queue);
     await within(deadlineMs, "the drain", last.promise);
   });
+  const trips = calls("step") - before;
   dispatches.check(receipts.map(({ id }) => id));
   await checkStates(app, { succeeded: jobs });
-  return { value: (jobs / ms) * 1_000, ms, cpuMs, startMs, trips: calls("step") - before };
+  const withStart = (jobs / (ms + startMs)) * 1_000;
+  return { value: (jobs / ms) * 1_000, ms, cpuMs, trips, startMs, withStart };
 }
 
 async function drainRaw({ bed, durability, jobs }: Plan): Promise<Run> {
