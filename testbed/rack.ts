@@ -49,11 +49,10 @@ export class Rack {
     return { server, name, url: await kind.allot(server.url, name, server.tools) };
   }
 
-  /** A server of one's own, to restart and to kill; `upstream` is the one that it stands in front of. */
-  async openPrivate(kind: ServerKind, upstream?: RunningServer): Promise<Allotment | string> {
-    const server = await this.#inTurn(() => this.#start(kind, upstream?.url));
-    if (typeof server === "string") return server;
-    return { server, name: "escapement", url: server.url };
+  /** A server of one's own, to restart and to kill. */
+  async openPrivate(kind: ServerKind): Promise<Allotment | string> {
+    const server = await this.#startPrivate(kind);
+    return typeof server === "string" ? server : { server, name: "escapement", url: server.url };
   }
 
   async discard(server: RunningServer): Promise<void> {
@@ -90,6 +89,17 @@ export class Rack {
     return this.#inTurn(() => this.#start(kind, upstream?.url));
   }
 
+  /** What it stands in front of is as private as it is, and part of it. */
+  async #startPrivate(kind: ServerKind): Promise<RunningServer | string> {
+    const upstream = kind.behind && (await this.#startPrivate(kind.behind));
+    if (typeof upstream === "string") return upstream;
+    const server = await this.#inTurn(() => this.#start(kind, upstream?.url));
+    if (!upstream) return server;
+    if (typeof server !== "string") return inFrontOf(upstream, server);
+    await this.discard(upstream);
+    return server;
+  }
+
   async #start(kind: ServerKind, upstreamUrl: string | undefined): Promise<RunningServer | string> {
     const begunAt = Date.now();
     const tools = await provide(kind.software);
@@ -123,6 +133,17 @@ export class Rack {
     this.#queue = turn;
     return turn;
   }
+}
+
+function inFrontOf(upstream: RunningServer, server: RunningServer): RunningServer {
+  return {
+    ...server,
+    daemons: [...upstream.daemons, ...server.daemons],
+    async discard() {
+      await server.discard();
+      await upstream.discard();
+    },
+  };
 }
 
 function describe({ kind, version, source, from }: RunningServer): string {

@@ -5,7 +5,7 @@ import { freePort, isListening } from "../port.ts";
 import type { ServerKind, Site } from "../server-kind.ts";
 import type { Toolbox } from "../software.ts";
 
-const folders = ["/usr/lib/postgresql/*/bin"];
+export const postgresFolders = ["/usr/lib/postgresql/*/bin"];
 const user = "escapement";
 
 /** Postgres with its defaults: what it says is committed is on disk. */
@@ -15,12 +15,17 @@ export const postgres = {
   software: [
     {
       programs: ["postgres", "initdb", "psql"],
-      folders,
+      folders: postgresFolders,
       packages: [["postgresql"]],
       image: "postgres:17",
     },
   ],
-  client: { programs: ["psql"], folders, packages: [["postgresql-client"]], image: "postgres:17" },
+  client: {
+    programs: ["psql"],
+    folders: postgresFolders,
+    packages: [["postgresql-client"]],
+    image: "postgres:17",
+  },
 
   async start(site) {
     const { tools, folder, password } = site;

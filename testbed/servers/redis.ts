@@ -67,3 +67,9 @@ export function redisUrl({ password }: Site, port: number): string {
 export async function redisVersion(url: string): Promise<string> {
   return /(?:redis|valkey)_version:(\S+)/.exec(String(await ask(url, "INFO", "server")))?.[1] ?? "?";
 }
+
+/** The URL of the first of several servers: `redis+cluster://:secret@a:1,b:2` gives `redis://:secret@a:1`. */
+export function firstNode(url: string, { password = true } = {}): string {
+  const [, login = "", host = ""] = /^[^/]+:\/\/([^@]*@)?([^,/?]+)/.exec(url) ?? [];
+  return `redis://${password ? login : ""}${host}`;
+}
