@@ -1,4 +1,4 @@
-export { createEscapement, Escapement, type StopOptions } from "./app/escapement.ts";
+export { createEscapement, Escapement, type ReasonOptions, type StopOptions } from "./app/escapement.ts";
 export type { Role, StartOptions } from "./app/node.ts";
 export type { EnqueueManyOptions, JobChanges, ListOptions, QueueOptions } from "./client/client.ts";
 export type { TrailLine } from "./client/decode.ts";

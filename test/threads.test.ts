@@ -55,6 +55,12 @@ describe("handlers in a thread", () => {
     assert.match(job.reason ?? "", /poison: its thread ended \(exit code 7\)/);
   });
 
+  test("an error that nobody catches takes the thread down: a crash as well", async () => {
+    const job = await ending("stray");
+    assert.deepEqual([job.state, job.crashes], ["dead", 2]);
+    assert.match(job.reason ?? "", /poison: its thread failed: nobody catches this/);
+  });
+
   test("an at-most-once job whose thread exits is lost", async () => {
     const job = await ending("exit", "at-most-once");
     assert.deepEqual([job.state, job.token], ["lost", 1]);

@@ -34,6 +34,11 @@ import type {
 import { storeFromUrl } from "../stores/open.ts";
 import { Node, type StartOptions } from "./node.ts";
 
+export interface ReasonOptions {
+  /** In plain words, kept in the job's trail. */
+  readonly reason?: string;
+}
+
 export interface StopOptions {
   /** How long running handlers may go on before their signal fires. @default "30s" */
   readonly timeout?: Duration;
@@ -126,12 +131,14 @@ export class Escapement implements AsyncDisposable {
   }
 
   /** Cancels one job, several, or all that match. An active one is told to stop. */
-  cancel(target: Target, options: { readonly reason?: string } = {}): Promise<Tally<CancelOutcome>> {
+  async cancel(target: Target, options: ReasonOptions = {}): Promise<Tally<CancelOutcome>> {
+    checkKnown(options, ["reason"], "cancel");
     return this.#client.cancel(target, options.reason ?? null);
   }
 
   /** Sends dead and lost jobs back to waiting: one, several, or all that match. */
-  redrive(target: Target, options: { readonly reason?: string } = {}): Promise<Tally<RedriveOutcome>> {
+  async redrive(target: Target, options: ReasonOptions = {}): Promise<Tally<RedriveOutcome>> {
+    checkKnown(options, ["reason"], "redrive");
     return this.#client.redrive(target, options.reason ?? null);
   }
 
@@ -231,10 +238,11 @@ export class Escapement implements AsyncDisposable {
   }
 
   /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */
-  stop(options: StopOptions = {}): Promise<void> {
+  async stop(options: StopOptions = {}): Promise<void> {
+    checkKnown(options, ["timeout"], "stop");
     const timeoutMs = parseDuration(options.timeout ?? "30s", "timeout");
     this.#stopping ??= this.#stop(timeoutMs);
-    return this.#stopping;
+    await this.#stopping;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

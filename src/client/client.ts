@@ -97,7 +97,8 @@ export class Client {
     const job = made instanceof Promise ? await made : made;
     if (options.tx === undefined) return receive(await this.#batcher.add(job));
     // Inside the caller's transaction nothing is repeated: after an error only the caller knows where the transaction stands.
-    const store = await this.#connection.store();
+    // And nothing is awaited before the write: on SQLite the transaction may be a synchronous function that is over after this turn.
+    const store = this.#connection.opened ?? (await this.#connection.store());
     const [result] = await store.enqueue({ jobs: [job], tx: options.tx });
     return receive(result as EnqueueResult);
   }

@@ -8,6 +8,7 @@ import type { Store } from "../store.ts";
 export class Connection {
   readonly #open: () => Promise<Store>;
   #opening: Promise<Store> | null = null;
+  #opened: Store | null = null;
   #closed = false;
 
   constructor(open: () => Promise<Store>) {
@@ -23,12 +24,22 @@ export class Connection {
     if (this.#opening === null) {
       const opening = this.#open();
       this.#opening = opening;
-      opening.catch(() => {
-        this.#opening = null;
-      });
+      opening.then(
+        (store) => {
+          this.#opened = store;
+        },
+        () => {
+          this.#opening = null;
+        },
+      );
     }
     return this.#opening;
   };
+
+  /** The store where it is open already: a synchronous transaction cannot wait for it. */
+  get opened(): Store | null {
+    return this.#closed ? null : this.#opened;
+  }
 
   async close(): Promise<void> {
     this.#closed = true;

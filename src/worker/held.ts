@@ -10,13 +10,14 @@ export class Held {
   readonly startedAtMs: number;
   /** When the lease ends by our own reckoning: counted from before the call was sent, so never later than the store's. */
   safeUntilMs: number;
-  /** Why the handler was told to stop first; later reasons do not change it. */
+  /** Why the handler was told to stop; see {@link stop} for which of several reasons stands. */
   stopCause: StopCause | null = null;
   /** Its outcome is decided and on its way to the store; what the handler does from now on changes nothing. */
   recorded = false;
   /** Where its `tx` stands. Once that is on its way the claim may end by it, and the store's calling the claim stale is no loss. */
   transaction: "none" | "open" | "committed" = "none";
   readonly #controller = new AbortController();
+  readonly #endController = new AbortController();
 
   constructor(job: ClaimedJob, definition: AnyDefinition, startedAtMs: number, safeUntilMs: number) {
     this.job = job;
@@ -29,17 +30,27 @@ export class Held {
     return this.#controller.signal;
   }
 
+  /** Fires when the handler must not go on at all, which a mere cancel does not demand: a thread is then ended. */
+  get endSignal(): AbortSignal {
+    return this.#endController.signal;
+  }
+
   /** On the monotonic clock; null without a timeout. */
   get timeoutAtMs(): number | null {
     const { timeoutMs } = this.definition;
     return timeoutMs === null ? null : this.startedAtMs + timeoutMs;
   }
 
-  /** Fires the handler's signal. Returns false when it had fired before. */
+  /**
+   * Fires the handler's signal; false when that changes nothing. A cancel only asks, so whatever comes after it still counts: a
+   * cancelled handler that does not listen times out like any other.
+   */
   stop(cause: StopCause, message: string): boolean {
-    if (this.stopCause !== null) return false;
+    if (this.stopCause !== null && (this.stopCause !== "cancelled" || cause === "cancelled")) return false;
     this.stopCause = cause;
-    this.#controller.abort(new StopReason(cause, message));
+    const reason = new StopReason(cause, message);
+    this.#controller.abort(reason);
+    if (cause !== "cancelled") this.#endController.abort(reason);
     return true;
   }
 }

@@ -47,7 +47,8 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
     const { run } = definition;
     if (run === null)
       throw new EscapementError("unknown-job", `job ${JSON.stringify(job.name)} has no handler here`);
-    const value = run instanceof URL ? await parts.threads.run(run, context) : await run(context);
+    const value =
+      run instanceof URL ? await parts.threads.run(run, context, held.endSignal) : await run(context);
     if (transaction.committed) return { kind: "committed", value: transaction.value, late: null };
     return { kind: "ended", ending: { kind: "returned", value } };
   } catch (error) {

@@ -1,5 +1,5 @@
 import { Worker as Thread } from "node:worker_threads";
-import { type ErrorRecord, EscapementError, UnrecoverableError } from "../errors.ts";
+import { type ErrorRecord, EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, type HandlerJob, Snooze, type StopReason } from "../handler.ts";
 import { siblingModule } from "../sibling-module.ts";
 
@@ -30,24 +30,23 @@ export class Threads {
   readonly #idle: Thread[] = [];
   readonly #all = new Set<Thread>();
 
-  run(module: URL, context: HandlerContext<never>): Promise<unknown> {
+  /** @param endSignal fires when the thread must end, whether its handler listens or not. */
+  run(module: URL, context: HandlerContext<never>, endSignal: AbortSignal): Promise<unknown> {
     const thread = this.#idle.pop() ?? this.#spawn();
     thread.ref();
     return new Promise<unknown>((resolve, reject) => {
       let ending: NodeJS.Timeout | undefined;
       const onStop = (): void => {
-        const reason = context.signal.reason as StopReason;
-        thread.postMessage({
-          kind: "stop",
-          cause: reason.cause,
-          message: reason.message,
-        } satisfies ThreadOrder);
-        if (reason.cause === "cancelled") return;
+        const { cause, message } = context.signal.reason as StopReason;
+        thread.postMessage({ kind: "stop", cause, message } satisfies ThreadOrder);
+      };
+      const onEnd = (): void => {
         ending = setTimeout(() => void thread.terminate(), graceMs);
       };
       const settle = (finish: () => void, reusable: boolean): void => {
         clearTimeout(ending);
         context.signal.removeEventListener("abort", onStop);
+        endSignal.removeEventListener("abort", onEnd);
         thread.removeAllListeners();
         if (reusable) this.#release(thread);
         else this.#all.delete(thread);
@@ -58,15 +57,14 @@ export class Threads {
         else if (answer.kind === "progress") context.progress(answer.value);
         else settle(() => conclude(answer, resolve, reject), true);
       });
-      thread.on("error", (error) => settle(() => reject(error), false));
-      thread.on("exit", (code) => {
-        const { aborted, reason } = context.signal;
-        settle(
-          () => reject(aborted ? reason : new ThreadCrash(`its thread ended (exit code ${code})`)),
-          false,
-        );
-      });
+      const onGone = (why: string): void => {
+        const { aborted, reason } = endSignal;
+        settle(() => reject(aborted ? reason : new ThreadCrash(why)), false);
+      };
+      thread.on("error", (error) => onGone(`its thread failed: ${recordError(error).message}`));
+      thread.on("exit", (code) => onGone(`its thread ended (exit code ${code})`));
       context.signal.addEventListener("abort", onStop, { once: true });
+      endSignal.addEventListener("abort", onEnd, { once: true });
       thread.postMessage({
         kind: "run",
         module: module.href,

@@ -2,6 +2,7 @@ import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
+import { Snooze } from "../handler.ts";
 import type { Logger } from "../log.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
@@ -149,8 +150,11 @@ export class Worker {
   #start(held: Held): void {
     this.#running.add(held);
     this.#parts.emit("started", { job: held.job });
-    this.#watchTimeout(held);
-    void runJob(held, this.#runnerParts).then((run) => this.#ended(held, run));
+    const cancelWatch = this.#watchTimeout(held);
+    void runJob(held, this.#runnerParts).then((run) => {
+      cancelWatch();
+      this.#ended(held, run);
+    });
   }
 
   #ended(held: Held, run: Run): void {
@@ -162,7 +166,10 @@ export class Worker {
 
   #conclude(held: Held, run: Run): void {
     const { emit, log } = this.#parts;
-    if (run.kind === "ended") return this.#record(held, this.#decide(held, run.ending));
+    if (run.kind === "ended") {
+      this.#warnWithoutEffect(held, run.ending);
+      return this.#record(held, this.#decide(held, run.ending));
+    }
     held.recorded = true;
     this.#forget(held);
     if (run.late !== null) {
@@ -173,6 +180,19 @@ export class Worker {
     }
     emit("succeeded", { job: held.job, result: run.value, ms: this.#sinceStart(held) });
   }
+
+  /** An effectively-once handler that never called tx has nothing that is protected from happening twice; that is told once. */
+  #warnWithoutEffect({ job, definition }: Held, ending: Ending): void {
+    if (definition.delivery !== "effectively-once" || ending.kind !== "returned") return;
+    if (ending.value instanceof Snooze || this.#warned.has(definition.name)) return;
+    this.#warned.add(definition.name);
+    this.#parts.log.warn(
+      { job: job.id, name: definition.name },
+      "an effectively-once handler ended without calling tx: what it did may happen again after a crash",
+    );
+  }
+
+  readonly #warned = new Set<string>();
 
   #decide(held: Held, ending: Ending): Outcome {
     const { settings, runtime } = this.#parts;
@@ -194,15 +214,12 @@ export class Worker {
   }
 
   /** A handler that does not settle after its timeout keeps its slot, but not its job: the failure is recorded all the same. */
-  #watchTimeout(held: Held): void {
+  #watchTimeout(held: Held): () => void {
     const { runtime, settings } = this.#parts;
-    if (held.definition.timeoutMs === null) return;
-    held.signal.addEventListener("abort", () => {
-      if (held.stopCause !== "timeout") return;
-      runtime.clock.after(settings.leaseMs, () => {
-        if (this.#running.has(held))
-          this.#record(held, this.#decide(held, { kind: "returned", value: undefined }));
-      });
+    const { timeoutMs } = held.definition;
+    if (timeoutMs === null) return () => {};
+    return runtime.clock.after(timeoutMs + settings.leaseMs, () => {
+      this.#record(held, this.#decide(held, { kind: "returned", value: undefined }));
     });
   }
 

@@ -82,6 +82,18 @@ onEveryStore("bad input", (bed) => {
       (app) => app.cancel({ state: ["dead"] } as object),
     ],
     [
+      "unknown option of cancel",
+      "invalid-option",
+      /unknown option "reson" of cancel/,
+      (app) => app.cancel("x", { reson: "typo" } as object),
+    ],
+    [
+      "unknown option of stop",
+      "invalid-option",
+      /unknown option "timeot" of stop/,
+      (app) => app.stop({ timeot: 1 } as object),
+    ],
+    [
       "wrong state",
       "invalid-option",
       /states of a filter/,

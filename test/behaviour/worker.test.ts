@@ -220,6 +220,44 @@ onEveryStore("running jobs", (bed) => {
     await stopping;
   });
 
+  test("a cancelled handler that does not listen times out like any other", async () => {
+    const deaf = defineJob<null>({ name: "deaf", timeout: "10s", run: () => new Promise<void>(() => {}) });
+    const app = await bed.app({ jobs: [deaf] });
+    const { id } = await app.enqueue(deaf, null);
+    await app.advance("1s");
+    assert.deepEqual(await app.cancel(id), { requested: 1 });
+    await app.advance("30s");
+    assert.equal((await app.get(id))?.state, "active", "it has a lease's time to settle");
+    await app.advance("15s");
+    assert.equal((await app.get(id))?.state, "cancelled");
+    await app[Symbol.asyncDispose]();
+  });
+
+  test("enqueueing inside a handler's tx is part of it: it commits or rolls back with the job", async () => {
+    const child = defineJob<string>({ name: "child" });
+    const parent = defineJob<boolean>({
+      name: "parent",
+      delivery: "effectively-once",
+      retry: { attempts: 1 },
+      run: async ({ input, tx }) => {
+        const receipts: Promise<unknown>[] = [];
+        await tx((db) => {
+          receipts.push(app.enqueue(child, "of a parent", { id: `child-${input}`, tx: db }));
+          if (!input) throw new Error("rolled back");
+        });
+        await Promise.all(receipts);
+      },
+    });
+    await using app = await bed.app({ jobs: [parent] });
+    await app.enqueue(parent, true);
+    await app.enqueue(parent, false);
+    await app.runUntilIdle();
+    assert.deepEqual(
+      (await app.list({ names: ["child"] })).jobs.map(({ id }) => id),
+      ["child-true"],
+    );
+  });
+
   test("D7: cancelling: a waiting job is cancelled at once, an active one is told, and a success that still comes wins", async () => {
     let finish: (value: string) => void = () => {};
     const reasons: unknown[] = [];

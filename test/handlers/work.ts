@@ -11,6 +11,11 @@ export default async function work({ input, job, log, progress, signal }: Handle
       throw new RangeError("from the thread");
     case "exit":
       return process.exit(7);
+    case "stray":
+      setImmediate(() => {
+        throw new Error("nobody catches this");
+      });
+      return new Promise(() => {});
     case "spin":
       for (;;);
     case "wait":

@@ -3,8 +3,8 @@ import type { Escapement } from "../../app/escapement.ts";
 import { type AppFlags, appCommand, withApp } from "../app.ts";
 import { print } from "../output.ts";
 
-/** How long nothing may happen before there is nothing left to do: longer than a poll, which finds whatever is due. */
-const quietMs = 1_500;
+/** How much longer than a poll, which finds whatever is due, nothing may happen before there is nothing left to do. */
+const graceMs = 500;
 
 export function tickCommand(): Command {
   return appCommand(
@@ -49,7 +49,7 @@ async function tick(app: Escapement): Promise<Ran> {
     happened();
   });
   await app.start();
-  while (running > 0 || performance.now() - lastAt < quietMs) {
+  while (running > 0 || performance.now() - lastAt < app.settings.pollMs + graceMs) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   await app.stop();

@@ -127,6 +127,8 @@ export class SqliteStore implements Store {
   }
 
   async migrate(): Promise<void> {
+    // Nothing to do takes no write lock: the caller may hold it, with a transaction into which it is about to enqueue.
+    if (this.#identity !== null && (await this.pendingMigrations()).length === 0) return;
     const { path } = this.#engine;
     const { namespace, clock } = this.#context;
     this.#identity = await this.#transactions.write(
