@@ -353,7 +353,10 @@ export interface RateLimit {
  */
 export interface ClaimParams {
   readonly claimer: string;
-  /** Rises with each new claim of this claimer. Repeating the last one repeats its answer, less what has ended since. */
+  /**
+   * Rises with each new claim of this claimer. Repeating the last one repeats its answer, less what has ended since. A store that no
+   * call reaches late or twice may remember a claim that took nothing in its handle only.
+   */
   readonly sequence: number;
   readonly leaseMs: number;
   readonly limit: number;

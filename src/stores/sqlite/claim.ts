@@ -44,7 +44,7 @@ export function claim(session: Session, params: ClaimParams): ClaimResult {
         taken.some((job) => job.lane === lane.lane),
       );
     }
-    rememberSequence(session, params);
+    rememberSequence(session, params, taken.length > 0);
   }
   const left = view.fragile.filter((job) => !taken.includes(job));
   const fragile = left.some((job) => view.limits.opensAt(job) <= session.now);
@@ -146,22 +146,34 @@ function stillHeld(session: Session, params: ClaimParams): ClaimedJob[] {
   return rows.map(toClaimedJob);
 }
 
-function lastSequence({ connection, ns }: Session, claimer: string): number | null {
+function lastSequence({ connection, ns, emptyClaims }: Session, claimer: string): number | null {
   const row = connection.get(
     "select sequence from escapement_claimers where ns = ? and claimer = ?",
     ns,
     claimer,
   );
-  return row === undefined ? null : numberOf(row["sequence"]);
+  const written = row === undefined ? null : numberOf(row["sequence"]);
+  const empty = emptyClaims.get(claimer) ?? null;
+  return written === null || empty === null ? (written ?? empty) : Math.max(written, empty);
 }
 
-function rememberSequence({ connection, ns, now }: Session, params: ClaimParams): void {
+/**
+ * A claim that took nothing is remembered by this handle alone, through which its claimer would repeat it: an idle node that
+ * asks every second must not make the disk write every second.
+ */
+function rememberSequence(session: Session, { claimer, sequence }: ClaimParams, tookSome: boolean): void {
+  const { connection, ns, now, emptyClaims } = session;
+  if (!tookSome) {
+    emptyClaims.set(claimer, sequence);
+    return;
+  }
+  emptyClaims.delete(claimer);
   connection.run(
     `insert into escapement_claimers (ns, claimer, sequence, seen_at) values (?, ?, ?, ?)
      on conflict do update set sequence = excluded.sequence, seen_at = excluded.seen_at`,
     ns,
-    params.claimer,
-    params.sequence,
+    claimer,
+    sequence,
     now,
   );
 }

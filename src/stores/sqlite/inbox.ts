@@ -125,7 +125,7 @@ class SqliteInbox implements InboxStore {
   prune({ limit }: { readonly limit: number }): Promise<number> {
     const sql = `delete from escapement_inbox where key in (
       select key from escapement_inbox where done_until <= ?1 union all
-      select key from escapement_inbox where running_until <= ?2 limit ?3)`;
+      select key from escapement_inbox where running_until <= ?2 limit +?3)`;
     return this.#write((connection) => connection.run(sql, this.#now(), this.#now() - abandonedMs, limit));
   }
 

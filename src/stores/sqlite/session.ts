@@ -12,6 +12,8 @@ export interface Session {
   readonly monotonic: number;
   /** The number of this boot of the machine. */
   readonly boot: number;
+  /** The sequences of claims through this handle that took nothing, by claimer. */
+  readonly emptyClaims: Map<string, number>;
   /** What to tell once the transaction has been committed. */
   readonly notices: NoticeDraft;
 }

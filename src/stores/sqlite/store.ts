@@ -95,6 +95,7 @@ export class SqliteStore implements Store {
   readonly #channel: Channel;
   readonly #transactions: Transactions;
   readonly #subscriptions = new Set<() => void>();
+  readonly #emptyClaims = new Map<string, number>();
   #identity: Identity | null = null;
 
   /** Opens a handle. Where the schema is there already, it works without {@link migrate}. */
@@ -322,6 +323,7 @@ export class SqliteStore implements Store {
       ...identity,
       now: Math.trunc(clock.now()),
       monotonic: clock.monotonic(),
+      emptyClaims: this.#emptyClaims,
       notices,
     };
   }

@@ -212,12 +212,21 @@ export function claimRepeatTests(test: ConformanceTest): void {
   test("a lower sequence is stale and claims nothing, also through another handle", async (scene) => {
     const claimer = scene.claimer();
     const early = claimer.next();
+    await scene.add(newJob("z"));
     await claimer.claim();
     await scene.add(newJob("a"));
     const other = await scene.open();
     const answer = await other.claim(early);
     assert.deepEqual([answer.outcome, answer.jobs], ["stale", []]);
     assert.equal(await scene.stateOf("a"), "waiting");
+  });
+
+  test("a lower sequence is stale also when the later claim took nothing", async (scene) => {
+    const claimer = scene.claimer();
+    const early = claimer.next();
+    await claimer.claim();
+    await scene.add(newJob("a"));
+    assert.equal((await scene.store.claim(early)).outcome, "stale");
   });
 
   test("sequences may leap, and each claimer counts its own", async (scene) => {
