@@ -1,5 +1,6 @@
 import { cpus } from "node:os";
 import type { Finding, Series } from "./scenario.ts";
+import { median } from "./statistics.ts";
 
 /** Everything that a bench found out, for a file. */
 export interface Report {
@@ -40,19 +41,22 @@ function formatFinding(finding: Finding): string {
     `${scenario}: ${what}`,
     line(ours),
     ...(base === null ? [] : [line(base)]),
-    ...(ratio === null ? [] : [`  ratio ${ratio.toFixed(2)}${formatGoal(finding)}`]),
+    ...(ratio === null
+      ? []
+      : [`  ratio ${ratio.toFixed(2)}${formatGoal(finding)}; ${formatNeighbours(finding)}`]),
   ].join("\n");
 }
 
-function formatSeries({ median, min, max, runs }: Series, unit: string): string {
+function formatSeries(series: Series, unit: string): string {
+  const { min, max, runs } = series;
   const details = Object.keys(runs[0] ?? {})
     .filter((key) => key !== "value")
-    .map((key) => `${key} ${number(middle(runs.map((run) => run[key] ?? Number.NaN)))}`);
-  return `${number(median)} ${unit} (${number(min)} to ${number(max)}; ${runs.length} runs)  ${details.join(", ")}`;
+    .map((key) => `${key} ${number(median(runs.map((run) => run[key] ?? Number.NaN)))}`);
+  return `${number(series.median)} ${unit} (${number(min)} to ${number(max)}; ${runs.length} runs)  ${details.join(", ")}`;
 }
 
-function middle(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+function formatNeighbours({ neighbours }: Finding): string {
+  return `median of neighbouring runs ${neighbours?.toFixed(2) ?? "unknown"}`;
 }
 
 function formatGoal({ goal, met }: Finding): string {

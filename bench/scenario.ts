@@ -1,5 +1,5 @@
 import type { Bed, Durability } from "./beds/bed.ts";
-import { type Spread, spread } from "./statistics.ts";
+import { median, type Spread, spread } from "./statistics.ts";
 
 /** What all scenarios are run with. */
 export interface Plan {
@@ -39,6 +39,8 @@ export interface Finding {
   readonly base: Series | null;
   /** Ours divided by the base, medians both. */
   readonly ratio: number | null;
+  /** The median of what each run of ours was to its neighbour: where it differs much from `ratio`, the machine was not quiet. */
+  readonly neighbours: number | null;
   readonly goal: Goal | null;
   /** Null without a goal, or with too few runs to say. */
   readonly met: boolean | null;
@@ -82,10 +84,15 @@ export function compare(
   facts: Pick<Finding, "scenario" | "what" | "unit" | "ours" | "base" | "goal">,
 ): Finding {
   const { ours, base, goal } = facts;
-  const ratio = base === null ? null : ours.median / base.median;
-  const enough = Math.min(ours.runs.length, base?.runs.length ?? 0) >= minRunsForVerdict;
-  if (ratio === null || goal === null || !enough) return { ...facts, ratio, met: null };
-  return { ...facts, ratio, met: goal.is === "at least" ? ratio >= goal.ratio : ratio <= goal.ratio };
+  if (base === null) return { ...facts, ratio: null, neighbours: null, met: null };
+  const ratio = ours.median / base.median;
+  const neighbours = median(
+    ours.runs.map(({ value }, index) => value / (base.runs[index]?.value ?? Number.NaN)),
+  );
+  const enough = Math.min(ours.runs.length, base.runs.length) >= minRunsForVerdict;
+  if (goal === null || !enough) return { ...facts, ratio, neighbours, met: null };
+  const met = goal.is === "at least" ? ratio >= goal.ratio : ratio <= goal.ratio;
+  return { ...facts, ratio, neighbours, met };
 }
 
 /** Times a piece of work: wall time, and the processor time of this process with its threads, which noise touches less. */
