@@ -4,6 +4,9 @@ export type { EnqueueManyOptions, JobChanges, ListOptions, QueueOptions } from "
 export type { TrailLine } from "./client/decode.ts";
 export type { EnqueueOptions } from "./client/new-job.ts";
 export type { Tally, Target } from "./client/select.ts";
+export { explainCron } from "./cron/explain.ts";
+export { type CronFields, parseCron } from "./cron/fields.ts";
+export { type FireSpec, type NextFireTimesOptions, nextFireTimes } from "./cron/spec.ts";
 export {
   type AnyDefinition,
   type BackoffOptions,
