@@ -1,15 +1,25 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { type Answer, holderVariable, type Request, receive, send } from "./protocol.ts";
 
 let connection: Promise<Connection> | undefined;
+let ownHolder: ChildProcess | undefined;
 
 /** Asks the holder that this run shares; a process that was not started by `npm test` gets a holder of its own. */
 export async function request(body: Request): Promise<Answer> {
   connection ??= Connection.open();
   return (await connection).request(body);
+}
+
+/** Ends the servers that were started for this process alone, and waits until they have gone. */
+export async function endOwnHolder(): Promise<void> {
+  if (!ownHolder || ownHolder.exitCode !== null) return;
+  const ended = once(ownHolder, "exit");
+  ownHolder.ref();
+  ownHolder.stdin?.end();
+  await ended;
 }
 
 class Connection {
@@ -56,6 +66,7 @@ async function startHolder(): Promise<string> {
     // A Ctrl-C is for this process, which may still need its servers to end in order.
     detached: true,
   });
+  ownHolder = holder;
   const [chunk] = await Promise.race([
     once(holder.stdout, "data"),
     once(holder, "exit").then(() => {

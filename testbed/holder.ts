@@ -40,6 +40,7 @@ function close(): void {
 function serve(socket: Socket): void {
   const opened: { allotment: Allotment; isPrivate: boolean }[] = [];
   const handle = async (request: Request): Promise<Answer> => {
+    if (isClosing) return { error: "the test bed is closing" };
     if (request.verb !== "open") {
       const { allotment, isPrivate } = opened[request.key] ?? {};
       if (!allotment || !isPrivate)

@@ -101,6 +101,7 @@ export class Rack {
   }
 
   async #start(kind: ServerKind, upstreamUrl: string | undefined): Promise<RunningServer | string> {
+    if (this.#isClosing) return "the test bed is closing";
     const begunAt = Date.now();
     const tools = await provide(kind.software);
     if (typeof tools === "string") return this.#miss(kind, tools);

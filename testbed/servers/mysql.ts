@@ -99,7 +99,7 @@ function initSql(password: string): string {
   ].join("\n");
 }
 
-async function query(tools: Toolbox | undefined, url: string, sql: string): Promise<string> {
+export async function query(tools: Toolbox | undefined, url: string, sql: string): Promise<string> {
   if (!tools) throw new Error("a mariadb or mysql client is needed to ask a MySQL server");
   const { hostname, port, username, password } = new URL(url);
   const client = tools.software.programs.find((program) => program === "mariadb") ?? "mysql";

@@ -41,6 +41,7 @@ export const pgbouncer = {
         "pool_mode = transaction",
         "auth_type = scram-sha-256",
         `auth_file = ${users}`,
+        `stats_users = ${user}`,
         "max_client_conn = 1000",
         // For each database, and every test file has its own.
         "default_pool_size = 10",
