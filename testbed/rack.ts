@@ -22,6 +22,7 @@ export class Rack {
   readonly #say: (line: string) => void;
   readonly #shared = new Map<string, Promise<RunningServer | string>>();
   readonly #started = new Set<RunningServer>();
+  readonly #announced = new Set<ServerKind>();
   readonly #missing = new Map<string, string>();
   #queue: Promise<unknown> = Promise.resolve();
   #isClosing = false;
@@ -81,7 +82,7 @@ export class Rack {
     if (url) {
       const server = await this.#inTurn(() => useGiven(kind, url));
       this.#started.add(server);
-      this.#say(describe(server));
+      this.#announce(server);
       return server;
     }
     const upstream = kind.behind && (await this.#share(kind.behind));
@@ -111,13 +112,19 @@ export class Rack {
         const server = await startOwn(kind, tools, this.folder, upstreamUrl);
         this.#started.add(server);
         if (this.#isClosing) await server.discard();
-        this.#say(`${describe(server)}, started in ${((Date.now() - begunAt) / 1_000).toFixed(1)} s`);
+        this.#announce(server, `, started in ${((Date.now() - begunAt) / 1_000).toFixed(1)} s`);
         return server;
       } catch (error) {
         // Somebody else may have taken the port that was free a moment ago.
         if (attempt === 2) return this.#miss(kind, `it did not start: ${(error as Error).message}`);
       }
     }
+  }
+
+  /** One line for each kind, however many private servers there are of it. */
+  #announce(server: RunningServer, more = ""): void {
+    if (!this.#announced.has(server.kind)) this.#say(`${describe(server)}${more}`);
+    this.#announced.add(server.kind);
   }
 
   #miss(kind: ServerKind, reason: string): string {
