@@ -18,6 +18,8 @@ export interface RetentionOptions {
   readonly dead?: Duration;
   /** @default "30d" */
   readonly lost?: Duration;
+  /** The ledger of schedules. @default "90d" */
+  readonly occurrences?: Duration;
 }
 
 export interface EscapementOptions {
@@ -72,6 +74,7 @@ export interface Settings {
     readonly cancelledMs: number;
     readonly deadMs: number;
     readonly lostMs: number;
+    readonly occurrencesMs: number;
   };
   readonly migrate: boolean;
   readonly acceptWeakDurability: boolean;
@@ -155,12 +158,13 @@ function checkTogether(settings: Settings): void {
 }
 
 function resolveRetention(options: RetentionOptions): Settings["retention"] {
-  checkKnown(options, ["succeeded", "cancelled", "dead", "lost"], "retention");
+  checkKnown(options, ["succeeded", "cancelled", "dead", "lost", "occurrences"], "retention");
   return {
     succeededMs: parseDuration(options.succeeded ?? "7d", "retention.succeeded"),
     cancelledMs: parseDuration(options.cancelled ?? "7d", "retention.cancelled"),
     deadMs: parseDuration(options.dead ?? "30d", "retention.dead"),
     lostMs: parseDuration(options.lost ?? "30d", "retention.lost"),
+    occurrencesMs: parseDuration(options.occurrences ?? "90d", "retention.occurrences"),
   };
 }
 

@@ -63,9 +63,10 @@ export interface Store {
   // Schedules and their ledger.
   putSchedule(params: PutScheduleParams): Promise<PutScheduleResult>;
   removeSchedule(params: { readonly key: string }): Promise<boolean>;
-  schedules(): Promise<ScheduleRecord[]>;
+  /** By key; null: all of them. */
+  schedules(params: { readonly keys: readonly string[] | null }): Promise<ScheduleRecord[]>;
   dueSchedules(params: { readonly limit: number }): Promise<DueSchedules>;
-  fire(params: FireParams): Promise<FireResult>;
+  fire(params: FireParams): Promise<FireResult[]>;
   occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]>;
 
   // Partitions of the relay.
@@ -489,6 +490,8 @@ export interface PruneParams {
   readonly lostMs: number;
   /** Nodes not seen for this long. */
   readonly nodesMs: number;
+  /** Ledger rows written this long ago, up to `limit` of them, by time of writing, key and fireAt. */
+  readonly occurrencesMs: number;
   readonly limit: number;
 }
 
@@ -580,6 +583,10 @@ export interface ScheduleRecord {
   readonly nextAt: Date | null;
   /** Rises with every edit, pause and resume, also over a removal (no version of a key comes twice); fire does not raise it. */
   readonly version: number;
+  /** How many occurrences it has planned so far. */
+  readonly fired: number;
+  /** The job of the occurrence that was planned last. */
+  readonly lastJobId: string | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -590,8 +597,11 @@ export interface PutScheduleParams {
   readonly job: string;
   readonly paused: boolean;
   readonly nextAt: Date | null;
-  /** The version this edit rests on: null means there must be none yet. */
+  /** The version this edit rests on: null means there must be none yet. An edit keeps fired and lastJobId. */
   readonly ifVersion: number | null;
+  /** Rows for the ledger, written with the edit: what was skipped while the schedule was paused. One that is there already stays. */
+  readonly skipped: readonly NewOccurrence[];
+  readonly node: string;
 }
 
 /** `conflict`: somebody else was first; `schedule` is what stands now, null if it is gone. */
@@ -621,17 +631,25 @@ export interface NewOccurrence {
   readonly job: NewJob | null;
 }
 
-/**
- * Inserts the occurrences and their jobs and advances nextAt, if key, version and the old nextAt still match and the
- * schedule is not paused; else `stale`, and nothing has changed. An occurrence already in the ledger keeps its row and adds no job.
- */
+/** Fires schedules, each by itself and in the order given: one that is stale keeps no other back. */
 export interface FireParams {
+  readonly node: string;
+  readonly fires: readonly Fire[];
+}
+
+/**
+ * Inserts the occurrences and their jobs, advances nextAt, adds the planned ones to `fired` and notes the last one's job, if key, version and the
+ * old nextAt still match and the schedule is not paused; else `stale`, and nothing has changed. An occurrence already in the ledger
+ * keeps its row and adds no job, unless it was skipped and `replaceSkipped` is set: then it is planned now.
+ */
+export interface Fire {
   readonly key: string;
   readonly version: number;
-  readonly nextAt: Date;
-  readonly node: string;
+  readonly nextAt: Date | null;
   readonly occurrences: readonly NewOccurrence[];
   readonly advanceTo: Date | null;
+  /** For backfills, which a paused schedule allows too: they leave nextAt as it is. */
+  readonly replaceSkipped: boolean;
 }
 
 export interface FireResult {

@@ -68,7 +68,11 @@ export class Reaper {
   async #prune(): Promise<void> {
     const { store, settings } = this.#parts;
     for (let batch = 0; batch < maxBatches; batch++) {
-      const { more } = await store.prune({ ...settings.retention, nodesMs: nodesKeptMs, limit: pruneLimit });
+      const { more } = await store.prune({
+        ...settings.retention,
+        nodesMs: nodesKeptMs,
+        limit: pruneLimit,
+      });
       if (!more) return;
     }
   }

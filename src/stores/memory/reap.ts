@@ -1,6 +1,7 @@
 import type { PruneParams, PruneResult, ReapResult } from "../../store.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
 import { pruneWindows } from "./limits.ts";
+import { compareText } from "./queues.ts";
 import { holdsUniqueKey, type Row } from "./row.ts";
 import type { Moment, Space } from "./space.ts";
 
@@ -31,6 +32,7 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
     if (node.seenAt.getTime() + params.nodesMs <= now) space.nodes.delete(node.id);
   }
   pruneWindows(space, now);
+  pruneLedgers(space, now - params.occurrencesMs, params.limit);
   const old: Row[] = [];
   for (const row of forgettable(space, params, now)) {
     old.push(row);
@@ -39,6 +41,16 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
   const pruned = old.slice(0, params.limit);
   for (const row of pruned) space.forget(row);
   return { pruned: pruned.length, more: old.length > pruned.length };
+}
+
+function pruneLedgers(space: Space, before: number, limit: number): void {
+  const rows = [...space.ledgers]
+    .flatMap(([key, ledger]) => [...ledger.values()].map((row) => ({ key, ledger, row })))
+    .filter(({ row }) => row.plannedAt <= before)
+    .toSorted(
+      (a, b) => a.row.plannedAt - b.row.plannedAt || compareText(a.key, b.key) || a.row.fireAt - b.row.fireAt,
+    );
+  for (const { ledger, row } of rows.slice(0, limit)) ledger.delete(row.fireAt);
 }
 
 /** Terminal jobs past their retention, each state from the oldest on; who still holds a unique key stays. */

@@ -1,5 +1,6 @@
 import type {
   DueSchedules,
+  Fire,
   FireParams,
   FireResult,
   NewOccurrence,
@@ -27,9 +28,12 @@ export function putSchedule(space: Space, params: PutScheduleParams, now: number
     paused: params.paused,
     nextAt: params.nextAt,
     version,
+    fired: old?.fired ?? 0,
+    lastJobId: old?.lastJobId ?? null,
     createdAt: old?.createdAt ?? new Date(now),
     updatedAt: new Date(now),
   });
+  for (const occurrence of params.skipped) plan(space, params, occurrence, false, now);
   space.schedules.set(params.key, schedule);
   space.scheduleVersions.set(params.key, version);
   space.notices.schedulesChanged();
@@ -43,12 +47,13 @@ export function removeSchedule(space: Space, key: string): boolean {
 }
 
 /** By key. */
-export function schedules(space: Space): ScheduleRecord[] {
-  return [...space.schedules.values()].toSorted((a, b) => compareText(a.key, b.key)).map(copySchedule);
+export function schedules(space: Space, keys: readonly string[] | null): ScheduleRecord[] {
+  const all = [...space.schedules.values()].toSorted((a, b) => compareText(a.key, b.key));
+  return all.filter(({ key }) => keys === null || keys.includes(key)).map(copySchedule);
 }
 
 export function dueSchedules(space: Space, limit: number, now: number): DueSchedules {
-  const planned = schedules(space)
+  const planned = schedules(space, null)
     .flatMap((schedule) =>
       schedule.paused || schedule.nextAt === null ? [] : [{ schedule, at: schedule.nextAt.getTime() }],
     )
@@ -62,31 +67,47 @@ export function dueSchedules(space: Space, limit: number, now: number): DueSched
   };
 }
 
-export function fire(space: Space, params: FireParams, now: number): FireResult {
+export function fire(space: Space, { node, fires }: FireParams, now: number): FireResult[] {
+  return fires.map((one) => fireOne(space, node, one, now));
+}
+
+function fireOne(space: Space, node: string, params: Fire, now: number): FireResult {
   const schedule = space.schedules.get(params.key);
   const matches =
     schedule !== undefined &&
-    !schedule.paused &&
+    (!schedule.paused || params.replaceSkipped) &&
     schedule.version === params.version &&
-    schedule.nextAt?.getTime() === params.nextAt.getTime();
+    (schedule.nextAt?.getTime() ?? null) === (params.nextAt?.getTime() ?? null);
   if (!matches) return { outcome: "stale", occurrences: [] };
-  const occurrences = params.occurrences.map((occurrence) => plan(space, params, occurrence, now));
-  space.schedules.set(params.key, { ...schedule, nextAt: toDate(params.advanceTo?.getTime() ?? null) });
-  return { outcome: "fired", occurrences };
+  const key = { key: params.key, node };
+  const rows = params.occurrences.map((occurrence) =>
+    plan(space, key, occurrence, params.replaceSkipped, now),
+  );
+  const planned = rows.filter((row) => row?.fate === "planned");
+  space.schedules.set(params.key, {
+    ...schedule,
+    nextAt: toDate(params.advanceTo?.getTime() ?? null),
+    fired: schedule.fired + planned.length,
+    lastJobId: planned.at(-1)?.jobId ?? schedule.lastJobId,
+  });
+  return { outcome: "fired", occurrences: rows.map((row) => (row === null ? "existing" : "added")) };
 }
 
+/** The row that was written, or null where the ledger had one. */
 function plan(
   space: Space,
-  params: FireParams,
+  { key, node }: { readonly key: string; readonly node: string },
   occurrence: NewOccurrence,
+  replaceSkipped: boolean,
   now: number,
-): "added" | "existing" {
-  const ledger = space.ledgers.get(params.key) ?? new Map<number, LedgerRow>();
-  space.ledgers.set(params.key, ledger);
+): LedgerRow | null {
+  const ledger = space.ledgers.get(key) ?? new Map<number, LedgerRow>();
+  space.ledgers.set(key, ledger);
   const fireAt = occurrence.fireAt.getTime();
-  if (ledger.has(fireAt)) return "existing";
+  const known = ledger.get(fireAt);
+  if (known !== undefined && !(replaceSkipped && known.fate === "skipped")) return null;
   const enqueued = occurrence.job === null ? undefined : enqueue(space, [occurrence.job], now)[0];
-  ledger.set(fireAt, {
+  const row: LedgerRow = {
     fireAt,
     until: occurrence.until?.getTime() ?? null,
     count: occurrence.count,
@@ -94,9 +115,10 @@ function plan(
     reason: occurrence.reason,
     jobId: enqueued === undefined || enqueued.outcome === "refused" ? null : enqueued.id,
     plannedAt: now,
-    node: params.node,
-  });
-  return "added";
+    node,
+  };
+  ledger.set(fireAt, row);
+  return row;
 }
 
 export function occurrences(space: Space, params: OccurrencesParams): OccurrenceRecord[] {

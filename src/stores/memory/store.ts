@@ -228,15 +228,15 @@ export class MemoryStore implements Store {
     return this.#verb(() => removeSchedule(this.#space, key));
   }
 
-  async schedules(): Promise<ScheduleRecord[]> {
-    return this.#verb(() => schedules(this.#space));
+  async schedules({ keys }: { readonly keys: readonly string[] | null }): Promise<ScheduleRecord[]> {
+    return this.#verb(() => schedules(this.#space, keys));
   }
 
   async dueSchedules({ limit }: { readonly limit: number }): Promise<DueSchedules> {
     return this.#verb(({ now }) => dueSchedules(this.#space, limit, now));
   }
 
-  async fire(params: FireParams): Promise<FireResult> {
+  async fire(params: FireParams): Promise<FireResult[]> {
     return this.#verb(({ now }) => fire(this.#space, params, now));
   }
 

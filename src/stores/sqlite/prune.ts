@@ -44,6 +44,13 @@ function pruneBystanders({ connection, ns, now }: Session, params: PruneParams):
     ns,
     Math.trunc(now - params.nodesMs),
   );
+  connection.run(
+    `delete from escapement_occurrences where (ns, key, fire_at) in (
+       select ns, key, fire_at from escapement_occurrences where ns = ? and planned_at <= ? order by planned_at, key, fire_at limit +?)`,
+    ns,
+    Math.trunc(now - params.occurrencesMs),
+    params.limit,
+  );
   connection.run("delete from escapement_windows where ns = ? and started_at + per_ms <= ?", ns, now);
   connection.run("delete from escapement_claimers where ns = ? and seen_at <= ?", ns, now - claimersMs);
 }

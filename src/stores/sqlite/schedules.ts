@@ -1,8 +1,10 @@
 import type {
   DueSchedules,
+  Fire,
   FireParams,
   FireResult,
   NewOccurrence,
+  OccurrenceFate,
   OccurrenceRecord,
   OccurrencesParams,
   PutScheduleParams,
@@ -14,7 +16,7 @@ import { enqueue } from "./enqueue.ts";
 import { dateOf, dateOrNull, numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-const columns = "key, spec, job, paused, next_at, version, created_at, updated_at";
+const columns = "key, spec, job, paused, next_at, version, fired, last_job_id, created_at, updated_at";
 
 export function putSchedule(session: Session, params: PutScheduleParams): PutScheduleResult {
   const { connection, ns, now } = session;
@@ -27,7 +29,7 @@ export function putSchedule(session: Session, params: PutScheduleParams): PutSch
     params.key,
   );
   connection.run(
-    `insert or replace into escapement_schedules (ns, ${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `insert or replace into escapement_schedules (ns, ${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ns,
     params.key,
     params.spec,
@@ -35,9 +37,12 @@ export function putSchedule(session: Session, params: PutScheduleParams): PutSch
     params.paused ? 1 : 0,
     params.nextAt?.getTime() ?? null,
     numberOf(version?.["version"]),
+    old?.fired ?? 0,
+    old?.lastJobId ?? null,
     old?.createdAt.getTime() ?? now,
     now,
   );
+  for (const occurrence of params.skipped) plan(session, params, occurrence, false);
   session.notices.schedulesChanged();
   return { outcome: "put", schedule: findSchedule(session, params.key) };
 }
@@ -50,9 +55,14 @@ export function removeSchedule(session: Session, key: string): boolean {
 }
 
 /** By key. */
-export function schedules({ connection, ns }: Session): ScheduleRecord[] {
+export function schedules({ connection, ns }: Session, keys: readonly string[] | null): ScheduleRecord[] {
+  const chosen = keys === null ? "" : "and key in (select value from json_each(?))";
   return connection
-    .all(`select ${columns} from escapement_schedules where ns = ? order by key`, ns)
+    .all(
+      `select ${columns} from escapement_schedules where ns = ? ${chosen} order by key`,
+      ns,
+      ...(keys === null ? [] : [JSON.stringify(keys)]),
+    )
     .map(toSchedule);
 }
 
@@ -72,45 +82,72 @@ export function dueSchedules({ connection, ns, now }: Session, limit: number): D
   return { now: new Date(now), due: due.map(toSchedule), nextAt: dateOrNull(next?.["next_at"] ?? null) };
 }
 
-export function fire(session: Session, params: FireParams): FireResult {
+export function fire(session: Session, { node, fires }: FireParams): FireResult[] {
+  return fires.map((one) => fireOne(session, node, one));
+}
+
+function fireOne(session: Session, node: string, params: Fire): FireResult {
   const { connection, ns } = session;
   const advanced = connection.run(
     `update escapement_schedules set next_at = ?
-     where ns = ? and key = ? and version = ? and next_at = ? and paused = 0`,
+     where ns = ? and key = ? and version = ? and next_at is ? and (paused = 0 or ?)`,
     params.advanceTo?.getTime() ?? null,
     ns,
     params.key,
     params.version,
-    params.nextAt.getTime(),
+    params.nextAt?.getTime() ?? null,
+    params.replaceSkipped ? 1 : 0,
   );
   if (advanced === 0) return { outcome: "stale", occurrences: [] };
-  return {
-    outcome: "fired",
-    occurrences: params.occurrences.map((occurrence) => plan(session, params, occurrence)),
-  };
+  const ledger = { key: params.key, node };
+  const rows = params.occurrences.map((one) => plan(session, ledger, one, params.replaceSkipped));
+  const planned = rows.filter((row) => row?.fate === "planned");
+  if (planned.length > 0) {
+    connection.run(
+      "update escapement_schedules set fired = fired + ?, last_job_id = coalesce(?, last_job_id) where ns = ? and key = ?",
+      planned.length,
+      planned.at(-1)?.jobId ?? null,
+      ns,
+      params.key,
+    );
+  }
+  return { outcome: "fired", occurrences: rows.map((row) => (row === null ? "existing" : "added")) };
 }
 
-function plan(session: Session, params: FireParams, occurrence: NewOccurrence): "added" | "existing" {
+/** What was written, or null where the ledger had a row. */
+function plan(
+  session: Session,
+  { key, node }: { readonly key: string; readonly node: string },
+  occurrence: NewOccurrence,
+  replaceSkipped: boolean,
+): { readonly fate: OccurrenceFate; readonly jobId: string | null } | null {
   const { connection, ns, now } = session;
+  const { fate, reason } = occurrence;
   const fireAt = occurrence.fireAt.getTime();
-  const known = "select 1 from escapement_occurrences where ns = ? and key = ? and fire_at = ?";
-  if (connection.get(known, ns, params.key, fireAt) !== undefined) return "existing";
+  const known = connection.get(
+    "select fate from escapement_occurrences where ns = ? and key = ? and fire_at = ?",
+    ns,
+    key,
+    fireAt,
+  );
+  if (known !== undefined && !(replaceSkipped && known["fate"] === "skipped")) return null;
   const job = occurrence.job === null ? undefined : enqueue(session, [occurrence.job])[0];
+  const jobId = job === undefined || job.outcome === "refused" ? null : job.id;
   connection.run(
-    `insert into escapement_occurrences (ns, key, fire_at, until, count, fate, reason, job_id, planned_at, node)
+    `insert or replace into escapement_occurrences (ns, key, fire_at, until, count, fate, reason, job_id, planned_at, node)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ns,
-    params.key,
+    key,
     fireAt,
     occurrence.until?.getTime() ?? null,
     occurrence.count,
-    occurrence.fate,
-    occurrence.reason,
-    job === undefined || job.outcome === "refused" ? null : job.id,
+    fate,
+    reason,
+    jobId,
     now,
-    params.node,
+    node,
   );
-  return "added";
+  return { fate, jobId };
 }
 
 export function occurrences({ connection, ns }: Session, params: OccurrencesParams): OccurrenceRecord[] {
@@ -149,6 +186,8 @@ function toSchedule(row: Row): ScheduleRecord {
     paused: row["paused"] !== 0,
     nextAt: dateOrNull(row["next_at"]),
     version: numberOf(row["version"]),
+    fired: numberOf(row["fired"]),
+    lastJobId: textOrNull(row["last_job_id"]),
     createdAt: dateOf(row["created_at"]),
     updatedAt: dateOf(row["updated_at"]),
   };

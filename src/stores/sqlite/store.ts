@@ -260,14 +260,14 @@ export class SqliteStore implements Store {
   }
 
   async schedules(): Promise<ScheduleRecord[]> {
-    return this.#read(schedules);
+    return this.#read((session) => schedules(session, keys));
   }
 
   async dueSchedules({ limit }: { readonly limit: number }): Promise<DueSchedules> {
     return this.#read((session) => dueSchedules(session, limit));
   }
 
-  async fire(params: FireParams): Promise<FireResult> {
+  async fire(params: FireParams): Promise<FireResult[]> {
     return this.#write((session) => fire(session, params));
   }
 

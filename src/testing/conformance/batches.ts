@@ -30,7 +30,7 @@ export function batchTests(test: ConformanceTest): void {
     ]);
     assert.equal((await scene.store.get({ ids: jobs.map(({ id }) => id) })).filter(Boolean).length, size);
     await scene.advance(60_000);
-    const kept = { succeededMs: 1_000, cancelledMs: 0, deadMs: 0, lostMs: 0, nodesMs: 0 };
+    const kept = { succeededMs: 1_000, cancelledMs: 0, deadMs: 0, lostMs: 0, nodesMs: 0, occurrencesMs: 0 };
     assert.deepEqual(await scene.store.prune({ ...kept, limit: size }), { pruned: size, more: false });
   });
 

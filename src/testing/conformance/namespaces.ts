@@ -38,12 +38,21 @@ export function namespaceTests(test: ConformanceTest): void {
   test("queues, limits, nodes, schedules and partitions stay in their namespace", async (scene) => {
     const other = await scene.openOther();
     await scene.store.configureQueue({ queue: "default", paused: true });
-    const rule = { key: "s", spec: "{}", job: "{}", paused: false, nextAt: null, ifVersion: null };
+    const rule = {
+      key: "s",
+      spec: "{}",
+      job: "{}",
+      paused: false,
+      nextAt: null,
+      ifVersion: null,
+      skipped: [],
+      node: "n",
+    };
     await scene.store.putSchedule(rule);
     await scene.store.acquirePartitions({ owner: "a", leaseMs, partitions: 2, want: 2 });
     assert.deepEqual(await other.queues(), []);
     assert.deepEqual(await other.nodes(), []);
-    assert.deepEqual(await other.schedules(), []);
+    assert.deepEqual(await other.schedules({ keys: null }), []);
     assert.equal((await other.putSchedule(rule)).outcome, "put");
     const grants = await other.acquirePartitions({ owner: "b", leaseMs, partitions: 3, want: 9 });
     assert.equal(grants.length, 3);
@@ -60,7 +69,15 @@ export function namespaceTests(test: ConformanceTest): void {
     assert.equal(await scene.stateOf("a"), "active");
     await scene.run(newJob("b"), succeed);
     await scene.advance(hour);
-    const params = { succeededMs: 0, cancelledMs: 0, deadMs: 0, lostMs: 0, nodesMs: 0, limit: 10 };
+    const params = {
+      succeededMs: 0,
+      cancelledMs: 0,
+      deadMs: 0,
+      lostMs: 0,
+      nodesMs: 0,
+      occurrencesMs: 0,
+      limit: 10,
+    };
     assert.deepEqual(await other.prune(params), { pruned: 0, more: false });
     assert.equal(await scene.stateOf("b"), "succeeded");
   });

@@ -46,7 +46,16 @@ export function noticeTests(test: ConformanceTest): void {
   });
 
   test("changes of schedules and of queues are told", async (scene) => {
-    const rule = { key: "s", spec: "{}", job: "{}", paused: false, nextAt: null, ifVersion: null };
+    const rule = {
+      key: "s",
+      spec: "{}",
+      job: "{}",
+      paused: false,
+      nextAt: null,
+      ifVersion: null,
+      skipped: [],
+      node: "n",
+    };
     await scene.noticesUntil(
       () => scene.store.putSchedule(rule),
       has(({ kind }) => kind === "schedules"),

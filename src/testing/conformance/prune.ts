@@ -10,6 +10,7 @@ const prune = (scene: Scene, changes: Partial<PruneParams>) =>
     deadMs: never,
     lostMs: never,
     nodesMs: never,
+    occurrencesMs: never,
     limit: 1_000,
     ...changes,
   });

@@ -80,6 +80,7 @@ export function nodeTests(test: ConformanceTest): void {
       deadMs: kept,
       lostMs: kept,
       nodesMs: hour,
+      occurrencesMs: hour,
       limit: 100,
     });
     assert.deepEqual(

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import type { FireParams, NewOccurrence, PutScheduleParams, ScheduleRecord, Store } from "../../store.ts";
+import type {
+  Fire,
+  FireResult,
+  NewOccurrence,
+  PutScheduleParams,
+  ScheduleRecord,
+  Store,
+} from "../../store.ts";
 import { assertAbout, type ConformanceTest, hour, later, minute, newJob, type Scene } from "./scene.ts";
 
 const rule = (
@@ -13,6 +20,8 @@ const rule = (
   paused: false,
   nextAt,
   ifVersion: null,
+  skipped: [],
+  node: "editor",
   ...changes,
 });
 
@@ -25,15 +34,21 @@ const planned = (key: string, fireAt: Date): NewOccurrence => ({
   job: newJob(`{${key}}@${fireAt.toISOString()}`, { schedule: key, fireAt, runAt: fireAt }),
 });
 
-const firing = (schedule: ScheduleRecord, fireAt: Date, changes: Partial<FireParams> = {}): FireParams => ({
+const firing = (schedule: ScheduleRecord, fireAt: Date, changes: Partial<Fire> = {}): Fire => ({
   key: schedule.key,
   version: schedule.version,
   nextAt: fireAt,
-  node: "planner-1",
   occurrences: [planned(schedule.key, fireAt)],
   advanceTo: later(fireAt, hour),
+  replaceSkipped: false,
   ...changes,
 });
+
+async function fire(store: Store, params: Fire, node = "planner-1"): Promise<FireResult> {
+  const [result] = await store.fire({ node, fires: [params] });
+  assert(result);
+  return result;
+}
 
 async function put(store: Store, params: PutScheduleParams): Promise<ScheduleRecord> {
   const { outcome, schedule } = await store.putSchedule(params);
@@ -58,7 +73,7 @@ export function scheduleTests(test: ConformanceTest): void {
       [2, null, true, '"new"', made.createdAt],
     );
     assert.equal((await scene.store.putSchedule(rule("s", nextAt, { ifVersion: 1 }))).outcome, "conflict");
-    assert.deepEqual(await scene.store.schedules(), [edited]);
+    assert.deepEqual(await scene.store.schedules({ keys: null }), [edited]);
   });
 
   test("editing a schedule that is gone is a conflict with nothing", async (scene) => {
@@ -82,10 +97,10 @@ export function scheduleTests(test: ConformanceTest): void {
     const fireAt = later(await scene.now(), -minute);
     const first = await put(scene.store, rule("s", fireAt));
     assert.equal(await scene.store.removeSchedule({ key: "s" }), true);
-    assert.deepEqual(await scene.store.schedules(), []);
+    assert.deepEqual(await scene.store.schedules({ keys: null }), []);
     const second = await put(scene.store, rule("s", fireAt));
     assert(second.version > first.version);
-    assert.equal((await scene.store.fire(firing(first, fireAt))).outcome, "stale");
+    assert.equal((await fire(scene.store, firing(first, fireAt))).outcome, "stale");
   });
 
   test("due schedules come oldest first, without the paused, with the time of the next", async (scene) => {
@@ -112,7 +127,7 @@ export function fireTests(test: ConformanceTest): void {
   test("firing writes the ledger, adds the job and advances the schedule, all at once", async (scene) => {
     const fireAt = later(await scene.now(), -minute);
     const schedule = await put(scene.store, rule("s", fireAt));
-    const answer = await scene.store.fire(firing(schedule, fireAt));
+    const answer = await fire(scene.store, firing(schedule, fireAt));
     assert.deepEqual(answer, { outcome: "fired", occurrences: ["added"] });
     const [row] = await ledger(scene, "s");
     assert(row);
@@ -130,7 +145,7 @@ export function fireTests(test: ConformanceTest): void {
       node: "planner-1",
     });
     assert.deepEqual((await scene.job(jobId)).fireAt, fireAt);
-    const [advanced] = await scene.store.schedules();
+    const [advanced] = await scene.store.schedules({ keys: null });
     assert.deepEqual([advanced?.nextAt, advanced?.version], [later(fireAt, hour), schedule.version]);
   });
 
@@ -139,7 +154,7 @@ export function fireTests(test: ConformanceTest): void {
     const schedule = await put(scene.store, rule("s", fireAt));
     const stores = [scene.store, await scene.open(), await scene.open(), await scene.open()];
     const answers = await Promise.all(
-      stores.map((store, n) => store.fire(firing(schedule, fireAt, { node: `planner-${n}` }))),
+      stores.map((store, n) => fire(store, firing(schedule, fireAt), `planner-${n}`)),
     );
     assert.equal(answers.filter(({ outcome }) => outcome === "fired").length, 1);
     assert.equal((await ledger(scene, "s")).length, 1);
@@ -149,12 +164,13 @@ export function fireTests(test: ConformanceTest): void {
   test("K2: an occurrence that is already in the ledger keeps its row and adds no job", async (scene) => {
     const fireAt = later(await scene.now(), -minute);
     const schedule = await put(scene.store, rule("s", fireAt));
-    await scene.store.fire(firing(schedule, fireAt));
+    await fire(scene.store, firing(schedule, fireAt));
     const before = await ledger(scene, "s");
     const edited = await put(scene.store, rule("s", fireAt, { ifVersion: schedule.version }));
     const job = newJob("another", { schedule: "s" });
-    const again = await scene.store.fire(
-      firing(edited, fireAt, { node: "planner-2", occurrences: [{ ...planned("s", fireAt), job }] }),
+    const again = await fire(
+      scene.store,
+      firing(edited, fireAt, { occurrences: [{ ...planned("s", fireAt), job }] }),
     );
     assert.deepEqual(again, { outcome: "fired", occurrences: ["existing"] });
     assert.deepEqual(await ledger(scene, "s"), before);
@@ -164,22 +180,25 @@ export function fireTests(test: ConformanceTest): void {
   test("firing with an old version, an old time, or while paused is stale and changes nothing", async (scene) => {
     const fireAt = later(await scene.now(), -minute);
     const schedule = await put(scene.store, rule("s", fireAt));
-    assert.equal((await scene.store.fire(firing(schedule, later(fireAt, -hour)))).outcome, "stale");
+    assert.equal((await fire(scene.store, firing(schedule, later(fireAt, -hour)))).outcome, "stale");
     const paused = await put(scene.store, rule("s", fireAt, { ifVersion: 1, paused: true }));
-    assert.deepEqual(await scene.store.fire(firing(schedule, fireAt)), { outcome: "stale", occurrences: [] });
-    assert.equal((await scene.store.fire(firing(paused, fireAt))).outcome, "stale");
-    const gone = await scene.store.fire({ ...firing(schedule, fireAt), key: "nobody" });
+    assert.deepEqual(await fire(scene.store, firing(schedule, fireAt)), {
+      outcome: "stale",
+      occurrences: [],
+    });
+    assert.equal((await fire(scene.store, firing(paused, fireAt))).outcome, "stale");
+    const gone = await fire(scene.store, { ...firing(schedule, fireAt), key: "nobody" });
     assert.equal(gone.outcome, "stale");
     assert.deepEqual(await ledger(scene, "s"), []);
     assert.deepEqual(await scene.store.count({ filter: {}, by: [] }), [{ count: 0 }]);
-    assert.deepEqual((await scene.store.schedules())[0]?.nextAt, fireAt);
+    assert.deepEqual((await scene.store.schedules({ keys: null }))[0]?.nextAt, fireAt);
   });
 
   test("K2: firing repeated after a lost reply is stale: the first one stands", async (scene) => {
     const fireAt = later(await scene.now(), -minute);
     const params = firing(await put(scene.store, rule("s", fireAt)), fireAt);
-    await scene.store.fire(params);
-    assert.equal((await scene.store.fire(params)).outcome, "stale");
+    await fire(scene.store, params);
+    assert.equal((await fire(scene.store, params)).outcome, "stale");
     assert.equal((await ledger(scene, "s")).length, 1);
   });
 
@@ -197,7 +216,7 @@ export function fireTests(test: ConformanceTest): void {
     };
     const latest = planned("s", later(now, -hour));
     const occurrences = [latest, skipped];
-    const answer = await scene.store.fire(firing(schedule, first, { occurrences, advanceTo: null }));
+    const answer = await fire(scene.store, firing(schedule, first, { occurrences, advanceTo: null }));
     assert.deepEqual(answer.occurrences, ["added", "added"]);
     const rows = await ledger(scene, "s");
     assert.deepEqual(
@@ -228,7 +247,7 @@ export function fireTests(test: ConformanceTest): void {
         },
       ],
     );
-    assert.equal((await scene.store.schedules())[0]?.nextAt, null);
+    assert.equal((await scene.store.schedules({ keys: null }))[0]?.nextAt, null);
     assert.deepEqual((await scene.store.dueSchedules({ limit: 10 })).due, []);
   });
 
@@ -236,7 +255,7 @@ export function fireTests(test: ConformanceTest): void {
     const start = later(await scene.now(), -9 * hour);
     const times = [0, 1, 2, 3].map((n) => later(start, n * hour));
     const schedule = await put(scene.store, rule("s", start));
-    await scene.store.fire(firing(schedule, start, { occurrences: times.map((at) => planned("s", at)) }));
+    await fire(scene.store, firing(schedule, start, { occurrences: times.map((at) => planned("s", at)) }));
     await scene.store.removeSchedule({ key: "s" });
     const read = async (from: number, to: number, limit = 100) =>
       (
@@ -259,7 +278,96 @@ export function fireTests(test: ConformanceTest): void {
     const fireAt = later(await scene.now(), -minute);
     const schedule = await put(scene.store, rule("s", fireAt));
     const occurrence = { ...planned("s", fireAt), job: newJob("absorbed", { unique, schedule: "s" }) };
-    await scene.store.fire(firing(schedule, fireAt, { occurrences: [occurrence] }));
+    await fire(scene.store, firing(schedule, fireAt, { occurrences: [occurrence] }));
     assert.equal((await ledger(scene, "s"))[0]?.jobId, "holder");
+  });
+
+  test("many schedules fire in one call, each by itself", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const keys = Array.from({ length: 50 }, (_, n) => `s${n}`);
+    const records = await Promise.all(keys.map((key) => put(scene.store, rule(key, fireAt))));
+    const fires = records.map((record) => firing(record, fireAt));
+    const stale = fires.map((one, n) => (n === 7 ? { ...one, version: 9 } : one));
+    const results = await scene.store.fire({ node: "planner-1", fires: stale });
+    assert.deepEqual(
+      results.map(({ outcome }) => outcome),
+      keys.map((_, n) => (n === 7 ? "stale" : "fired")),
+    );
+    assert.equal((await scene.claimer().take()).length, 49);
+  });
+
+  test("schedules are read by key, some or all", async (scene) => {
+    for (const key of ["c", "a", "b"]) await put(scene.store, rule(key, null));
+    const keysOf = async (keys: readonly string[] | null) =>
+      (await scene.store.schedules({ keys })).map(({ key }) => key);
+    assert.deepEqual(await keysOf(null), ["a", "b", "c"]);
+    assert.deepEqual(await keysOf(["c", "a", "x"]), ["a", "c"]);
+    assert.deepEqual(await keysOf([]), []);
+  });
+
+  test("a schedule counts what it planned and knows its last job, over edits", async (scene) => {
+    const fireAt = later(await scene.now(), -2 * hour);
+    const schedule = await put(scene.store, rule("s", fireAt));
+    assert.deepEqual([schedule.fired, schedule.lastJobId], [0, null]);
+    const skipped: NewOccurrence = {
+      ...planned("s", later(fireAt, minute)),
+      fate: "skipped",
+      reason: "why",
+      job: null,
+    };
+    const occurrences = [planned("s", fireAt), skipped, planned("s", later(fireAt, 2 * minute))];
+    await fire(scene.store, firing(schedule, fireAt, { occurrences }));
+    const [fired] = await scene.store.schedules({ keys: null });
+    assert(fired);
+    assert.deepEqual([fired.fired, fired.lastJobId], [2, occurrences[2]?.job?.id]);
+    const edited = await put(scene.store, rule("s", fired.nextAt, { ifVersion: 1, spec: '"new"' }));
+    assert.deepEqual([edited.fired, edited.lastJobId], [2, occurrences[2]?.job?.id]);
+  });
+
+  test("an edit writes what was skipped meanwhile into the ledger, or nothing at all", async (scene) => {
+    const fireAt = later(await scene.now(), -5 * hour);
+    const schedule = await put(scene.store, rule("s", fireAt, { paused: true }));
+    const skipped: NewOccurrence = {
+      fireAt,
+      until: later(fireAt, 4 * hour),
+      count: 5,
+      fate: "skipped",
+      reason: "paused",
+      job: null,
+    };
+    const resumed = rule("s", later(fireAt, 6 * hour), { ifVersion: schedule.version, skipped: [skipped] });
+    assert.equal((await scene.store.putSchedule({ ...resumed, ifVersion: 7 })).outcome, "conflict");
+    assert.deepEqual(await ledger(scene, "s"), []);
+    await put(scene.store, resumed);
+    const [row] = await ledger(scene, "s");
+    assert.deepEqual([row?.fate, row?.reason, row?.count, row?.node], ["skipped", "paused", 5, "editor"]);
+  });
+
+  test("a backfill plans what was skipped, never what was planned, also on a paused or ended schedule", async (scene) => {
+    const fireAt = later(await scene.now(), -5 * hour);
+    const skipped: NewOccurrence = { ...planned("s", fireAt), fate: "skipped", reason: "misfire", job: null };
+    const done = planned("s", later(fireAt, hour));
+    const schedule = await put(scene.store, rule("s", fireAt));
+    await fire(scene.store, firing(schedule, fireAt, { occurrences: [skipped, done], advanceTo: null }));
+    const ended = await put(scene.store, rule("s", null, { ifVersion: 1, paused: true }));
+    const again = [planned("s", fireAt), done, planned("s", later(fireAt, 2 * hour))];
+    const backfill = firing(ended, fireAt, {
+      nextAt: null,
+      advanceTo: null,
+      occurrences: again,
+      replaceSkipped: true,
+    });
+    assert.equal(
+      (await fire(scene.store, { ...backfill, replaceSkipped: false })).outcome,
+      "stale",
+      "it is paused",
+    );
+    assert.deepEqual((await fire(scene.store, backfill)).occurrences, ["added", "existing", "added"]);
+    assert.deepEqual((await fire(scene.store, backfill)).occurrences, ["existing", "existing", "existing"]);
+    assert.deepEqual(
+      (await ledger(scene, "s")).map(({ fate }) => fate),
+      ["planned", "planned", "planned"],
+    );
+    assert.equal((await scene.claimer().take()).length, 3);
   });
 }

@@ -175,6 +175,7 @@ export function pruneOperation(world: World): Operation {
     deadMs: kept(),
     lostMs: kept(),
     nodesMs: retention,
+    occurrencesMs: retention,
     limit: chance.pick([1_000, 3]),
   };
   return operation(

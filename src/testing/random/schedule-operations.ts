@@ -65,14 +65,27 @@ export async function scheduleOperation(world: World): Promise<Operation> {
       (store, params) => store.dueSchedules(params),
     );
   }
-  const standing = (await world.first.schedules()).find((schedule) => schedule.key === key);
+  const standing = (await world.first.schedules({ keys: null })).find((schedule) => schedule.key === key);
   const ifVersion = chance.oneIn(4) ? chance.pick([null, 1, 2]) : (standing?.version ?? null);
   const nextMs = world.nowMs + (chance.below(6) - 2) * stepMs + namedRemainderMs;
   const ends = chance.oneIn(6);
-  const rest = { key, spec: String(chance.below(100)), job: "{}", paused: chance.oneIn(5), ifVersion };
+  const rest = {
+    key,
+    spec: String(chance.below(100)),
+    job: "{}",
+    paused: chance.oneIn(5),
+    ifVersion,
+    node: "editor",
+  };
+  const skipped = chance
+    .times(0, 2, () => randomOccurrence(world, nextMs - stepMs))
+    .map(
+      (one) =>
+        (at: At): NewOccurrence => ({ ...one(at), fate: "skipped", reason: "paused", job: null }),
+    );
   return operation(
     "putSchedule",
-    (at) => ({ ...rest, nextAt: ends ? null : at(nextMs) }),
+    (at) => ({ ...rest, nextAt: ends ? null : at(nextMs), skipped: skipped.map((one) => one(at)) }),
     (store, params) => store.putSchedule(params),
   );
 }
@@ -80,7 +93,7 @@ export async function scheduleOperation(world: World): Promise<Operation> {
 /** Fires what stands in the first store, sometimes with an old version or a wrong time. */
 export async function fireOperation(world: World, baseMs: number): Promise<Operation> {
   const { chance } = world;
-  const standing = await world.first.schedules();
+  const standing = await world.first.schedules({ keys: null });
   const schedule = chance.pickFrom(standing.filter(({ nextAt }) => nextAt !== null));
   const nextMs = (schedule?.nextAt?.getTime() ?? baseMs) - baseMs;
   const occurrences = chance.times(0, 3, () =>
@@ -89,7 +102,7 @@ export async function fireOperation(world: World, baseMs: number): Promise<Opera
   const fixed = {
     key: schedule?.key ?? "s1",
     version: (schedule?.version ?? 1) - (chance.oneIn(6) ? 1 : 0),
-    node: "planner",
+    replaceSkipped: chance.oneIn(3),
   };
   const offMs = chance.oneIn(8) ? stepMs : 0;
   const advanceMs = nextMs + (1 + chance.below(3)) * stepMs;
@@ -102,7 +115,7 @@ export async function fireOperation(world: World, baseMs: number): Promise<Opera
       occurrences: occurrences.map((occurrence) => occurrence(at)),
       advanceTo: ends ? null : at(advanceMs),
     }),
-    (store, params) => store.fire(params),
+    (store, params) => store.fire({ node: "planner", fires: [params] }),
   );
 }
 

@@ -233,6 +233,8 @@ create table escapement_schedules (
   paused integer not null,
   next_at integer,
   version integer not null,
+  fired integer not null,
+  last_job_id text,
   created_at integer not null,
   updated_at integer not null,
   primary key (ns, key)
@@ -259,6 +261,8 @@ create table escapement_occurrences (
   node text not null,
   primary key (ns, key, fire_at)
 ) strict, without rowid;
+
+create index escapement_occurrences_planned on escapement_occurrences (ns, planned_at);
 
 create table escapement_partitions (
   ns integer not null,
