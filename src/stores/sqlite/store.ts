@@ -259,7 +259,7 @@ export class SqliteStore implements Store {
     return this.#write((session) => removeSchedule(session, key));
   }
 
-  async schedules(): Promise<ScheduleRecord[]> {
+  async schedules({ keys }: { readonly keys: readonly string[] | null }): Promise<ScheduleRecord[]> {
     return this.#read((session) => schedules(session, keys));
   }
 
