@@ -10,10 +10,13 @@ export interface HeartbeatPlan {
   readonly shared: BigInt64Array<SharedArrayBuffer>;
 }
 
+/** Claims travel as columns: lists of texts and numbers cross between threads at half the price of a list of objects. */
 export type HeartbeatMessage =
-  | { readonly kind: "hold"; readonly renewals: readonly Renewal[]; readonly heldAtMs: number }
-  | { readonly kind: "drop"; readonly claims: readonly ClaimRef[] }
+  | ({ readonly kind: "hold"; readonly heldAtMs: number } & Columns<Renewal>)
+  | ({ readonly kind: "drop" } & Columns<ClaimRef>)
   | { readonly kind: "stop" };
+
+type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] };
 
 export type HeartbeatNews =
   | { readonly kind: "ready" }

@@ -49,9 +49,15 @@ async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): 
 
   port.on("message", async (message: HeartbeatMessage) => {
     if (message.kind === "hold") {
-      renewer.hold(message.renewals, message.heldAtMs);
+      const { token, timeoutAtMs } = message;
+      const renewals = message.id.map((id, row) => ({
+        id,
+        token: token[row] ?? 0,
+        timeoutAtMs: timeoutAtMs[row] ?? null,
+      }));
+      renewer.hold(renewals, message.heldAtMs);
     } else if (message.kind === "drop") {
-      renewer.drop(message.claims);
+      renewer.drop(message.id.map((id, row) => ({ id, token: message.token[row] ?? 0 })));
     } else {
       await renewer.stop();
       await store.close();

@@ -85,8 +85,20 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
   if (!ready) return null;
   const post = (message: HeartbeatMessage): void => thread.postMessage(message);
   return {
-    hold: (renewals) => post({ kind: "hold", renewals, heldAtMs: clock.monotonic() }),
-    drop: (claims) => post({ kind: "drop", claims }),
+    hold: (renewals) =>
+      post({
+        kind: "hold",
+        heldAtMs: clock.monotonic(),
+        id: renewals.map(({ id }) => id),
+        token: renewals.map(({ token }) => token),
+        timeoutAtMs: renewals.map(({ timeoutAtMs }) => timeoutAtMs),
+      }),
+    drop: (claims) =>
+      post({
+        kind: "drop",
+        id: claims.map(({ id }) => id),
+        token: claims.map(({ token }) => token),
+      }),
     pulse,
     renewedAtMs(heldAtMs) {
       if (millis(Atomics.load(shared, sharedCovers)) < heldAtMs) return null;
