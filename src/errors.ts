@@ -9,6 +9,7 @@ export type ErrorCode =
   | "invalid-cron"
   | "invalid-zone"
   | "invalid-schedule"
+  | "schedule-conflict"
   | "input-not-serialisable"
   | "input-too-large"
   | "unknown-job"

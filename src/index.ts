@@ -1,5 +1,7 @@
 export { createEscapement, Escapement, type ReasonOptions, type StopOptions } from "./app/escapement.ts";
 export type { Role, StartOptions } from "./app/node.ts";
+export type { Occurrence } from "./app/occurrences.ts";
+export type { OccurrencesOptions, Schedule, ScheduleOptions, ScheduleOutcome } from "./app/schedules.ts";
 export type { EnqueueManyOptions, JobChanges, ListOptions, QueueOptions } from "./client/client.ts";
 export type { TrailLine } from "./client/decode.ts";
 export type { EnqueueOptions } from "./client/new-job.ts";
@@ -29,6 +31,7 @@ export {
 export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
 export type { Delivery, Job, JobFacts, JobState } from "./job.ts";
 export type { Logger } from "./log.ts";
+export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
 export type { EnqueueReceipt } from "./receipt.ts";
-export type { EscapementOptions, RetentionOptions } from "./settings.ts";
+export type { EscapementOptions, RetentionOptions, ScheduleConflict } from "./settings.ts";
 export type * from "./store.ts";

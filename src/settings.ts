@@ -6,7 +6,7 @@ import { type Duration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
 import { consoleLogger, type Logger } from "./log.ts";
 import { checkName } from "./names.ts";
-import { checkInteger, checkKnown } from "./options.ts";
+import { checkInteger, checkKnown, checkOneOf } from "./options.ts";
 import type { StoreFactory } from "./store.ts";
 
 export interface RetentionOptions {
@@ -51,9 +51,18 @@ export interface EscapementOptions {
   readonly migrate?: boolean;
   /** Runs at-most-once jobs although the store may forget acknowledged writes. @default false */
   readonly acceptWeakDurability?: boolean;
+  /** Names of jobs that this node's planner does not let schedules fire: recorded as skipped. @default none */
+  readonly disallow?: readonly string[];
+  /** What to do when a schedule in the store differs from the one in the code. @default "code-wins" */
+  readonly scheduleConflict?: ScheduleConflict;
   /** Where the library's own lines go. @default warnings and errors to the console */
   readonly log?: Logger;
 }
+
+/** `error`: refuse. `code-wins`: the code's replaces the store's. `store-wins`: the store's stays. */
+export type ScheduleConflict = "error" | "code-wins" | "store-wins";
+
+export const scheduleConflicts = ["error", "code-wins", "store-wins"] as const satisfies ScheduleConflict[];
 
 /** The options, resolved once. */
 export interface Settings {
@@ -78,6 +87,8 @@ export interface Settings {
   };
   readonly migrate: boolean;
   readonly acceptWeakDurability: boolean;
+  readonly disallow: readonly string[];
+  readonly scheduleConflict: ScheduleConflict;
 }
 
 const optionKeys = [
@@ -95,6 +106,8 @@ const optionKeys = [
   "retention",
   "migrate",
   "acceptWeakDurability",
+  "disallow",
+  "scheduleConflict",
   "log",
 ] as const satisfies (keyof EscapementOptions)[];
 
@@ -140,6 +153,12 @@ export function resolveSettings(
     retention: resolveRetention(merged.retention ?? {}),
     migrate: merged.migrate ?? true,
     acceptWeakDurability: merged.acceptWeakDurability ?? false,
+    disallow: (merged.disallow ?? []).map((name) => checkName(name, "a name in disallow")),
+    scheduleConflict: checkOneOf(
+      merged.scheduleConflict ?? "code-wins",
+      scheduleConflicts,
+      "scheduleConflict",
+    ),
   } satisfies Settings);
   checkTogether(settings);
   return settings;

@@ -16,6 +16,7 @@ import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
 import { checkKnown } from "../options.ts";
+import type { ScheduleSpec } from "../planner/schedule-spec.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
@@ -33,6 +34,15 @@ import type {
 } from "../store.ts";
 import { storeFromUrl } from "../stores/open.ts";
 import { Node, type StartOptions } from "./node.ts";
+import type { Occurrence } from "./occurrences.ts";
+import { nodeId } from "./presence.ts";
+import {
+  type OccurrencesOptions,
+  type Schedule,
+  type ScheduleOptions,
+  type ScheduleOutcome,
+  Schedules,
+} from "./schedules.ts";
 
 export interface ReasonOptions {
   /** In plain words, kept in the job's trail. */
@@ -65,6 +75,7 @@ export class Escapement implements AsyncDisposable {
   readonly #events: Events;
   readonly #connection: Connection;
   readonly #client: Client;
+  readonly #schedules: Schedules;
   #node: Node | null = null;
   #starting: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
@@ -78,6 +89,8 @@ export class Escapement implements AsyncDisposable {
     this.#events = new Events(this.#log);
     this.#connection = new Connection(() => this.#open());
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
+    const node = nodeId(runtime.newId());
+    this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, node);
   }
 
   // ── Jobs ──
@@ -150,6 +163,62 @@ export class Escapement implements AsyncDisposable {
   /** Waits until a job has succeeded, and returns its result; throws when it ended otherwise, or in time not at all. */
   result<Result = unknown>(id: string, options: { readonly timeout?: Duration } = {}): Promise<Result> {
     return this.#client.result(id, options) as Promise<Result>;
+  }
+
+  // ── Schedules ──
+
+  /**
+   * Makes or changes a schedule: a named rule that produces jobs. Calling it again with the same rule changes nothing, so every
+   * node may call it at its start.
+   *
+   * @example
+   * await app.schedule("nightly", { cron: "0 3 * * *", timezone: "Europe/Berlin" }, invoice, { customer: "all" });
+   */
+  schedule<Input, Result>(
+    key: string,
+    spec: ScheduleSpec,
+    job: JobDefinition<Input, Result> | string,
+    input: Input,
+    options: ScheduleOptions = {},
+  ): Promise<ScheduleOutcome> {
+    return this.#schedules.put(key, spec, job, input, options);
+  }
+
+  /** Its jobs and its ledger stay. False when there was none. */
+  unschedule(key: string): Promise<boolean> {
+    return this.#schedules.remove(key);
+  }
+
+  /** Nothing of it fires until it is resumed; what would have is recorded as skipped. */
+  pauseSchedule(key: string): Promise<Schedule> {
+    return this.#schedules.pause(key);
+  }
+
+  resumeSchedule(key: string): Promise<Schedule> {
+    return this.#schedules.resume(key);
+  }
+
+  /** Runs a schedule's job once, now, beside its regular occurrences. */
+  triggerNow(key: string): Promise<EnqueueReceipt> {
+    return this.#schedules.trigger(key);
+  }
+
+  /** Plans the occurrences of a span of the past that were skipped or never planned. Returns how many were planned. */
+  backfill(key: string, from: Date, to: Date): Promise<number> {
+    return this.#schedules.backfill(key, from, to);
+  }
+
+  schedules(): Promise<Schedule[]> {
+    return this.#schedules.list();
+  }
+
+  getSchedule(key: string): Promise<Schedule | null> {
+    return this.#schedules.get(key);
+  }
+
+  /** The ledger of a schedule: each occurrence of a span, and what became of it. */
+  occurrences(key: string, options: OccurrencesOptions = {}): Promise<Occurrence[]> {
+    return this.#schedules.occurrences(key, options);
   }
 
   // ── Queues and nodes ──

@@ -5,6 +5,7 @@ import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
 import { checkName } from "../names.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import { Planner } from "../planner/planner.ts";
 import { Reaper } from "../reaper/reaper.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
@@ -14,7 +15,7 @@ import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
 import { nodeId, Presence } from "./presence.ts";
 
-const roles = ["worker", "reaper"] as const;
+const roles = ["worker", "planner", "reaper"] as const;
 
 /** What a process can be; see docs/ARCHITECTURE.md. */
 export type Role = (typeof roles)[number];
@@ -44,6 +45,7 @@ export class Node {
   readonly #queues: Queues;
   readonly #id: string;
   #worker: Worker | null = null;
+  #planner: Planner | null = null;
   #reaper: Reaper | null = null;
   #presence: Presence | null = null;
   #keepAlive: NodeJS.Timeout | null = null;
@@ -74,16 +76,21 @@ export class Node {
       checkDeliveries(runnable, store.capabilities, settings.acceptWeakDurability, log);
       this.#worker = new Worker({ ...this.#parts, store, claimer: this.#id, queues: this.#queues });
     }
+    if (this.#roles.includes("planner")) {
+      this.#planner = new Planner({ store, node: this.#id, settings, clock, emit });
+    }
     if (this.#roles.includes("reaper")) this.#reaper = new Reaper({ store, settings, clock, random, emit });
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
     await this.#presence.start();
     await this.#worker?.start();
+    await this.#planner?.start();
     this.#reaper?.start();
     // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.
     if (clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
   }
 
   async stop(timeoutMs: number): Promise<void> {
+    await this.#planner?.stop();
     await this.#worker?.stop(timeoutMs);
     await this.#reaper?.stop();
     await this.#presence?.stop();

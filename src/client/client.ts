@@ -103,6 +103,16 @@ export class Client {
     return receive(result as EnqueueResult);
   }
 
+  /** The job that an enqueue would write: what schedules make their templates of. */
+  async makeJob(target: AnyDefinition | string, input: unknown, options: EnqueueOptions): Promise<NewJob> {
+    return makeJob(this.#definition(target), input, options, this.#settings, this.#runtime);
+  }
+
+  /** Writes a job that was made elsewhere. */
+  async add(job: NewJob): Promise<EnqueueReceipt> {
+    return receive(await this.#batcher.add(job));
+  }
+
   /** All inputs are checked before the first is written. A call that fails in the middle tells how many were written. */
   async enqueueMany(
     target: AnyDefinition | string,

@@ -5,8 +5,8 @@ import type { Settings } from "../settings.ts";
 import { isFragile } from "../state.ts";
 import type { ClaimedJob, ClaimName, ClaimParams, ClaimResult, Store } from "../store.ts";
 import { reconnectDelayMs } from "../transient.ts";
+import { Wakeup } from "../wakeup.ts";
 import type { Outbox } from "./outbox.ts";
-import { Wakeup } from "./wakeup.ts";
 
 /** What the claimer must know about the jobs that run. */
 export interface Slots {

@@ -209,7 +209,7 @@ onEveryStore("asking and changing", (bed) => {
     assert.equal(others.length, 0);
     assert.deepEqual(
       [node?.alive, node?.names, node?.roles, node?.concurrency, node?.pid],
-      [true, ["job"], ["worker", "reaper"], 7, process.pid],
+      [true, ["job"], ["worker", "planner", "reaper"], 7, process.pid],
     );
   });
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "./clock.ts";
 
 /** Where a loop sleeps until there is something to do. A wake-up that comes early is not lost. */
 export class Wakeup {

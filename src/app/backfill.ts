@@ -1,0 +1,75 @@
+import { EscapementError } from "../errors.ts";
+import { occurrenceJob, plannedOccurrence } from "../planner/plan.ts";
+import { decodeSpec, resolveSchedule } from "../planner/schedule-spec.ts";
+import { decodeTemplate } from "../planner/template.ts";
+import type { ScheduleRecord, Store } from "../store.ts";
+
+export interface BackfillParts {
+  find(): Promise<{ store: Store; now: number; record: ScheduleRecord }>;
+  /** Inclusive. */
+  readonly from: number;
+  /** Inclusive, and never later than now. */
+  readonly to: number;
+  /** How long the ledger is kept. */
+  readonly keptMs: number;
+  readonly node: string;
+}
+
+/** More than this at once is a mistake, or should be done in pieces that somebody watches. */
+const maxBackfill = 10_000;
+const chunk = 500;
+const maxTries = 20;
+
+/** Plans the occurrences of a span that were skipped or never planned. Repeating it plans nothing twice. */
+export async function backfillSchedule(parts: BackfillParts): Promise<number> {
+  const { record, now } = await parts.find();
+  const { from } = parts;
+  const to = Math.min(parts.to, now);
+  if (from > to) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected from to be before to and in the past, got ${new Date(from).toISOString()}`,
+    );
+  }
+  // A row that was forgotten could be planned a second time.
+  if (from < now - parts.keptMs) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected from to be within the retention of the ledger (since ${new Date(now - parts.keptMs).toISOString()}), got ${new Date(from).toISOString()}`,
+    );
+  }
+  const rules = resolveSchedule(decodeSpec(record.spec));
+  const times: number[] = [];
+  for (const time of rules.times.after(from - 1)) {
+    if (time > to) break;
+    times.push(time);
+    if (times.length > maxBackfill) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected a backfill of at most ${maxBackfill} occurrences, got more; take a shorter span`,
+      );
+    }
+  }
+  let planned = 0;
+  for (let start = 0; start < times.length; start += chunk) {
+    planned += await planChunk(parts, times.slice(start, start + chunk), rules.jitterMs);
+  }
+  return planned;
+}
+
+/** The planner may advance the schedule at any moment, which makes a fire stale: then it is read again. */
+async function planChunk(parts: BackfillParts, times: readonly number[], jitterMs: number): Promise<number> {
+  for (let tries = 0; tries < maxTries; tries++) {
+    const { store, record } = await parts.find();
+    const { key, version, nextAt } = record;
+    const template = decodeTemplate(record.job);
+    const occurrences = times.map((time) =>
+      plannedOccurrence(occurrenceJob(key, time, template, jitterMs, null), time),
+    );
+    const fire = { key, version, nextAt, advanceTo: nextAt, occurrences, replaceSkipped: true };
+    const [result] = await store.fire({ node: parts.node, fires: [fire] });
+    if (result?.outcome === "fired")
+      return result.occurrences.filter((outcome) => outcome === "added").length;
+  }
+  throw new EscapementError("store-busy", "the schedule is being changed by others all the time; try again");
+}

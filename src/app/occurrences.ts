@@ -1,0 +1,59 @@
+import type { JobState } from "../job.ts";
+import type { OccurrencesParams, Store, StoredJob } from "../store.ts";
+
+/** One nominal firing, or a range of skipped ones, and what became of it. */
+export interface Occurrence {
+  readonly key: string;
+  readonly fireAt: Date;
+  /** The last of a range. */
+  readonly until: Date | null;
+  readonly count: number;
+  /** `skipped`, or where its job stands; `forgotten` when the job is no longer kept. */
+  readonly fate: "skipped" | JobState | "forgotten";
+  /** Why it was skipped, or why its job is where it is. */
+  readonly reason: string | null;
+  readonly jobId: string | null;
+  readonly plannedAt: Date;
+  readonly claimedAt: Date | null;
+  readonly finishedAt: Date | null;
+  /** From the nominal time to the latest claim. */
+  readonly lateMs: number | null;
+  /** Who planned it. */
+  readonly plannedBy: string;
+  /** Who claimed it last. */
+  readonly node: string | null;
+}
+
+/** Reads the ledger together with the jobs it led to. */
+export async function readOccurrences(store: Store, params: OccurrencesParams): Promise<Occurrence[]> {
+  const rows = await store.occurrences(params);
+  const ids = [...new Set(rows.flatMap(({ jobId }) => jobId ?? []))];
+  const jobs = ids.length === 0 ? [] : await store.get({ ids });
+  const byId = new Map(ids.map((id, index) => [id, jobs[index] ?? null]));
+  return rows.map((row) => {
+    const job = row.jobId === null ? null : (byId.get(row.jobId) ?? null);
+    return {
+      key: row.key,
+      fireAt: row.fireAt,
+      until: row.until,
+      count: row.count,
+      fate: row.fate === "skipped" ? "skipped" : (job?.state ?? "forgotten"),
+      reason: row.fate === "skipped" ? row.reason : (job?.reason ?? waitingReason(job)),
+      jobId: row.jobId,
+      plannedAt: row.plannedAt,
+      claimedAt: job?.claimedAt ?? null,
+      finishedAt: job?.finishedAt ?? null,
+      lateMs: job?.claimedAt ? job.claimedAt.getTime() - row.fireAt.getTime() : null,
+      plannedBy: row.node,
+      node: job?.claimer ?? null,
+    };
+  });
+}
+
+/** Why a job that has not started is still waiting, as far as the job itself tells. */
+function waitingReason(job: StoredJob | null): string | null {
+  if (job === null) return null;
+  if (job.state === "blocked") return `waits for ${job.waitsFor.join(", ")}`;
+  if (job.state !== "waiting") return null;
+  return job.attempt > 0 ? `waits for try ${job.attempt + 1}` : "waits for a free worker that knows it";
+}

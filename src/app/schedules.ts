@@ -1,0 +1,300 @@
+import type { Client } from "../client/client.ts";
+import type { Connection } from "../client/connection.ts";
+import type { EnqueueOptions } from "../client/new-job.ts";
+import type { AnyDefinition } from "../definition.ts";
+import { EscapementError } from "../errors.ts";
+import { slotOf } from "../id.ts";
+import { checkName } from "../names.ts";
+import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import { planSchedule } from "../planner/plan.ts";
+import { decodeSpec, encodeSpec, resolveSchedule, type ScheduleSpec } from "../planner/schedule-spec.ts";
+import { decodeTemplate, encodeTemplate } from "../planner/template.ts";
+import type { EnqueueReceipt } from "../receipt.ts";
+import type { Runtime } from "../runtime.ts";
+import { type ScheduleConflict, type Settings, scheduleConflicts } from "../settings.ts";
+import type { PutScheduleResult, ScheduleRecord, Store } from "../store.ts";
+import { withRetries } from "../transient.ts";
+import { backfillSchedule } from "./backfill.ts";
+import { type Occurrence, readOccurrences } from "./occurrences.ts";
+import { pausedOccurrences } from "./paused.ts";
+
+export interface ScheduleOptions extends Pick<EnqueueOptions, "priority" | "tags" | "expireIn" | "attempts"> {
+  /** What to do when the store has another one under this key. @default the app's `scheduleConflict` */
+  readonly conflict?: ScheduleConflict;
+}
+
+/** A schedule, as `schedules()` shows it. */
+export interface Schedule {
+  readonly key: string;
+  readonly spec: ScheduleSpec;
+  /** The name of its jobs. */
+  readonly name: string;
+  readonly queue: string;
+  readonly input: unknown;
+  readonly paused: boolean;
+  readonly nextAt: Date | null;
+  readonly fired: number;
+  readonly lastJobId: string | null;
+  readonly version: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** `added`, `changed`, `unchanged`; `kept` when the store's stays, by the conflict policy. */
+export type ScheduleOutcome = "added" | "changed" | "unchanged" | "kept";
+
+export interface OccurrencesOptions {
+  /** @default a day ago */
+  readonly from?: Date;
+  /** Exclusive. @default now */
+  readonly to?: Date;
+  /** @default 1000 */
+  readonly limit?: number;
+}
+
+/** How often an edit is tried again that others, or the planner, were faster than. */
+const maxTries = 20;
+const optionKeys = ["priority", "tags", "expireIn", "attempts", "conflict"];
+
+/** Makes, changes and answers questions about schedules. Every change is a compare-and-set on the version it rests on. */
+export class Schedules {
+  readonly #connection: Connection;
+  readonly #client: Client;
+  readonly #settings: Settings;
+  readonly #runtime: Runtime;
+  readonly #node: string;
+  /** What this process has put, to notice when it puts two things under one key. */
+  readonly #own = new Map<string, string>();
+
+  constructor(connection: Connection, client: Client, settings: Settings, runtime: Runtime, node: string) {
+    this.#connection = connection;
+    this.#client = client;
+    this.#settings = settings;
+    this.#runtime = runtime;
+    this.#node = node;
+  }
+
+  async put(
+    key: string,
+    spec: ScheduleSpec,
+    definition: AnyDefinition | string,
+    input: unknown,
+    options: ScheduleOptions,
+  ): Promise<ScheduleOutcome> {
+    checkScheduleKey(key);
+    checkKnown(options, optionKeys, "schedule");
+    const conflict = checkOneOf(
+      options.conflict ?? this.#settings.scheduleConflict,
+      scheduleConflicts,
+      "conflict",
+    );
+    const rules = resolveSchedule(spec);
+    const { conflict: _conflict, ...own } = options;
+    const wanted = {
+      spec: encodeSpec(spec),
+      job: encodeTemplate(await this.#client.makeJob(definition, input, own)),
+    };
+    this.#noteOwn(key, wanted);
+    for (let tries = 0; tries < maxTries; tries++) {
+      const { store, now, record } = await this.#find(key);
+      if (record !== null && record.spec === wanted.spec && record.job === wanted.job) return "unchanged";
+      if (record !== null) {
+        this.#checkConflict(record, wanted.job, conflict, options.conflict !== undefined);
+        if (conflict === "store-wins") return "kept";
+        // What is due under the old rules is fired under them: an edit loses nothing.
+        if (await this.#fireDue(store, record, now)) continue;
+      }
+      const nextAt = rules.times.next(now);
+      if (nextAt === null) throw neverFires(key);
+      const change = { ...wanted, paused: record?.paused ?? false, nextAt: new Date(nextAt) };
+      if ((await this.#edit(store, key, record, change)).outcome === "put")
+        return record === null ? "added" : "changed";
+    }
+    throw contended(key);
+  }
+
+  async remove(key: string): Promise<boolean> {
+    checkScheduleKey(key);
+    this.#own.delete(key);
+    const store = await this.#connection.store();
+    return withRetries(this.#runtime, () => store.removeSchedule({ key }));
+  }
+
+  /** Nothing fires until it is resumed; what would have is recorded then, as skipped. */
+  pause(key: string): Promise<Schedule> {
+    return this.#change(key, (record) => (record.paused ? null : { ...record, paused: true, skipped: [] }));
+  }
+
+  resume(key: string): Promise<Schedule> {
+    return this.#change(key, (record, now) => {
+      if (!record.paused) return null;
+      const { times } = resolveSchedule(decodeSpec(record.spec));
+      const next = times.next(now);
+      const nextAt = record.nextAt === null || next === null ? null : new Date(next);
+      return { ...record, paused: false, nextAt, skipped: pausedOccurrences(times, record.nextAt, now) };
+    });
+  }
+
+  /** Runs the schedule's job once, now, beside its regular occurrences. */
+  async trigger(key: string): Promise<EnqueueReceipt> {
+    const { record } = await this.#findKnown(key);
+    const id = this.#runtime.newId();
+    return this.#client.add({
+      ...decodeTemplate(record.job),
+      id,
+      runAt: null,
+      delayMs: 0,
+      fireAt: null,
+      schedule: key,
+      slot: slotOf(id),
+      after: [],
+      afterFailure: "cancel",
+    });
+  }
+
+  /** Plans what a schedule skipped, or never had, in a span of the past. Returns how many were planned. */
+  async backfill(key: string, from: Date, to: Date): Promise<number> {
+    checkDate(from, "from");
+    checkDate(to, "to");
+    return backfillSchedule({
+      find: () => this.#findKnown(key),
+      from: from.getTime(),
+      to: to.getTime(),
+      keptMs: this.#settings.retention.occurrencesMs,
+      node: this.#node,
+    });
+  }
+
+  async list(): Promise<Schedule[]> {
+    const store = await this.#connection.store();
+    return (await withRetries(this.#runtime, () => store.schedules({ keys: null }))).map(decodeSchedule);
+  }
+
+  async get(key: string): Promise<Schedule | null> {
+    const { record } = await this.#find(checkScheduleKey(key));
+    return record === null ? null : decodeSchedule(record);
+  }
+
+  async occurrences(key: string, options: OccurrencesOptions): Promise<Occurrence[]> {
+    checkKnown(options, ["from", "to", "limit"], "occurrences");
+    const { store, now } = await this.#find(checkScheduleKey(key));
+    const to = options.to === undefined ? new Date(now + 1) : checkDate(options.to, "to");
+    const from =
+      options.from === undefined ? new Date(to.getTime() - 86_400_000) : checkDate(options.from, "from");
+    const limit = checkInteger(options.limit ?? 1_000, 1, 100_000, "limit");
+    return withRetries(this.#runtime, () => readOccurrences(store, { key, from, to, limit }));
+  }
+
+  async #change(
+    key: string,
+    decide: (record: ScheduleRecord, now: number) => (Change & Pick<Edit, "skipped">) | null,
+  ): Promise<Schedule> {
+    for (let tries = 0; tries < maxTries; tries++) {
+      const { store, now, record } = await this.#findKnown(key);
+      const change = decide(record, now);
+      if (change === null) return decodeSchedule(record);
+      const { outcome, schedule } = await this.#edit(store, key, record, change);
+      if (outcome === "put" && schedule !== null) return decodeSchedule(schedule);
+    }
+    throw contended(key);
+  }
+
+  #edit(
+    store: Store,
+    key: string,
+    record: ScheduleRecord | null,
+    change: Change & Partial<Edit>,
+  ): Promise<PutScheduleResult> {
+    const { spec, job, paused, nextAt, skipped = [] } = change;
+    const ifVersion = record?.version ?? null;
+    return store.putSchedule({ key, spec, job, paused, nextAt, skipped, ifVersion, node: this.#node });
+  }
+
+  /** Fires what is due on a schedule that is about to change; true when there was something, and it must be read again. */
+  async #fireDue(store: Store, record: ScheduleRecord, now: number): Promise<boolean> {
+    if (record.paused || record.nextAt === null || record.nextAt.getTime() > now) return false;
+    const { fire } = planSchedule(record, { now, previous: null, disallow: this.#settings.disallow });
+    await store.fire({ node: this.#node, fires: [fire] });
+    return true;
+  }
+
+  async #find(key: string): Promise<{ store: Store; now: number; record: ScheduleRecord | null }> {
+    const store = await this.#connection.store();
+    return withRetries(this.#runtime, async () => {
+      const [{ now }, [record]] = await Promise.all([
+        store.dueSchedules({ limit: 0 }),
+        store.schedules({ keys: [key] }),
+      ]);
+      return { store, now: now.getTime(), record: record ?? null };
+    });
+  }
+
+  async #findKnown(key: string): Promise<{ store: Store; now: number; record: ScheduleRecord }> {
+    const { store, now, record } = await this.#find(checkScheduleKey(key));
+    if (record === null)
+      throw new EscapementError("not-found", `there is no schedule ${JSON.stringify(key)}`);
+    return { store, now, record };
+  }
+
+  #noteOwn(key: string, wanted: { spec: string; job: string }): void {
+    const name = decodeTemplate(wanted.job).name;
+    const known = this.#own.get(key);
+    if (known !== undefined && known !== name) {
+      throw new EscapementError(
+        "schedule-conflict",
+        `schedule ${JSON.stringify(key)} was made for job ${JSON.stringify(known)} in this process, and now for ${JSON.stringify(name)}; give one of them another key`,
+      );
+    }
+    this.#own.set(key, name);
+  }
+
+  #checkConflict(record: ScheduleRecord, job: string, conflict: ScheduleConflict, isExplicit: boolean): void {
+    const [stored, wanted] = [decodeTemplate(record.job).name, decodeTemplate(job).name];
+    // Another job under the same key is more likely a mistake than an edit, so it must be asked for by name.
+    if (stored !== wanted && !isExplicit) {
+      throw new EscapementError(
+        "schedule-conflict",
+        `schedule ${JSON.stringify(record.key)} is made for job ${JSON.stringify(stored)} in the store, and here for ${JSON.stringify(wanted)}; take another key, or say conflict: "code-wins"`,
+      );
+    }
+    if (conflict === "error") {
+      throw new EscapementError(
+        "schedule-conflict",
+        `schedule ${JSON.stringify(record.key)} differs from the one in the store, and scheduleConflict is "error"; another node has other code, or the change must be made with conflict: "code-wins"`,
+      );
+    }
+  }
+}
+
+type Change = Pick<ScheduleRecord, "spec" | "job" | "paused" | "nextAt">;
+type Edit = Pick<Parameters<Store["putSchedule"]>[0], "skipped">;
+
+/** Keys stand between braces in the ids of their jobs, so they have none themselves. */
+export function checkScheduleKey(key: unknown): string {
+  const checked = checkName(key, "the key of a schedule");
+  if (!/[{}]/.test(checked)) return checked;
+  throw new EscapementError(
+    "invalid-name",
+    `expected the key of a schedule to have no braces, got ${JSON.stringify(checked)}`,
+  );
+}
+
+function decodeSchedule(record: ScheduleRecord): Schedule {
+  const { spec, job, ...rest } = record;
+  const { name, queue, input } = decodeTemplate(job);
+  return { ...rest, spec: decodeSpec(spec), name, queue, input: JSON.parse(input) };
+}
+
+function neverFires(key: string): EscapementError {
+  return new EscapementError(
+    "invalid-schedule",
+    `schedule ${JSON.stringify(key)} would never fire: there is no such time in the future`,
+  );
+}
+
+function contended(key: string): EscapementError {
+  return new EscapementError(
+    "store-busy",
+    `schedule ${JSON.stringify(key)} is being changed by others all the time; try again`,
+  );
+}

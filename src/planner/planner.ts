@@ -1,0 +1,113 @@
+import type { Clock } from "../clock.ts";
+import type { Emit } from "../events.ts";
+import type { JobState } from "../job.ts";
+import type { Settings } from "../settings.ts";
+import type { Notice, ScheduleRecord, Store } from "../store.ts";
+import { Wakeup } from "../wakeup.ts";
+import { type Plan, planSchedule } from "./plan.ts";
+import { decodeSpec } from "./schedule-spec.ts";
+
+export interface PlannerParts {
+  readonly store: Store;
+  readonly node: string;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly emit: Emit;
+}
+
+/** How many schedules one trip looks at and fires. */
+const batch = 1_000;
+/** How soon a schedule that has more to catch up with is planned again: with ten a step, a hundred a second. */
+const catchUpEveryMs = 100;
+
+/**
+ * Turns what is due on schedules into jobs. Every node runs one and none leads: all may plan the same occurrence, and the store lets
+ * one of them win.
+ */
+export class Planner {
+  readonly #parts: PlannerParts;
+  readonly #wakeup: Wakeup;
+  #stopping = false;
+  #running: Promise<void> | null = null;
+  #unsubscribe: (() => Promise<void>) | null = null;
+
+  constructor(parts: PlannerParts) {
+    this.#parts = parts;
+    this.#wakeup = new Wakeup(parts.clock);
+  }
+
+  async start(): Promise<void> {
+    this.#unsubscribe = await this.#parts.store.subscribe((notice: Notice) => {
+      if (notice.kind === "schedules") this.#wakeup.wake();
+    });
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    this.#wakeup.wake();
+    await this.#running;
+    await this.#unsubscribe?.();
+  }
+
+  async #run(): Promise<void> {
+    const { settings, emit } = this.#parts;
+    while (!this.#stopping) {
+      let waitMs = settings.pollMs;
+      try {
+        waitMs = Math.min(waitMs, await this.#tick());
+      } catch (error) {
+        emit("error", { error, during: "planning schedules" });
+      }
+      await this.#wakeup.wait(waitMs);
+    }
+  }
+
+  /** Plans everything that is due. Returns how long until there is more to do. */
+  async #tick(): Promise<number> {
+    const { store, node } = this.#parts;
+    const { now, due, nextAt } = await store.dueSchedules({ limit: batch });
+    const plans = await this.#plan(due, now.getTime());
+    const replaced = plans.flatMap(({ replaces }) => replaces ?? []);
+    if (replaced.length > 0) {
+      await store.cancel({
+        select: { ids: replaced },
+        reason: "replaced by the next occurrence of its schedule",
+      });
+    }
+    if (plans.length > 0) await store.fire({ node, fires: plans.map(({ fire }) => fire) });
+    if (due.length >= batch) return 0;
+    if (plans.some(({ more }) => more)) return catchUpEveryMs;
+    return nextAt === null ? Number.POSITIVE_INFINITY : Math.max(0, nextAt.getTime() - now.getTime());
+  }
+
+  /** A schedule that cannot be read, since a newer version wrote it, keeps no other back. */
+  async #plan(due: readonly ScheduleRecord[], now: number): Promise<Plan[]> {
+    const { settings, emit } = this.#parts;
+    const states = await this.#previousStates(due);
+    return due.flatMap((record) => {
+      try {
+        const previous = states.get(record.lastJobId ?? "") ?? null;
+        return [planSchedule(record, { now, previous, disallow: settings.disallow })];
+      } catch (error) {
+        emit("error", { error, during: `planning schedule ${JSON.stringify(record.key)}` });
+        return [];
+      }
+    });
+  }
+
+  /** The states of the last jobs, where the overlap policy asks for them. */
+  async #previousStates(due: readonly ScheduleRecord[]): Promise<ReadonlyMap<string, JobState>> {
+    const ids = due.flatMap(({ lastJobId, spec }) =>
+      lastJobId !== null && mindsOverlap(spec) ? lastJobId : [],
+    );
+    if (ids.length === 0) return new Map();
+    const jobs = await this.#parts.store.get({ ids });
+    return new Map(jobs.flatMap((job, index) => (job === null ? [] : [[ids[index] ?? job.id, job.state]])));
+  }
+}
+
+function mindsOverlap(spec: string): boolean {
+  const { overlap } = decodeSpec(spec);
+  return overlap !== undefined && overlap !== "allow";
+}
