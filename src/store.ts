@@ -91,6 +91,11 @@ export interface Capabilities {
   readonly timePrecisionMs: number;
   /** What is left of an acknowledged write after the machine's power fails. */
   readonly durability: "full" | "weak" | "none";
+  /**
+   * Whether the order of claims, unique and debounce keys, limits of keys and queues, and `after` hold over the whole namespace. False
+   * where it is spread over slots that know nothing of each other: order holds within each, and the rest is refused.
+   */
+  readonly acrossSlots: boolean;
 }
 
 /** How to open the store again from another thread: a module that exports `openStore`, and what to give it. */

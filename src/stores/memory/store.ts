@@ -85,6 +85,7 @@ export class MemoryStore implements Store {
     listen: false,
     timePrecisionMs: 1,
     durability: "none",
+    acrossSlots: true,
   };
   readonly address = null;
   readonly #space: Space;

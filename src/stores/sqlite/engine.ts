@@ -46,6 +46,7 @@ export async function openFileEngine(
       listen: true,
       timePrecisionMs: 1,
       durability: durability === "full" ? "full" : "weak",
+      acrossSlots: true,
     },
     channel: () => fileChannel(file, context),
     close: () => database.close(),
@@ -127,7 +128,13 @@ export function openMemoryEngine(): Engine {
   return {
     path: ":memory:",
     connection: connectionOf(database),
-    capabilities: { transactions: true, listen: false, timePrecisionMs: 1, durability: "none" },
+    capabilities: {
+      transactions: true,
+      listen: false,
+      timePrecisionMs: 1,
+      durability: "none",
+      acrossSlots: true,
+    },
     channel: ({ namespace, clock, log }) => {
       const failed = (error: unknown): void =>
         log.error({ error }, "a listener for notices of the store failed");
