@@ -93,6 +93,70 @@ describe("the command line", () => {
     assert.equal(readFileSync(join(folder, "escapement.config.ts"), "utf8"), before);
   });
 
+  test("K12: cron next and explain; days when the clocks change are marked", async () => {
+    const folder = newFolder();
+    const next = await escapement(
+      folder,
+      "cron",
+      "next",
+      "30 2 * * *",
+      "--tz",
+      "Europe/Berlin",
+      "--count",
+      "3",
+      "--after",
+      "2026-03-27T12:00:00Z",
+    );
+    assert.deepEqual(
+      next.stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => [/\S+Z/.exec(line)?.[0], line.includes("the clocks go forward by 60 minutes")]),
+      [
+        ["2026-03-28T01:30:00.000Z", false],
+        ["2026-03-29T01:00:00.000Z", true],
+        ["2026-03-30T00:30:00.000Z", false],
+      ],
+    );
+    assert.equal(
+      (await escapement(folder, "cron", "explain", "0 9 * * mon-fri")).stdout,
+      "at 09:00, on Monday to Friday\n",
+    );
+    const bad = await escapement(folder, "cron", "next", "0 25 * * *");
+    assert.deepEqual([bad.code, /hour of "0 25 \* \* \*": expected 0 to 23/.test(bad.stderr)], [1, true]);
+    assert.match((await escapement(folder, "cron", "next", "0 0 30 2 *")).stdout, /it never fires/);
+  });
+
+  test("K12: schedules can be looked at, paused, resumed, triggered; explain tells why something did not run", async () => {
+    const folder = newFolder();
+    const store = `sqlite:${join(folder, "app.db")}`;
+    await using app = createEscapement({ store, log: silentLogger });
+    const job = defineJob<number>({ name: "report" });
+    await app.schedule("nightly", { cron: "0 3 * * *", timezone: "Europe/Berlin" }, job, 1);
+    const run = (...args: string[]) => escapement(folder, ...args, "--store", store);
+    assert.match((await run("schedules", "ls")).stdout, /nightly +report +at 03:00 \(Europe\/Berlin\)/);
+    assert.equal((await run("schedules", "pause", "nightly")).code, 0);
+    assert.match((await run("schedules", "ls")).stdout, /paused/);
+    assert.equal((await run("schedules", "resume", "nightly")).code, 0);
+    const triggered = JSON.parse((await run("schedules", "trigger", "nightly", "--json")).stdout);
+    assert.match(
+      (await run("explain", triggered.id)).stdout,
+      /job .* \(report, at-least-once.*\n.*enqueued[\s\S]*now waiting/,
+    );
+    assert.match((await run("explain", "nightly@2026-01-01T02:00:00Z")).stdout, /was made later/);
+    assert.match(
+      (await run("explain", "nightly@2026-01-01T02:30:00Z")).stdout,
+      /does not fire at .* by its rules/,
+    );
+    assert.equal(
+      (await run("schedules", "next", "nightly", "--count", "2")).stdout.trim().split("\n").length,
+      2,
+    );
+    assert.match((await run("schedules", "show", "nightly")).stdout, /nothing in the last day/);
+    const unknown = await run("schedules", "show", "nobody");
+    assert.deepEqual([unknown.code, /there is no schedule "nobody"/.test(unknown.stderr)], [1, true]);
+  });
+
   test("nonsense gets one clear line and a code of its own", async () => {
     const folder = newFolder();
     const unknown = await escapement(folder, "sttaus");

@@ -33,6 +33,7 @@ import type {
   UpdateResult,
 } from "../store.ts";
 import { storeFromUrl } from "../stores/open.ts";
+import { explain } from "./explain.ts";
 import { Node, type StartOptions } from "./node.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { nodeId } from "./presence.ts";
@@ -219,6 +220,11 @@ export class Escapement implements AsyncDisposable {
   /** The ledger of a schedule: each occurrence of a span, and what became of it. */
   occurrences(key: string, options: OccurrencesOptions = {}): Promise<Occurrence[]> {
     return this.#schedules.occurrences(key, options);
+  }
+
+  /** The story of a job, or of an occurrence (`"nightly@2026-11-15T03:00:00Z"`), a line each: why did it run, or not? */
+  explain(target: string): Promise<string[]> {
+    return explain(this, target);
   }
 
   // ── Queues and nodes ──

@@ -1,14 +1,27 @@
 import { Command, CommanderError } from "commander";
 import { EscapementError } from "../errors.ts";
 import { version } from "../version.ts";
+import { cronCommand } from "./commands/cron.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { explainCommand } from "./commands/explain.ts";
 import { initCommand } from "./commands/init.ts";
 import { migrateCommand } from "./commands/migrate.ts";
+import { schedulesCommand } from "./commands/schedules.ts";
 import { startCommand } from "./commands/start.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tickCommand } from "./commands/tick.ts";
 
-const commands = [initCommand, startCommand, statusCommand, tickCommand, migrateCommand, doctorCommand];
+const commands = [
+  initCommand,
+  startCommand,
+  statusCommand,
+  tickCommand,
+  schedulesCommand,
+  cronCommand,
+  explainCommand,
+  migrateCommand,
+  doctorCommand,
+];
 
 /** Reads the command line and runs one command; ends with 0, 1 when it failed, or 2 when the line itself is wrong. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -19,12 +32,18 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .version(version)
     .showHelpAfterError()
     .exitOverride();
-  for (const command of commands) program.addCommand(command().exitOverride());
+  for (const command of commands) program.addCommand(override(command()));
   try {
     await program.parseAsync(argv);
   } catch (error) {
     process.exitCode = report(error);
   }
+}
+
+/** Commander would end the process itself, also in the commands below a command. */
+function override(command: Command): Command {
+  for (const one of command.commands) override(one);
+  return command.exitOverride();
 }
 
 function report(error: unknown): number {

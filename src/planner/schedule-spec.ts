@@ -69,6 +69,13 @@ export function resolveSchedule(spec: ScheduleSpec): ScheduleRules {
   };
 }
 
+/** The part of a spec that says when, without the policies. */
+export function fireSpecOf(spec: ScheduleSpec): FireSpec {
+  return Object.fromEntries(
+    Object.entries(spec).filter(([key]) => (fireSpecKeys as readonly string[]).includes(key)),
+  );
+}
+
 const dateKeys: readonly string[] = ["at", "startAt", "endAt"];
 
 /** A spec as the store keeps it: the same spec is the same text, whatever the order in which it was written down. */

@@ -1,0 +1,108 @@
+import type { TrailLine } from "../client/decode.ts";
+import { formatDuration } from "../duration.ts";
+import { EscapementError } from "../errors.ts";
+import type { Job } from "../job.ts";
+import { resolveSchedule } from "../planner/schedule-spec.ts";
+import type { Occurrence } from "./occurrences.ts";
+import type { Schedule } from "./schedules.ts";
+
+/** What an explanation asks. */
+export interface Explained {
+  get(id: string): Promise<Job | null>;
+  trail(id: string): Promise<TrailLine[]>;
+  getSchedule(key: string): Promise<Schedule | null>;
+  occurrences(key: string, options: { from: Date; to: Date; limit: number }): Promise<Occurrence[]>;
+}
+
+const longestRangeMs = 366 * 86_400_000;
+
+/** Tells the story of a job, or of an occurrence (`schedule@time`), a line each. */
+export async function explain(app: Explained, target: string): Promise<string[]> {
+  const job = await app.get(target);
+  if (job !== null) return explainJob(job, await app.trail(target));
+  const at = target.lastIndexOf("@");
+  const fireAt = new Date(target.slice(at + 1));
+  if (at <= 0 || Number.isNaN(fireAt.getTime())) {
+    throw new EscapementError(
+      "not-found",
+      `there is no job ${JSON.stringify(target)}; for an occurrence write schedule@time, such as nightly@2026-11-15T03:00:00Z`,
+    );
+  }
+  // The id of an occurrence's job has its schedule between braces.
+  const key = target.slice(0, at).replace(/^\{(.+)\}$/, "$1");
+  return explainOccurrence(app, key, fireAt);
+}
+
+async function explainOccurrence(app: Explained, key: string, fireAt: Date): Promise<string[]> {
+  const to = new Date(fireAt.getTime() + 1);
+  const rows = await app.occurrences(key, {
+    from: new Date(fireAt.getTime() - longestRangeMs),
+    to,
+    limit: 100_000,
+  });
+  const row = rows.findLast(({ fireAt: first, until }) => (until ?? first) >= fireAt);
+  if (row === undefined) return [await explainAbsent(app, key, fireAt)];
+  const what = `occurrence of ${key} at ${iso(fireAt)}`;
+  if (row.fate === "skipped") {
+    const range =
+      row.count === 1
+        ? ""
+        : ` (one of ${row.count} from ${iso(row.fireAt)} to ${iso(row.until ?? row.fireAt)})`;
+    return [
+      `${what}: skipped${range}`,
+      `reason: ${row.reason ?? "unknown"}`,
+      `recorded at ${iso(row.plannedAt)} by ${row.plannedBy}`,
+    ];
+  }
+  const planned = `planned at ${iso(row.plannedAt)} by ${row.plannedBy}`;
+  const job = row.jobId === null ? null : await app.get(row.jobId);
+  if (job === null) return [`${what}: its job is no longer kept`, planned];
+  const late = row.lateMs === null ? [] : [`claimed ${formatDuration(row.lateMs)} after its time`];
+  return [what, planned, ...late, ...explainJob(job, await app.trail(job.id))];
+}
+
+async function explainAbsent(app: Explained, key: string, fireAt: Date): Promise<string> {
+  const schedule = await app.getSchedule(key);
+  if (schedule === null)
+    return `there is no schedule ${JSON.stringify(key)}, and nothing of it in the ledger`;
+  const { times } = resolveSchedule(schedule.spec);
+  const isNominal = times.next(fireAt.getTime() - 1) === fireAt.getTime();
+  if (!isNominal)
+    return `${key} does not fire at ${iso(fireAt)} by its rules; after that it fires at ${next(times.next(fireAt.getTime()))}`;
+  if (fireAt < schedule.createdAt) return `${key} was made later, at ${iso(schedule.createdAt)}`;
+  if (schedule.paused) return `${key} is paused; what it skips is recorded when it is resumed`;
+  return `nothing is recorded yet; the next time of ${key} is ${next(schedule.nextAt?.getTime() ?? null)}`;
+}
+
+function explainJob(job: Job, trail: readonly TrailLine[]): string[] {
+  const lines = [
+    `job ${job.id} (${job.name}, ${job.delivery}, queue ${job.queue})`,
+    `${iso(job.enqueuedAt)} enqueued, due ${iso(job.fireAt)}${job.priority === 0 ? "" : `, priority ${job.priority}`}`,
+  ];
+  for (const { at, kind, attempt, claimer, text, error } of trail) {
+    const who = kind === "failed" || kind === "crashed" ? ` try ${attempt} on ${claimer ?? "?"}` : "";
+    const detail = [text, error === null ? null : `${error.name}: ${error.message}`].filter(
+      (part) => part !== null,
+    );
+    lines.push(`${iso(at)} ${kind}${who}${detail.length === 0 ? "" : `: ${detail.join(", ")}`}`);
+  }
+  if (job.claimedAt !== null)
+    lines.push(`${iso(job.claimedAt)} claimed by ${job.claimer} (try ${job.attempt}, token ${job.token})`);
+  if (job.finishedAt !== null) lines.push(`${iso(job.finishedAt)} ended`);
+  lines.push(`now ${job.state}${job.reason === null ? "" : `: ${job.reason}`}${waiting(job)}`);
+  return lines;
+}
+
+function waiting(job: Job): string {
+  if (job.state === "blocked") return `, waits for ${job.waitsFor.join(", ")}`;
+  if (job.state === "waiting") return `, runs at ${iso(job.runAt)} or when a worker is free`;
+  return "";
+}
+
+function next(instant: number | null): string {
+  return instant === null ? "never" : iso(new Date(instant));
+}
+
+function iso(date: Date): string {
+  return date.toISOString();
+}

@@ -1,0 +1,81 @@
+import { Command, InvalidArgumentError } from "commander";
+import { explainCron } from "../../cron/explain.ts";
+import { type FireSpec, nextFireTimes } from "../../cron/spec.ts";
+import { zoneOf } from "../../cron/zone.ts";
+import { print } from "../output.ts";
+
+interface NextFlags {
+  readonly tz: string;
+  readonly count: number;
+  readonly after?: string;
+  readonly days?: "or" | "and";
+  readonly gap?: "run-after" | "skip";
+  readonly repeat?: "first" | "both";
+  readonly json?: boolean;
+}
+
+export function cronCommand(): Command {
+  const command = new Command("cron").description("work with cron expressions");
+  command
+    .command("next <expression>")
+    .description("show the next times, and the days on which the clocks change")
+    .option("--tz <zone>", "the time zone", "UTC")
+    .option("--count <n>", "how many", wholeNumber, 5)
+    .option("--after <time>", "from when on (default: now)")
+    .option("--days <rule>", "how day of month and day of week combine: or, and")
+    .option("--gap <rule>", "a time that the clocks skip: run-after, skip")
+    .option("--repeat <rule>", "a time that the clocks show twice: first, both")
+    .option("--json", "answer in JSON")
+    .action(showNext);
+  command
+    .command("explain <expression>")
+    .description("say in plain English what an expression means")
+    .option("--json", "answer in JSON")
+    .action((expression: string, { json }: { json?: boolean }) => {
+      const text = explainCron(expression);
+      print(json, { expression, text }, () => [text]);
+    });
+  return command;
+}
+
+function showNext(expression: string, flags: NextFlags): void {
+  const { tz, count, after, days, gap, repeat } = flags;
+  const spec: FireSpec = {
+    cron: expression,
+    timezone: tz,
+    ...(days === undefined ? {} : { days }),
+    ...(gap === undefined ? {} : { gap }),
+    ...(repeat === undefined ? {} : { repeat }),
+  };
+  const times = nextFireTimes(spec, { count, ...(after === undefined ? {} : { after: new Date(after) }) });
+  const rows = times.map((time) => ({ time, local: localTime(time, tz), note: clockNote(time, tz) }));
+  print(flags.json, rows, () =>
+    rows.length === 0
+      ? ["it never fires"]
+      : rows.map(
+          ({ time, local, note }) => `${local}  ${time.toISOString()}${note === null ? "" : `  ${note}`}`,
+        ),
+  );
+}
+
+function localTime(time: Date, timeZone: string): string {
+  const format = new Intl.DateTimeFormat("en-GB", { timeZone, dateStyle: "medium", timeStyle: "long" });
+  return format.format(time);
+}
+
+/** Says so when the clocks are put forward or back within half a day of a time. */
+export function clockNote(time: Date, timeZone: string): string | null {
+  const zone = zoneOf(timeZone);
+  const half = 12 * 3_600_000;
+  const moved = zone.offsetAt(time.getTime() + half) - zone.offsetAt(time.getTime() - half);
+  if (moved === 0) return null;
+  return `← the clocks go ${moved > 0 ? "forward" : "back"} by ${Math.abs(moved) / 60_000} minutes around this time`;
+}
+
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 10_000) {
+    throw new InvalidArgumentError("expected a whole number from 1 to 10000");
+  }
+  return value;
+}

@@ -1,0 +1,12 @@
+import type { Command } from "commander";
+import { type AppFlags, appCommand, withApp } from "../app.ts";
+import { print } from "../output.ts";
+
+export function explainCommand(): Command {
+  return appCommand("explain", "tell the story of a job, or of an occurrence: why did it run, or not?")
+    .argument("<target>", "the id of a job, or schedule@time")
+    .action(async (target: string, flags: AppFlags) => {
+      const lines = await withApp(flags, (app) => app.explain(target));
+      print(flags.json, lines, () => lines);
+    });
+}
