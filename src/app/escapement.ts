@@ -37,6 +37,7 @@ import { explain } from "./explain.ts";
 import { Node, type StartOptions } from "./node.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { nodeId } from "./presence.ts";
+import { findScheduleFile, ScheduleFile } from "./schedule-file.ts";
 import {
   type OccurrencesOptions,
   type Schedule,
@@ -78,6 +79,7 @@ export class Escapement implements AsyncDisposable {
   readonly #client: Client;
   readonly #schedules: Schedules;
   #node: Node | null = null;
+  #scheduleFile: ScheduleFile | null = null;
   #starting: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
 
@@ -303,13 +305,21 @@ export class Escapement implements AsyncDisposable {
       options,
     });
     this.#node = node;
-    this.#starting = this.#connection.store().then((store) => node.start(store));
+    this.#starting = this.#begin(node, options);
     try {
       await this.#starting;
     } catch (error) {
       this.#node = null;
       throw error;
     }
+  }
+
+  async #begin(node: Node, { roles }: StartOptions): Promise<void> {
+    const store = await this.#connection.store();
+    const path = roles === undefined || roles.includes("planner") ? findScheduleFile(process.cwd()) : null;
+    this.#scheduleFile = path === null ? null : new ScheduleFile(path, this.#schedules, this.#events.emit);
+    await this.#scheduleFile?.start();
+    await node.start(store);
   }
 
   /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */
@@ -328,6 +338,7 @@ export class Escapement implements AsyncDisposable {
     await this.#client.settled();
     // A start under way is let through first: what is half started cannot be stopped. Whoever called start hears of its failure.
     await this.#starting?.catch(() => {});
+    await this.#scheduleFile?.stop();
     await this.#node?.stop(timeoutMs);
     await this.#connection.close();
   }

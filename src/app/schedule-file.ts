@@ -1,0 +1,111 @@
+import { existsSync, readFileSync, unwatchFile, watchFile } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { EscapementError } from "../errors.ts";
+import type { Emit } from "../events.ts";
+import { checkKnown } from "../options.ts";
+import type { ScheduleSpec } from "../planner/schedule-spec.ts";
+import type { ScheduleOptions, Schedules } from "./schedules.ts";
+
+const fileNames = ["escapement.schedules.yaml", "escapement.schedules.yml", "escapement.schedules.json"];
+const optionKeys: readonly string[] = ["priority", "tags", "expireIn", "attempts", "conflict"];
+const dateKeys: readonly string[] = ["at", "startAt", "endAt"];
+/** How often the file is looked at. */
+const watchMs = 2_000;
+
+interface Entry {
+  readonly key: string;
+  readonly job: string;
+  readonly input: unknown;
+  readonly spec: ScheduleSpec;
+  readonly options: ScheduleOptions;
+}
+
+/** The file of schedules in a folder, if there is one. */
+export function findScheduleFile(folder: string): string | null {
+  return fileNames.map((name) => join(folder, name)).find((path) => existsSync(path)) ?? null;
+}
+
+/** Keeps the schedules of a file in the store: at the start, and whenever the file changes. */
+export class ScheduleFile {
+  readonly #path: string;
+  readonly #schedules: Schedules;
+  readonly #emit: Emit;
+  #keys: ReadonlySet<string> = new Set();
+  #loading: Promise<void> = Promise.resolve();
+
+  constructor(path: string, schedules: Schedules, emit: Emit) {
+    this.#path = path;
+    this.#schedules = schedules;
+    this.#emit = emit;
+  }
+
+  async start(): Promise<void> {
+    await this.#load();
+    watchFile(this.#path, { interval: watchMs, persistent: false }, () => {
+      this.#loading = this.#loading.then(() => this.#reload());
+    });
+  }
+
+  async stop(): Promise<void> {
+    unwatchFile(this.#path);
+    await this.#loading;
+  }
+
+  /** A file that is wrong, or half written, changes nothing. */
+  async #reload(): Promise<void> {
+    try {
+      await this.#load();
+    } catch (error) {
+      this.#emit("error", { error, during: `reading ${this.#path}` });
+    }
+  }
+
+  async #load(): Promise<void> {
+    const entries = readEntries(this.#path);
+    for (const { key, spec, job, input, options } of entries) {
+      await this.#schedules.put(key, spec, job, input, options);
+    }
+    const keys = new Set(entries.map(({ key }) => key));
+    // What this process has put from the file and the file no longer has is gone; what others made is theirs.
+    for (const key of this.#keys) if (!keys.has(key)) await this.#schedules.remove(key);
+    this.#keys = keys;
+  }
+}
+
+/** Reads and checks the whole file before anything of it is used. */
+export function readEntries(path: string): Entry[] {
+  const fail = (why: string, cause?: unknown): never => {
+    throw new EscapementError("invalid-schedule", `${path}: ${why}`, { cause });
+  };
+  let content: unknown;
+  try {
+    content = parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    return fail(`it cannot be read: ${String(error)}`, error);
+  }
+  if (!isRecord(content) || !isRecord(content["schedules"])) {
+    return fail("expected `schedules:` with a schedule under each key");
+  }
+  checkKnown(content, ["schedules"], path);
+  return Object.entries(content["schedules"]).map(([key, value]) => {
+    if (!isRecord(value) || typeof value["job"] !== "string")
+      return fail(`expected ${key} to have a job, by its name`);
+    return readEntry(key, value["job"], value);
+  });
+}
+
+function readEntry(key: string, job: string, value: Readonly<Record<string, unknown>>): Entry {
+  const { job: _job, input = null, ...rest } = value;
+  const options: Record<string, unknown> = {};
+  const spec: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries(rest)) {
+    const target = optionKeys.includes(name) ? options : spec;
+    target[name] = dateKeys.includes(name) && typeof setting === "string" ? new Date(setting) : setting;
+  }
+  return { key, job, input, spec, options };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

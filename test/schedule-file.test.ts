@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { readEntries } from "../src/app/schedule-file.ts";
+import { newFolder } from "./behaviour/stores.ts";
+
+const program = `
+import { createEscapement, defineJob } from ${JSON.stringify(new URL("../src/index.ts", import.meta.url).href)};
+const beat = defineJob({ name: "beat", run: ({ input, job }) => console.log("ran", job.schedule, input) });
+const app = createEscapement({ store: "sqlite:app.db", jobs: [beat] });
+app.on("error", ({ error }) => console.log("error", error.message));
+await app.start();
+console.log("ready");
+`;
+
+function yaml(key: string, input: string): string {
+  return `schedules:\n  ${key}:\n    job: beat\n    every: 1s\n    input: ${input}\n`;
+}
+
+describe("schedules from a file", () => {
+  test("K12: they run, follow the file while the process runs, and a broken file changes nothing", async () => {
+    const folder = newFolder();
+    const file = join(folder, "escapement.schedules.yaml");
+    writeFileSync(file, yaml("first", "one"));
+    writeFileSync(join(folder, "main.ts"), program);
+    const child = spawn(process.execPath, ["main.ts"], { cwd: folder });
+    let output = "";
+    child.stdout.on("data", (data) => {
+      output += data;
+    });
+    const until = async (pattern: RegExp): Promise<void> => {
+      while (!pattern.test(output)) await once(child.stdout, "data", { signal: AbortSignal.timeout(30_000) });
+    };
+    try {
+      await until(/ran first one/);
+      writeFileSync(file, "schedules: {");
+      await until(/error .*cannot be read/);
+      output = "";
+      await until(/ran first one/);
+      writeFileSync(file, yaml("second", "two"));
+      await until(/ran second two/);
+      output = "";
+      await until(/(ran second two[\s\S]*){3}/);
+      assert.doesNotMatch(output, /ran first/);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+
+  test("a file is checked as a whole, with its name and what is wrong", () => {
+    const path = join(newFolder(), "escapement.schedules.json");
+    const cases: [unknown, RegExp][] = [
+      [[], /expected `schedules:`/],
+      [{ schedules: { a: { cron: "* * * * *" } } }, /expected a to have a job/],
+      [{ schedules: {}, extra: 1 }, /unknown option "extra"/],
+    ];
+    for (const [content, message] of cases) {
+      writeFileSync(path, JSON.stringify(content));
+      assert.throws(() => readEntries(path), message);
+    }
+    writeFileSync(
+      path,
+      JSON.stringify({ schedules: { a: { job: "x", at: "2026-05-01T00:00:00Z", tags: ["t"] } } }),
+    );
+    assert.deepEqual(readEntries(path), [
+      {
+        key: "a",
+        job: "x",
+        input: null,
+        spec: { at: new Date("2026-05-01T00:00:00Z") },
+        options: { tags: ["t"] },
+      },
+    ]);
+  });
+});
