@@ -1,0 +1,26 @@
+import type { EnqueueResult, NewJob } from "../../store.ts";
+import { firstOfEach, knownBefore, resultsOf } from "./enqueue.ts";
+import { insertStatements, isPlain, writeCompanions } from "./insert.ts";
+import type { Session } from "./session.ts";
+import { sql } from "./sql.ts";
+
+/**
+ * Enqueues jobs that only their ids concern in one trip: an insert, what goes with it, and the commit. Only where some ids were
+ * taken, a second trip asks which.
+ */
+export async function enqueueInBulk(
+  session: Session,
+  jobs: readonly NewJob[],
+  tag: number,
+): Promise<EnqueueResult[]> {
+  const { link, notices } = session;
+  const distinct = firstOfEach(jobs);
+  const inserts = insertStatements(session, distinct, tag);
+  const answers = inserts.map(({ statement }) => link.query(statement));
+  if (!distinct.every(isPlain)) writeCompanions(session, distinct, sql`born = ${tag}`);
+  session.commit();
+  for (const { queue } of distinct) notices.claimable(queue);
+  const added = (await Promise.all(answers)).reduce((sum, { affected }) => sum + affected, 0);
+  if (link.countsChanges && added === distinct.length) return resultsOf(jobs, null);
+  return resultsOf(jobs, await knownBefore(session, distinct, tag));
+}

@@ -1,0 +1,260 @@
+import { follow } from "../../state.ts";
+import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
+import {
+  type Gate,
+  type Group,
+  gateGroups,
+  type Hint,
+  nextReady,
+  readHints,
+  readyGates,
+  takeInHints,
+} from "./gates.ts";
+import { laneOfKey } from "./jobs.ts";
+import { type Lane, readLanes, timeLane } from "./lanes.ts";
+import { Limits } from "./limits.ts";
+import type { WaitingLine } from "./lines.ts";
+import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { byTurn, type Candidate, holdCandidates, readLater, readRun, readRuns } from "./shelves.ts";
+import { join, now, sql } from "./sql.ts";
+
+/** How many jobs that must run alone are looked at; more than one is rare. */
+const maxFragile = 100;
+/** With a small limit, more lanes than that are looked at, so that one with an urgent job is not passed over for one that was ready first. */
+const minLanes = 20;
+/** How soon a line is looked at again whose due jobs somebody else is changing, or have expired and wait for the reaper. */
+const hiddenMs = 250;
+
+/** Everything that this claimer could run, read before anything is taken. */
+interface View {
+  readonly limits: Limits;
+  readonly fragile: readonly Candidate[];
+  /** The plain jobs of each line and priority. */
+  readonly runs: readonly (readonly Candidate[])[];
+  readonly laneGroups: readonly Group[];
+  readonly lanes: readonly Lane[];
+  /** When the lines of plain and fragile jobs may bring more by themselves. */
+  readonly laterAt: number;
+}
+
+/**
+ * Claims whatever this claimer may run, under the lock of the namespace: only one claim at a time looks at limits and lanes. Those
+ * that meet neither go another way (see `swift.ts`), without the lock; so the rows of plain jobs are locked, too.
+ */
+export async function claim(session: Session, params: ClaimParams): Promise<ClaimResult> {
+  const { link, ns } = session;
+  const claimer = session.claimers.of(params.claimer);
+  const [{ rows }, , hints, groups] = await Promise.all([
+    link.query(sql`select sequence from escapement_claimers where claimer = ${claimer} for update`),
+    link.query(sql`select ns from escapement_namespaces where ns = ${ns} for update`),
+    readHints(link, ns),
+    gateGroups(link, ns),
+    session.queues.refresh(link),
+    session.lines.refresh(link),
+  ]);
+  const last = numberOf(rows[0]?.[0]);
+  const at = new Date(session.now);
+  if (params.sequence < last) return { outcome: "stale", jobs: [], now: at, nextAt: null, fragile: false };
+  takeInHints(session, hints);
+  const view = await look(session, params, withHinted(groups, hints));
+  let jobs: ClaimedJob[];
+  let taken: readonly Candidate[] = [];
+  if (params.sequence === last) {
+    jobs = await stillHeld(session, params, claimer);
+  } else {
+    taken = choose(session, params, view);
+    jobs = await hold(session, params, claimer, taken);
+    const seqs = new Set(taken.map(({ seq }) => seq));
+    for (const lane of view.lanes) timeLane(session, view.limits, lane, seqs);
+    view.limits.write();
+    link.write(
+      sql`update escapement_claimers set sequence = ${params.sequence}, seen_at = ${now} where claimer = ${claimer}`,
+    );
+  }
+  const left = view.fragile.filter((job) => !taken.includes(job));
+  const fragile = left.some((job) => view.limits.opensAt(job) <= session.now);
+  return { outcome: "claimed", jobs, now: at, nextAt: await nextAt(session, params, view, taken), fragile };
+}
+
+function withHinted(groups: readonly Group[], hints: readonly Hint[]): Group[] {
+  const all = new Map<string, Group>();
+  for (const { queue, name } of [...groups, ...hints.filter(({ kind }) => kind === "arrived")]) {
+    all.set(`${queue}\n${name}`, { queue, name });
+  }
+  return [...all.values()];
+}
+
+async function look(session: Session, params: ClaimParams, groups: readonly Group[]): Promise<View> {
+  const { link, lines } = session;
+  const limits = new Limits(session, params);
+  const limit = Math.max(0, params.limit);
+  const wanted = ({ queue, name }: Group): boolean => limits.runs(name) && limits.looksInto(queue);
+  const [plain, fragile] = [lines.plain.filter(wanted), lines.fragile.filter(wanted)];
+  const laneGroups = groups.filter(wanted);
+  const concerned = new Set([...plain, ...laneGroups].map(({ queue }) => queue));
+  const [runs, fragileRuns, laterAt] = await Promise.all([
+    readRuns(link, plain),
+    readRuns(link, fragile),
+    readLater(link, [...plain, ...fragile]),
+    limits.loadQueues([...concerned]),
+  ]);
+  const isDue = ({ firstAt }: { readonly firstAt: number }): boolean => firstAt <= session.now;
+  const due = runs.filter(isDue);
+  // One more than can be taken tells whether asking again brings more.
+  const [candidates, alone, lanes] = await Promise.all([
+    Promise.all(due.map((run) => readRun(session, run, lineIn(plain, run.line), limit + 1))),
+    Promise.all(
+      fragileRuns.filter(isDue).map((run) => readRun(session, run, lineIn(fragile, run.line), maxFragile)),
+    ),
+    findLanes(session, limits, laneGroups, limit),
+  ]);
+  const inLanes = lanes.flatMap(({ front }) => front);
+  const [isThere] = await Promise.all([
+    holdCandidates(session, [...candidates.flat(), ...alone.flat(), ...inLanes]),
+    limits.loadKeys([...alone.flat(), ...inLanes]),
+  ]);
+  const hidden = candidates.some((run) => run.length === 0)
+    ? session.now + hiddenMs
+    : Number.POSITIVE_INFINITY;
+  return {
+    limits,
+    fragile: alone.flat().filter(isThere).sort(byTurn),
+    runs: candidates.map((run) => run.filter(isThere)),
+    laneGroups,
+    lanes: lanes.map((lane) => ({ ...lane, due: lane.due.slice(0, firstMissing(lane.due, isThere)) })),
+    laterAt: Math.min(laterAt, hidden),
+  };
+}
+
+function firstMissing(due: readonly Candidate[], isThere: (candidate: Candidate) => boolean): number {
+  const missing = due.findIndex((candidate) => !isThere(candidate));
+  return missing < 0 ? due.length : missing;
+}
+
+function lineIn(lines: readonly WaitingLine[], line: number): WaitingLine {
+  const found = lines.find((one) => one.line === line);
+  if (found === undefined) throw new Error(`the line ${line} was not asked for`);
+  return found;
+}
+
+/** The lanes that may have a job for these groups, those that were ready first. */
+async function findLanes(
+  session: Session,
+  limits: Limits,
+  groups: readonly Group[],
+  limit: number,
+): Promise<Lane[]> {
+  const open = groups.filter(({ queue }) => limits.queueOpensAt(queue) <= session.now);
+  const most = Math.max(limit, minLanes);
+  const gates: Gate[][] = await Promise.all(
+    open.map((group) => readyGates(session, group, most, limits.keyConcurrency(group.name))),
+  );
+  return readLanes(session, limits, gates.flat(), limit);
+}
+
+function choose({ now: at }: Session, params: ClaimParams, view: View): Candidate[] {
+  const { limits } = view;
+  if (params.alone && params.limit > 0) {
+    const alone = view.fragile.find((job) => limits.opensAt(job) <= at);
+    if (alone !== undefined) {
+      limits.count(alone);
+      return [alone];
+    }
+  }
+  const left = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
+  const waitingLanes = new Set<string>();
+  const taken: Candidate[] = [];
+  for (const job of [...view.runs.flat(), ...view.lanes.flatMap(({ due }) => due)].sort(byTurn)) {
+    if (taken.length >= params.limit) break;
+    if (job.lane !== null && waitingLanes.has(job.lane)) continue;
+    const leftInQueue = left.get(job.queue) ?? Number.POSITIVE_INFINITY;
+    if (leftInQueue > 0 && limits.opensAt(job) <= at) {
+      left.set(job.queue, leftInQueue - 1);
+      limits.count(job);
+      taken.push(job);
+    } else if (job.lane !== null) {
+      waitingLanes.add(job.lane);
+    }
+  }
+  return taken;
+}
+
+/** Makes the chosen jobs the claimer's. */
+async function hold(
+  session: Session,
+  params: ClaimParams,
+  claimer: number,
+  chosen: readonly Candidate[],
+): Promise<ClaimedJob[]> {
+  if (chosen.length === 0) return [];
+  const { link, ns, lines } = session;
+  const seqs = chosen.map(({ seq }) => seq);
+  const activeLine = [...new Set(chosen.map(({ queue }) => queue))].map(
+    (queue) => sql`when ${queue} then ${lines.activeOf(queue)}`,
+  );
+  link.write(
+    sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = case queue ${join(activeLine, " ")} end, urgency = 0,
+        at = ${now} + ${Math.ceil(params.leaseMs)}, reason = null, attempt = attempt + 1, token = token + 1,
+        claimer = ${claimer}, claim_sequence = ${params.sequence}, claimed_at = ${now}
+      where seq in (${seqs})`,
+  );
+  const keyed = chosen.filter(({ concurrencyKey, rateKey }) => concurrencyKey !== null || rateKey !== null);
+  if (keyed.length > 0) {
+    const rows = keyed.map(({ seq, queue, name, priority, runAt, lane, concurrencyKey, rateKey }) => {
+      const own = lane ?? (concurrencyKey === null ? `rate ${rateKey}` : laneOfKey(concurrencyKey));
+      return sql`(${seq}, ${ns}, 'active', ${own}, ${-priority}, ${runAt}, ${queue}, ${name})`;
+    });
+    link.write(
+      sql`insert into escapement_lane_jobs (job, ns, place, lane, urgency, run_at, queue, name) values ${join(rows, ", ")}
+        on duplicate key update place = 'active'`,
+    );
+  }
+  const { rows } = await link.query(
+    sql`select ${claimedColumns} from escapement_jobs as j where seq in (${seqs})`,
+  );
+  const jobs = new Map(rows.map((row) => [seqOf(row), toClaimedJob(row)]));
+  return chosen.flatMap(({ seq }) => jobs.get(seq) ?? []);
+}
+
+/** The answer to the repeated claim: what is still active under it, with lease left. */
+async function stillHeld(
+  { link, lines }: Session,
+  { sequence }: ClaimParams,
+  claimer: number,
+): Promise<ClaimedJob[]> {
+  const { rows } = await link.query(
+    sql`select ${claimedColumns} from escapement_jobs as j force index (escapement_jobs_line)
+      where line in (${lines.active}) and urgency = 0 and at > ${now} and claimer = ${claimer} and claim_sequence = ${sequence}
+      order by priority desc, run_at, seq`,
+  );
+  return rows.map(toClaimedJob);
+}
+
+/** When the same question may bring more: now, when a job becomes due, or when a rate window ends. */
+async function nextAt(
+  session: Session,
+  params: ClaimParams,
+  view: View,
+  taken: readonly Candidate[],
+): Promise<Date | null> {
+  if (params.limit <= 0) return null;
+  const { limits } = view;
+  const gone = new Set(taken);
+  let earliest = view.laterAt;
+  const consider = (job: Candidate): void => {
+    if (!gone.has(job)) earliest = Math.min(earliest, limits.opensAt(job));
+  };
+  if (params.alone) for (const job of view.fragile) consider(job);
+  // What stops one plain job of a line stops them all, so the last one speaks for those that are left.
+  for (const run of view.runs) {
+    const last = run.at(-1);
+    if (last !== undefined) consider(last);
+  }
+  const ready = await Promise.all(view.laneGroups.map((group) => nextReady(session, group)));
+  for (const [index, group] of view.laneGroups.entries()) {
+    const readyAt = ready[index] ?? Number.POSITIVE_INFINITY;
+    earliest = Math.min(earliest, Math.max(readyAt, limits.queueOpensAt(group.queue)));
+  }
+  return Number.isFinite(earliest) ? new Date(earliest) : null;
+}

@@ -1,0 +1,148 @@
+import type { JobState } from "../../job.ts";
+import { follow, isTerminal, type Outcome, type Settlement, settle, story } from "../../state.ts";
+import { expireLater } from "./expiring.ts";
+import { type JobRow, laneOfKey, lockBySeq, standing } from "./jobs.ts";
+import { joinLane, laneChanged, laneFreed, leaveLane, waitAgain } from "./lane-jobs.ts";
+import { numberOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { fixed, sql } from "./sql.ts";
+import { tell } from "./trail.ts";
+
+/** A job that reached a terminal state, for those who wait for it. */
+export interface Ended {
+  readonly seq: number;
+  readonly id: string;
+  readonly state: JobState;
+}
+
+const settledByHolder = fixed(", settled = token, settled_by = claimer");
+const nothingMore = fixed("");
+
+/**
+ * Ends a claim as its outcome says: the core decides, this writes it down. Where that is the end of the job, its children are to be
+ * told with {@link tellChildren}.
+ *
+ * @param byHolder whether its holder tells it.
+ */
+export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byHolder: boolean): Settlement {
+  const settlement = settle(job, outcome);
+  const line = story(outcome);
+  if (line !== null) tell(session, job, line.kind, line.text, line.error);
+  const { state, crashes, delayMs } = settlement;
+  const runAt = delayMs === null ? job.runAt : Math.trunc(session.now + delayMs);
+  const place = standing(session, state, { ...job, crashes, runAt }, session.now);
+  session.link.write(
+    sql`update escapement_jobs set state = ${state}, ${place}, reason = ${settlement.reason}, attempt = ${settlement.attempt},
+        crashes = ${crashes}, rollbacks = rollbacks + ${settlement.rollbacks}, run_at = ${runAt},
+        error = coalesce(${settlement.error}, error), result = ${settlement.result}${byHolder ? settledByHolder : nothingMore}
+      where seq = ${job.seq}`,
+  );
+  session.changed.add(job.seq);
+  if (isTerminal(state)) {
+    leaveLane(session, job);
+  } else {
+    session.notices.claimable(job.queue);
+    waitAgain(session, job, crashes, runAt);
+    // The reaper may have taken it off the list while it was active.
+    if (settlement.attempt === 0 && job.expireAt !== null) expireLater(session, job.seq, job.expireAt);
+  }
+  noteFreed(session, [job]);
+  return settlement;
+}
+
+/** Active jobs ended: whatever their keys or their queues kept back may go. */
+export function noteFreed(
+  session: Session,
+  jobs: readonly Pick<JobRow, "concurrencyKey" | "queue" | "relayed">[],
+): void {
+  const keys = new Set<string>();
+  for (const { relayed, queue, concurrencyKey } of jobs) {
+    if (relayed) continue;
+    if (session.queues.of(queue).concurrency !== null) session.notices.claimable(queue);
+    if (concurrencyKey !== null) keys.add(concurrencyKey);
+  }
+  for (const key of keys) {
+    laneFreed(session, laneOfKey(key));
+    session.notices.claimableAnywhere();
+  }
+}
+
+/** Cancels a job that is not held by anybody; its children are to be told. */
+export function cancelIdle(
+  session: Session,
+  job: JobRow,
+  transition: "cancel" | "expire",
+  reason: string | null,
+): Ended {
+  const { link, now } = session;
+  const state = follow(job.state, transition);
+  if (job.state === "blocked") link.write(sql`delete from escapement_parents where child = ${job.seq}`);
+  link.write(
+    sql`update escapement_jobs set state = ${state}, ${standing(session, state, job, now)}, reason = ${reason}
+      where seq = ${job.seq}`,
+  );
+  session.changed.add(job.seq);
+  if (job.state === "waiting") {
+    leaveLane(session, job);
+    laneChanged(session, job.relayed ? null : job.lane);
+  }
+  return { seq: job.seq, id: job.id, state };
+}
+
+/** Tells the end of jobs to those that wait for them, and theirs to those that wait for them, a generation at a time. */
+export async function tellChildren(session: Session, ended: readonly Ended[]): Promise<void> {
+  for (let parents = ended; parents.length > 0; ) {
+    for (const { id } of parents) session.notices.ended(id);
+    parents = await tellGeneration(session, parents);
+  }
+}
+
+/** Returns those who ended too. */
+async function tellGeneration(session: Session, parents: readonly Ended[]): Promise<Ended[]> {
+  const { link } = session;
+  const seqs = parents.map(({ seq }) => seq);
+  const { rows } = await link.query(
+    sql`select parent, child from escapement_parents where parent in (${seqs}) order by child`,
+  );
+  if (rows.length === 0) return [];
+  const places = new Map(parents.map((parent, place) => [parent.seq, place]));
+  const edges = rows
+    .map((row) => ({ place: places.get(numberOf(row[0])) ?? 0, child: numberOf(row[1]) }))
+    .sort((a, b) => a.place - b.place || a.child - b.child);
+  // The children are locked first: of two parents that end at once, the second must see what the first has left.
+  const children = await lockBySeq(session, [...new Set(edges.map(({ child }) => child))]);
+  link.write(sql`delete from escapement_parents where parent in (${seqs})`);
+  const { rows: left } = await link.query(
+    sql`select distinct child from escapement_parents where child in (${[...children.keys()]})`,
+  );
+  const stillWaiting = new Set(left.map((row) => numberOf(row[0])));
+  const endedToo = new Map<number, Ended>();
+  for (const { place, child } of edges) {
+    const job = children.get(child);
+    const parent = parents[place];
+    if (job?.state !== "blocked" || parent === undefined || endedToo.has(child)) continue;
+    if (parent.state !== "succeeded" && job.afterFailure === "cancel") {
+      endedToo.set(child, cancelIdle(session, job, "cancel", orphanReason(parent)));
+    }
+  }
+  for (const job of children.values()) {
+    if (job.state === "blocked" && !endedToo.has(job.seq) && !stillWaiting.has(job.seq))
+      unblock(session, job);
+  }
+  return [...endedToo.values()];
+}
+
+function unblock(session: Session, job: JobRow): void {
+  const state = follow(job.state, "unblock");
+  session.link.write(
+    sql`update escapement_jobs set state = ${state}, ${standing(session, state, job, 0)} where seq = ${job.seq}`,
+  );
+  session.changed.add(job.seq);
+  session.notices.claimable(job.queue);
+  // A job that was never claimed has not crashed, so it is never fragile.
+  if (!job.relayed) joinLane(session, job, job.runAt);
+}
+
+export function orphanReason(parent: { readonly id: string; readonly state: JobState }): string {
+  return `its parent ${parent.id} is ${parent.state}`;
+}

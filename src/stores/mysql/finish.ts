@@ -1,0 +1,56 @@
+import { isTerminal, settle } from "../../state.ts";
+import type { Finish, FinishParams, FinishResult } from "../../store.ts";
+import { type Ended, settleClaim, tellChildren } from "./end.ts";
+import { type JobRow, lockJobs } from "./jobs.ts";
+import type { Session } from "./session.ts";
+
+export function finish(session: Session, params: FinishParams): Promise<FinishResult[]> {
+  return finishAll(session, session.claimers.of(params.claimer), params.finishes, (job) => !job.relayed);
+}
+
+export function isHeldBy(job: JobRow, claimer: number, token: number): boolean {
+  return job.state === "active" && job.token === token && job.claimer === claimer;
+}
+
+/** Ends those claims that are the claimer's; `mine` tells whether a job is at all for this verb to end. */
+export async function finishAll(
+  session: Session,
+  claimer: number,
+  finishes: readonly Finish[],
+  mine: (job: JobRow) => boolean,
+): Promise<FinishResult[]> {
+  if (finishes.length === 0) return [];
+  const jobs = await lockJobs(session, [...new Set(finishes.map(({ id }) => id))]);
+  const isHeld = (job: JobRow | undefined, token: number): job is JobRow =>
+    job !== undefined && mine(job) && isHeldBy(job, claimer, token);
+  // An outcome that the core refuses must throw before anything is written, also where it hides behind another of the same claim.
+  for (const { id, token, outcome } of finishes) {
+    const job = jobs.get(id);
+    if (isHeld(job, token)) settle(job, outcome);
+  }
+  const results: FinishResult[] = [];
+  const ended: Ended[] = [];
+  for (const { id, token, outcome } of finishes) {
+    let job = jobs.get(id);
+    if (job !== undefined && (session.changed.has(job.seq) || job.state === "blocked")) {
+      // What is told of this one must show what those before it did.
+      await tellChildren(session, ended.splice(0));
+      job = (await lockJobs(session, [id])).get(id);
+    }
+    if (!isHeld(job, token)) {
+      results.push(unheld(job, claimer, token));
+      continue;
+    }
+    const { state } = settleClaim(session, job, outcome, true);
+    if (isTerminal(state)) ended.push({ seq: job.seq, id, state });
+    results.push({ outcome: "written", state });
+  }
+  await tellChildren(session, ended);
+  return results;
+}
+
+function unheld(job: JobRow | undefined, claimer: number, token: number): FinishResult {
+  if (job === undefined) return { outcome: "stale", state: null };
+  const repeated = job.settled > 0 && job.settled === token && job.settledBy === claimer;
+  return { outcome: repeated ? "repeated" : "stale", state: job.state };
+}

@@ -1,0 +1,52 @@
+import { EscapementError } from "../../errors.ts";
+import { Claimers } from "./claimers.ts";
+import { Lines } from "./lines.ts";
+import type { Link } from "./link.ts";
+import { appliedMigrations, refuseNewer } from "./migrate.ts";
+import { Queues } from "./queues.ts";
+import { numberOf } from "./rows.ts";
+import { sql } from "./sql.ts";
+
+/** The number that stands for a namespace, and what is remembered of it. */
+export interface Identity {
+  readonly ns: number;
+  readonly lines: Lines;
+  readonly claimers: Claimers;
+  readonly queues: Queues;
+}
+
+/** Finds the number, making it where it is missing. */
+export async function identify(link: Link, namespace: string): Promise<Identity> {
+  link.write(
+    sql`insert into escapement_namespaces (name) values (${namespace}) on duplicate key update name = values(name)`,
+  );
+  const ns = await findNamespace(link, namespace);
+  if (ns === null) throw new Error("a namespace that was just written is not there");
+  const identity = remembering(ns);
+  await identity.lines.makeCommon(link);
+  await identity.queues.refresh(link);
+  return identity;
+}
+
+/** Whether there is a schema to work on; it may be newer, but not so that this library would misunderstand it. */
+export async function hasSchema(link: Link, where: string): Promise<boolean> {
+  const applied = await appliedMigrations(link);
+  refuseNewer(applied, where);
+  return applied.length > 0;
+}
+
+function remembering(ns: number): Identity {
+  return { ns, lines: new Lines(ns), claimers: new Claimers(ns), queues: new Queues(ns) };
+}
+
+async function findNamespace(link: Link, namespace: string): Promise<number | null> {
+  const { rows } = await link.query(sql`select ns from escapement_namespaces where name = ${namespace}`);
+  return rows[0] === undefined ? null : numberOf(rows[0][0]);
+}
+
+export function missingSchema(where: string): never {
+  throw new EscapementError(
+    "store-unmigrated",
+    `MySQL store ${where}: its schema is not there yet; run "escapement migrate", or leave the migrate option on`,
+  );
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from "node:crypto";
+import type { NewJob } from "../../store.ts";
+import { laneOf, shelfOf } from "./jobs.ts";
+import type { Session } from "./session.ts";
+import { fixed, join, now, type Sql, sql } from "./sql.ts";
+
+/** Whether nothing but its id can keep it from being added: then many are written together. */
+export function isIndependent(job: NewJob): boolean {
+  return job.unique === null && job.debounce === null && job.after.length === 0;
+}
+
+/** Names a call in the rows that it adds, so that it knows them from those that were there. */
+export function newTag(): number {
+  return randomBytes(6).readUIntBE(0, 6);
+}
+
+/** What most jobs have; the other columns have defaults. */
+const plainColumns = fixed(
+  "ns, id, state, line, urgency, at, born, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot, input",
+);
+const allColumns = fixed(
+  `${plainColumns.strings[0]}, relayed, expire_at, concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule, tags`,
+);
+
+export function isPlain(job: NewJob): boolean {
+  return (
+    isIndependent(job) &&
+    job.concurrencyKey === null &&
+    job.rateKey === null &&
+    job.expireInMs === null &&
+    job.schedule === null &&
+    job.tags.length === 0 &&
+    job.afterFailure === "cancel" &&
+    !job.relayed
+  );
+}
+
+/** An instant that is either given or counted from the store's now. */
+function runAtOf(job: NewJob): Sql {
+  if (job.debounce !== null) return sql`${now} + ${job.debounce.waitMs}`;
+  if (job.runAt !== null) return sql`${job.runAt.getTime()}`;
+  return job.delayMs === 0 ? now : sql`${now} + ${job.delayMs}`;
+}
+
+function lineOf({ lines }: Session, job: NewJob, state: "waiting" | "blocked"): number {
+  if (state === "blocked") return lines.common("blocked");
+  const lane = laneOf(job.concurrencyKey, job.rateKey);
+  const shelf = shelfOf({ ...job, crashes: 0, lane });
+  if (shelf === "relay") return lines.inSlot("relay", job.slot);
+  return shelf === "lane" ? lines.common("lane") : lines.waiting(shelf, job.queue, job.name);
+}
+
+function plainValues(session: Session, job: NewJob, tag: number, state: "waiting" | "blocked"): Sql {
+  const runAt = runAtOf(job);
+  const fireAt = job.fireAt === null ? runAt : job.fireAt.getTime();
+  const line = lineOf(session, job, state);
+  const plain = state === "waiting" && !job.relayed && job.concurrencyKey === null && job.rateKey === null;
+  return sql`${session.ns}, ${job.id}, ${state}, ${line}, ${plain ? -job.priority : 0}, ${runAt}, ${tag}, ${job.name},
+    ${job.queue}, ${job.delivery}, ${job.priority}, ${runAt}, ${fireAt}, ${now}, ${job.attempts}, ${job.maxCrashes}, ${job.slot}, ${job.input}`;
+}
+
+function allValues(session: Session, job: NewJob, tag: number, state: "waiting" | "blocked"): Sql {
+  const expireAt = job.expireInMs === null ? null : sql`${runAtOf(job)} + ${job.expireInMs}`;
+  const tags = job.tags.length === 0 ? null : JSON.stringify(job.tags);
+  const forMs = job.unique?.forMs ?? null;
+  return sql`${plainValues(session, job, tag, state)}, ${job.relayed}, ${expireAt}, ${job.concurrencyKey}, ${job.rateKey},
+    ${job.unique?.key ?? null}, ${forMs}, ${job.afterFailure}, ${job.schedule}, ${tags}`;
+}
+
+/** How many rows one statement writes, at the most, and about how many bytes of inputs. */
+const maxRows = 1_000;
+const maxBytes = 512 * 1024;
+
+/** Statements that insert jobs whose ids may be taken already, with the number of rows of each. What is there stays as it is. */
+export function insertStatements(session: Session, jobs: readonly NewJob[], tag: number): InsertStatement[] {
+  const statements: InsertStatement[] = [];
+  const all = !jobs.every(isPlain);
+  for (let start = 0; start < jobs.length; ) {
+    const end = endOfChunk(jobs, start);
+    const rows = jobs.slice(start, end).map((job) => {
+      const values = all
+        ? allValues(session, job, tag, "waiting")
+        : plainValues(session, job, tag, "waiting");
+      return sql`(${values})`;
+    });
+    const statement = sql`insert into escapement_jobs (${all ? allColumns : plainColumns}) values
+      ${join(rows, ",")} on duplicate key update seq = seq`;
+    statements.push({ statement, rows: rows.length });
+    start = end;
+  }
+  return statements;
+}
+
+interface InsertStatement {
+  readonly statement: Sql;
+  readonly rows: number;
+}
+
+function endOfChunk(jobs: readonly NewJob[], start: number): number {
+  let bytes = 0;
+  let end = start;
+  for (let job = jobs[end]; job !== undefined && end - start < maxRows && bytes < maxBytes; job = jobs[end]) {
+    bytes += job.input.length;
+    end += 1;
+  }
+  return end;
+}
+
+/** Inserts one job of any kind; an id that is taken makes it fail. Returns its seq. */
+export async function insertOne(
+  session: Session,
+  job: NewJob,
+  state: "waiting" | "blocked",
+): Promise<number> {
+  const { insertId } = await session.link.query(
+    sql`insert into escapement_jobs (${allColumns}) values (${allValues(session, job, 0, state)})`,
+  );
+  return insertId;
+}
+
+const laneColumn = fixed(
+  "if(concurrency_key is null, concat('rate ', rate_key), concat('concurrency ', concurrency_key))",
+);
+
+/** What goes with the jobs that this call added: their place in a lane, and on the list of those that expire. */
+export function writeCompanions(session: Session, jobs: readonly NewJob[], added: Sql): void {
+  const { link, ns } = session;
+  const laned = jobs.filter((job) => laneOf(job.concurrencyKey, job.rateKey) !== null && !job.relayed);
+  if (laned.length > 0) {
+    const mine = sql`escapement_jobs where ns = ${ns} and id in (${laned.map(({ id }) => id)}) and state = 'waiting' and ${added}`;
+    link.write(
+      sql`insert into escapement_lane_jobs (job, ns, place, lane, urgency, run_at, queue, name)
+        select seq, ns, 'waiting', ${laneColumn}, -priority, run_at, queue, name from ${mine}`,
+    );
+    link.write(
+      sql`insert into escapement_hints (ns, kind, lane, queue, name, at)
+        select ns, 'arrived', ${laneColumn} as lane, queue, name, min(run_at) from ${mine} group by ns, lane, queue, name`,
+    );
+  }
+  const expiring = jobs.filter(({ expireInMs }) => expireInMs !== null);
+  if (expiring.length > 0) {
+    link.write(
+      sql`insert into escapement_expiring (ns, expire_at, job)
+        select ns, expire_at, seq from escapement_jobs
+        where ns = ${ns} and id in (${expiring.map(({ id }) => id)}) and ${added}`,
+    );
+  }
+}

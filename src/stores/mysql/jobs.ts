@@ -1,0 +1,214 @@
+import type { Delivery, JobState } from "../../job.ts";
+import { isFragile, isTerminal } from "../../state.ts";
+import type { Tuple } from "./link.ts";
+import { deliveryOf, numberOf, numberOrNull, stateOf, textOf, textOrNull } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { fixed, type Sql, sql } from "./sql.ts";
+
+/** What the verbs need to know of a job to change it. */
+export interface JobRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly state: JobState;
+  readonly name: string;
+  readonly queue: string;
+  readonly delivery: Delivery;
+  readonly priority: number;
+  readonly runAt: number;
+  readonly fireAt: number;
+  readonly enqueuedAt: number;
+  readonly expireAt: number | null;
+  readonly attempt: number;
+  readonly crashes: number;
+  readonly maxCrashes: number;
+  readonly version: number;
+  readonly token: number;
+  /** The last token that its holder settled, and the number of who that was. */
+  readonly settled: number;
+  readonly settledBy: number;
+  /** The number of its claimer, 0 for nobody. */
+  readonly claimer: number;
+  readonly cancelRequested: boolean;
+  readonly relayed: boolean;
+  readonly slot: number;
+  readonly lane: string | null;
+  readonly concurrencyKey: string | null;
+  readonly rateKey: string | null;
+  readonly uniqueKey: string | null;
+  readonly uniqueMs: number | null;
+  readonly afterFailure: "cancel" | "run";
+  readonly schedule: string | null;
+}
+
+const rowColumns = fixed(
+  "state, stands_for, seq, id, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
+    "max_crashes, version, token, settled, settled_by, claimer, cancel_requested, relayed, slot, concurrency_key, rate_key, " +
+    "unique_key, unique_ms, after_failure, schedule",
+);
+
+function toJobRow(row: Tuple): JobRow {
+  const concurrencyKey = textOrNull(row[23]);
+  const rateKey = textOrNull(row[24]);
+  return {
+    state: stateOf(row[0]),
+    seq: numberOf(row[2]),
+    id: textOf(row[3]),
+    name: textOf(row[4]),
+    queue: textOf(row[5]),
+    delivery: deliveryOf(row[6]),
+    priority: numberOf(row[7]),
+    runAt: numberOf(row[8]),
+    fireAt: numberOf(row[9]),
+    enqueuedAt: numberOf(row[10]),
+    expireAt: numberOrNull(row[11]),
+    attempt: numberOf(row[12]),
+    crashes: numberOf(row[13]),
+    maxCrashes: numberOf(row[14]),
+    version: numberOf(row[15]),
+    token: numberOf(row[16]),
+    settled: numberOf(row[17]),
+    settledBy: numberOf(row[18]),
+    claimer: numberOf(row[19]),
+    cancelRequested: numberOf(row[20]) !== 0,
+    relayed: numberOf(row[21]) !== 0,
+    slot: numberOf(row[22]),
+    lane: laneOf(concurrencyKey, rateKey),
+    concurrencyKey,
+    rateKey,
+    uniqueKey: textOrNull(row[25]),
+    uniqueMs: numberOrNull(row[26]),
+    afterFailure: textOf(row[27]) === "run" ? "run" : "cancel",
+    schedule: textOrNull(row[28]),
+  };
+}
+
+/** Holds the rows it reads until the end of the transaction, and reads them as they are now, whatever the isolation level. */
+const exclusive = fixed("for update");
+/** Keeps others from changing the rows it reads; those who only read them as well are not in the way. */
+const shared = fixed("lock in share mode");
+
+/** Jobs in whatever state, by their own id, locked in the order of the index. */
+export async function lockJobs(session: Session, ids: readonly string[]): Promise<Map<string, JobRow>> {
+  const found = await readById(session, ids, exclusive);
+  return new Map(found.filter(({ aliasOf }) => aliasOf === null).map(({ row }) => byId(toJobRow(row))));
+}
+
+export async function lockBySeq(session: Session, seqs: readonly number[]): Promise<Map<number, JobRow>> {
+  if (seqs.length === 0) return new Map();
+  const rows = await readBySeq(session, seqs, exclusive);
+  return new Map(rows.map((job) => [job.seq, job]));
+}
+
+/** The jobs that ids stand for, themselves or by an alias, locked; ids that are unknown are left out. */
+export function resolveJobs(session: Session, ids: readonly string[]): Promise<Map<string, JobRow>> {
+  return resolve(session, ids, exclusive);
+}
+
+/** The same, for those who only want to be sure that nothing of it changes before they are done. */
+export function shareJobs(session: Session, ids: readonly string[]): Promise<Map<string, JobRow>> {
+  return resolve(session, ids, shared);
+}
+
+export async function resolveJob(session: Session, id: string): Promise<JobRow | null> {
+  return (await resolveJobs(session, [id])).get(id) ?? null;
+}
+
+async function resolve(session: Session, ids: readonly string[], lock: Sql): Promise<Map<string, JobRow>> {
+  const jobs = new Map<string, JobRow>();
+  const aliases = new Map<string, number>();
+  for (const { id, aliasOf, row } of await readById(session, ids, lock)) {
+    if (aliasOf === null) jobs.set(id, toJobRow(row));
+    else aliases.set(id, aliasOf);
+  }
+  if (aliases.size === 0) return jobs;
+  const targets = new Map(
+    (await readBySeq(session, [...aliases.values()], lock)).map((job) => [job.seq, job]),
+  );
+  for (const [id, seq] of aliases) {
+    const job = targets.get(seq);
+    if (job !== undefined) jobs.set(id, job);
+  }
+  return jobs;
+}
+
+interface Found {
+  readonly id: string;
+  readonly aliasOf: number | null;
+  readonly row: Tuple;
+}
+
+async function readById({ link, ns }: Session, ids: readonly string[], lock: Sql): Promise<Found[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await link.query(
+    sql`select ${rowColumns} from escapement_jobs force index (escapement_jobs_id) where ns = ${ns} and id in (${ids}) ${lock}`,
+  );
+  return rows.map((row) => ({
+    id: textOf(row[3]),
+    aliasOf: textOf(row[0]) === "alias" ? numberOf(row[1]) : null,
+    row,
+  }));
+}
+
+async function readBySeq({ link }: Session, seqs: readonly number[], lock: Sql): Promise<JobRow[]> {
+  const { rows } = await link.query(
+    sql`select ${rowColumns} from escapement_jobs force index (primary) where seq in (${seqs}) ${lock}`,
+  );
+  return rows.map(toJobRow);
+}
+
+function byId(job: JobRow): [string, JobRow] {
+  return [job.id, job];
+}
+
+/** Jobs with a key stand in a lane; null for plain ones. */
+export function laneOf(concurrencyKey: string | null, rateKey: string | null): string | null {
+  if (concurrencyKey !== null) return laneOfKey(concurrencyKey);
+  return rateKey === null ? null : `rate ${rateKey}`;
+}
+
+const concurrencyLane = "concurrency ";
+
+export function laneOfKey(concurrencyKey: string): string {
+  return concurrencyLane + concurrencyKey;
+}
+
+/** The concurrencyKey that made the lane, null where a rateKey did. */
+export function keyOfLane(lane: string): string | null {
+  return lane.startsWith(concurrencyLane) ? lane.slice(concurrencyLane.length) : null;
+}
+
+export type Shelf = "plain" | "lane" | "fragile" | "relay";
+
+/** How a waiting job is found: each shelf has lines of its own, so that none slows another. */
+export function shelfOf(job: {
+  readonly relayed: boolean;
+  readonly crashes: number;
+  readonly maxCrashes: number;
+  readonly lane: string | null;
+}): Shelf {
+  if (job.relayed) return "relay";
+  if (isFragile(job)) return "fragile";
+  return job.lane === null ? "plain" : "lane";
+}
+
+/** What decides where a job stands. */
+interface Standing extends Pick<JobRow, "relayed" | "crashes" | "maxCrashes" | "lane" | "queue" | "name"> {
+  readonly slot: number;
+  readonly priority: number;
+  readonly runAt: number;
+}
+
+/** The columns line, urgency and at of a job that waits, is blocked or has ended. */
+export function standing(session: Session, state: JobState, job: Standing, endedAt: number): Sql {
+  const { lines } = session;
+  if (isTerminal(state)) return position(lines.common(state as "succeeded"), 0, endedAt);
+  if (state === "blocked") return position(lines.common("blocked"), 0, job.runAt);
+  const shelf = shelfOf(job);
+  if (shelf === "relay") return position(lines.inSlot("relay", job.slot), 0, job.runAt);
+  if (shelf === "lane") return position(lines.common("lane"), 0, job.runAt);
+  return position(lines.waiting(shelf, job.queue, job.name), -job.priority, job.runAt);
+}
+
+function position(line: number, urgency: number, at: number): Sql {
+  return sql`line = ${line}, urgency = ${urgency}, at = ${at}`;
+}

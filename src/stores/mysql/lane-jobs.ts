@@ -1,0 +1,44 @@
+import { type JobRow, type Shelf, shelfOf } from "./jobs.ts";
+import type { Session } from "./session.ts";
+import { sql } from "./sql.ts";
+
+type Laned = Pick<JobRow, "seq" | "queue" | "name" | "priority" | "lane" | "relayed">;
+
+/** A job came to wait in its lane, or its place in it changed. */
+export function joinLane(session: Session, job: Laned, runAt: number): void {
+  const { link, ns } = session;
+  if (job.lane === null) return;
+  link.write(
+    sql`insert into escapement_lane_jobs (job, ns, place, lane, urgency, run_at, queue, name)
+      values (${job.seq}, ${ns}, 'waiting', ${job.lane}, ${-job.priority}, ${runAt}, ${job.queue}, ${job.name})
+      on duplicate key update place = 'waiting', lane = values(lane), urgency = values(urgency), run_at = values(run_at)`,
+  );
+  link.write(
+    sql`insert into escapement_hints (ns, kind, lane, queue, name, at)
+      values (${ns}, 'arrived', ${job.lane}, ${job.queue}, ${job.name}, ${runAt})`,
+  );
+}
+
+/** A job is not in its lane any more, and does not count for its key. */
+export function leaveLane({ link }: Session, job: Pick<Laned, "seq" | "lane" | "relayed">): void {
+  if (job.lane === null || job.relayed) return;
+  link.write(sql`delete from escapement_lane_jobs where job = ${job.seq}`);
+}
+
+/** Whoever comes to wait again stands in the lane or, where it must run alone, in none. */
+export function waitAgain(session: Session, job: JobRow, crashes: number, runAt: number): void {
+  const shelf: Shelf = shelfOf({ ...job, crashes });
+  if (shelf === "lane") joinLane(session, job, runAt);
+  else leaveLane(session, job);
+}
+
+/** A job left the lane or changed its place: another may be first now. */
+export function laneChanged({ link, ns }: Session, lane: string | null): void {
+  if (lane === null) return;
+  link.write(sql`insert into escapement_hints (ns, kind, lane) values (${ns}, 'changed', ${lane})`);
+}
+
+/** An active job with the lane's key ended: there may be room again. */
+export function laneFreed({ link, ns }: Session, lane: string): void {
+  link.write(sql`insert into escapement_hints (ns, kind, lane) values (${ns}, 'freed', ${lane})`);
+}

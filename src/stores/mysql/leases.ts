@@ -1,0 +1,135 @@
+import { isTerminal } from "../../state.ts";
+import type { ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
+import { cancelIdle, settleClaim, tellChildren } from "./end.ts";
+import { strike } from "./expiring.ts";
+import { isHeldBy } from "./finish.ts";
+import { type JobRow, lockBySeq, lockJobs } from "./jobs.ts";
+import { numberOf, textOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { fixed, now, sql } from "./sql.ts";
+import { tell } from "./trail.ts";
+
+/** One trip: renews what is still the claimer's, then reads which that is. */
+export async function extend(session: Session, params: ExtendParams): Promise<ExtendResult[]> {
+  const { link, ns } = session;
+  if (params.claims.length === 0) return [];
+  const ids = [...new Set(params.claims.map(({ id }) => id))];
+  const held = sql`ns = ${ns} and id in (${ids}) and state = 'active' and relayed = 0
+    and claimer = ${session.claimers.of(params.claimer)}`;
+  const tokens = new Map<number, string[]>();
+  for (const { id, token } of params.claims) tokens.set(token, [...(tokens.get(token) ?? []), id]);
+  for (const [token, own] of tokens) {
+    link.write(
+      sql`update escapement_jobs force index (escapement_jobs_id) set at = ${now} + ${Math.ceil(params.leaseMs)}
+        where ${held} and token = ${token} and id in (${own})`,
+    );
+  }
+  const answer = link.query(
+    sql`select id, token, cancel_requested from escapement_jobs force index (escapement_jobs_id) where ${held}`,
+  );
+  session.commit();
+  const { rows } = await answer;
+  const found = new Map(rows.map((row) => [`${numberOf(row[1])} ${textOf(row[0])}`, numberOf(row[2]) !== 0]));
+  return params.claims.map(({ id, token }) => {
+    const cancelRequested = found.get(`${token} ${id}`);
+    if (cancelRequested === undefined) return { outcome: "stale", cancelRequested: false };
+    return { outcome: "extended", cancelRequested };
+  });
+}
+
+export async function report(session: Session, params: ReportParams): Promise<void> {
+  const claimer = session.claimers.of(params.claimer);
+  const jobs = await lockJobs(session, [...new Set(params.reports.map(({ id }) => id))]);
+  for (const { id, token, progress, lines } of params.reports) {
+    const job = jobs.get(id);
+    if (job === undefined || job.relayed || !isHeldBy(job, claimer, token)) continue;
+    if (progress !== undefined) {
+      session.link.write(sql`update escapement_jobs set progress = ${progress} where seq = ${job.seq}`);
+    }
+    for (const line of lines) tell(session, job, "log", line);
+  }
+}
+
+export async function reap(session: Session, limit: number): Promise<ReapResult> {
+  const reaped: ReapResult["reaped"][number][] = [];
+  await session.lines.refresh(session.link);
+  while (reaped.length < limit) {
+    const jobs = await nextToReap(session, limit - reaped.length);
+    if (jobs.length === 0) break;
+    const parents = await parentsAmong(session, jobs);
+    for (const job of jobs) {
+      // The end of another one may have ended it in the meantime.
+      if (session.changed.has(job.seq)) continue;
+      const { state, reason } = endSilent(session, job);
+      reaped.push({ id: job.id, name: job.name, queue: job.queue, state, reason });
+      if (!isTerminal(state)) continue;
+      if (parents.has(job.seq)) await tellChildren(session, [{ seq: job.seq, id: job.id, state }]);
+      else session.notices.ended(job.id);
+    }
+  }
+  return { reaped, more: (await nextToReap(session, 1)).length > 0 };
+}
+
+async function parentsAmong({ link }: Session, jobs: readonly JobRow[]): Promise<Set<number>> {
+  const { rows } = await link.query(
+    sql`select distinct parent from escapement_parents where parent in (${jobs.map(({ seq }) => seq)})`,
+  );
+  return new Set(rows.map((row) => numberOf(row[0])));
+}
+
+/** Claims whose lease ran out, and then jobs that expired, locked: whether they still did is asked of the locked row. */
+async function nextToReap(session: Session, limit: number): Promise<JobRow[]> {
+  const { link, lines, skipLocked } = session;
+  const lock = fixed(skipLocked ? "for update skip locked" : "for update");
+  const { rows } = await link.query(
+    sql`select seq from escapement_jobs force index (escapement_jobs_line)
+      where line in (${lines.active}) and urgency = 0 and at <= ${now} order by at, seq limit ${limit} ${lock}`,
+  );
+  const silent = await lockBySeq(
+    session,
+    rows.map((row) => numberOf(row[0])),
+  );
+  const jobs = rows.flatMap((row) => silent.get(numberOf(row[0])) ?? []);
+  if (jobs.length < limit) jobs.push(...(await nextToExpire(session, limit - jobs.length)));
+  return jobs;
+}
+
+/** How many rows of the list are looked at together, at the least. */
+const minListed = 100;
+
+async function nextToExpire(session: Session, limit: number): Promise<JobRow[]> {
+  const { link, ns } = session;
+  for (;;) {
+    const { rows } = await link.query(
+      sql`select expire_at, job from escapement_expiring where ns = ${ns} and expire_at <= ${now}
+        order by expire_at, job limit ${Math.max(limit, minListed)}`,
+    );
+    if (rows.length === 0) return [];
+    const listed = rows.map((row) => ({ expireAt: numberOf(row[0]), seq: numberOf(row[1]) }));
+    const found = await lockBySeq(
+      session,
+      listed.map(({ seq }) => seq),
+    );
+    const isExpired = (job: JobRow | undefined, expireAt: number): job is JobRow =>
+      job !== undefined &&
+      job.attempt === 0 &&
+      job.expireAt === expireAt &&
+      (job.state === "waiting" || job.state === "blocked");
+    const expired = listed.flatMap(({ seq, expireAt }) => {
+      const job = found.get(seq);
+      return isExpired(job, expireAt) ? [job] : [];
+    });
+    const over = listed.filter(({ seq, expireAt }) => !isExpired(found.get(seq), expireAt));
+    for (const { seq, expireAt } of over) strike(session, seq, expireAt);
+    // What was only struck off the list makes room for others.
+    if (expired.length > 0) return expired.slice(0, limit);
+  }
+}
+
+function endSilent(session: Session, job: JobRow): Pick<ReapResult["reaped"][number], "state" | "reason"> {
+  if (job.state === "active") {
+    return settleClaim(session, job, { kind: "crash", reason: "its lease ran out" }, false);
+  }
+  if (job.expireAt !== null) strike(session, job.seq, job.expireAt);
+  return { state: cancelIdle(session, job, "expire", "expired").state, reason: "expired" };
+}

@@ -1,0 +1,268 @@
+-- The schema of jobs, queues, nodes, schedules and partitions.
+-- Every statement may be run again, because MySQL commits each by itself and a migration may die between two of them.
+-- Instants are milliseconds since 1970 by the server's clock. Ids, names and keys are bytes: MySQL's text collations that both
+-- servers have pay no heed to trailing spaces.
+
+-- config_version rises with every change of a queue, so that a claim knows whether what it remembers of them still holds. The row is
+-- also the lock under which claims look at limits and lanes.
+create table if not exists escapement_namespaces (
+  ns int not null auto_increment primary key,
+  name varbinary(512) not null,
+  config_version bigint not null default 0,
+  unique key escapement_namespaces_name (name)
+) engine = innodb row_format = dynamic;
+
+-- Short numbers for where jobs stand. A line is what one index range of escapement_jobs covers: the waiting plain jobs of one queue
+-- and name, the active jobs of one queue, the succeeded ones of a namespace, and so on. A line is made once and never changes.
+create table if not exists escapement_lines (
+  line int not null auto_increment primary key,
+  ns int not null,
+  kind enum('plain', 'fragile', 'lane', 'relay', 'blocked', 'active', 'named', 'succeeded', 'dead', 'lost', 'cancelled', 'alias') not null,
+  queue varbinary(400) not null default '',
+  name varbinary(400) not null default '',
+  slot int not null default 0,
+  unique key escapement_lines_place (ns, kind, queue, name, slot)
+) engine = innodb row_format = dynamic;
+
+-- Every job in whatever state, and every alias of one, so that one unique key guards all ids. seq is the order of enqueueing.
+-- at is the instant that the job's line is ordered by: runAt while it waits, the end of its lease while it is active, the end of
+-- its work when it is terminal. urgency is the negated priority while it waits on a line of plain or fragile jobs, else 0.
+-- born tells the call that brought it. settled is the last token whose holder ended its claim itself: it tells a repeated finish
+-- from a stale one. claimer and settled_by are numbers of escapement_claimers, 0 for nobody.
+-- What every claim and finish changes has a fixed width, so that rows are changed in place.
+create table if not exists escapement_jobs (
+  seq bigint not null auto_increment primary key,
+  ns int not null,
+  id varbinary(1024) not null,
+  state enum('blocked', 'waiting', 'active', 'succeeded', 'dead', 'lost', 'cancelled', 'alias') not null,
+  line int not null,
+  urgency int not null default 0,
+  at bigint not null,
+  born bigint not null,
+  run_at bigint not null,
+  fire_at bigint not null,
+  enqueued_at bigint not null,
+  claimed_at bigint not null default 0,
+  claim_sequence bigint not null default 0,
+  claimer int not null default 0,
+  token int not null default 0,
+  settled int not null default 0,
+  settled_by int not null default 0,
+  attempt int not null default 0,
+  crashes int not null default 0,
+  redrives int not null default 0,
+  rollbacks int not null default 0,
+  version int not null default 1,
+  cancel_requested tinyint not null default 0,
+  relayed tinyint not null default 0,
+  priority int not null,
+  attempts int not null,
+  max_crashes int not null,
+  slot int not null,
+  delivery enum('at-most-once', 'at-least-once', 'effectively-once') not null,
+  after_failure enum('cancel', 'run') not null default 'cancel',
+  name varbinary(400) not null,
+  queue varbinary(400) not null,
+  expire_at bigint,
+  stands_for bigint,
+  concurrency_key varbinary(1940),
+  rate_key varbinary(1940),
+  unique_key varbinary(1940),
+  unique_ms bigint,
+  schedule varbinary(400),
+  tags longtext,
+  reason longtext,
+  error longtext,
+  progress longtext,
+  result longtext,
+  input longtext not null,
+  unique key escapement_jobs_id (ns, id),
+  key escapement_jobs_line (line, urgency, at)
+) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
+
+-- The aliases of a job, so that they can be forgotten with it.
+create table if not exists escapement_aliases (
+  job bigint not null,
+  alias bigint not null,
+  primary key (job, alias)
+) engine = innodb;
+
+-- Jobs with a key while they wait in their lane, and while they are active and count for their key.
+create table if not exists escapement_lane_jobs (
+  job bigint not null primary key,
+  ns int not null,
+  place enum('waiting', 'active') not null,
+  lane varbinary(1960) not null,
+  urgency int not null,
+  run_at bigint not null,
+  queue varbinary(400) not null,
+  name varbinary(400) not null,
+  key escapement_lane_jobs_lane (ns, place, lane, urgency, run_at),
+  key escapement_lane_jobs_gate (ns, lane, queue, name, run_at)
+) engine = innodb row_format = dynamic;
+
+-- One row for each lane, queue and name with waiting jobs in a lane: when looking at them may bring a job. Only claims write here,
+-- one at a time in a namespace; everybody else leaves a hint.
+-- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: the end of one of them opens it.
+-- Without, because a job of another queue or name is first in the lane: any change of the lane opens it.
+create table if not exists escapement_gates (
+  ns int not null,
+  lane varbinary(1960) not null,
+  queue varbinary(400) not null,
+  name varbinary(400) not null,
+  ready_at bigint,
+  concurrency_limit bigint,
+  primary key (ns, lane, queue, name),
+  key escapement_gates_ready (ns, queue, name, ready_at)
+) engine = innodb row_format = dynamic;
+
+-- What happened to lanes since the last claim that looked at them. Rows are only added, so that nobody waits for anybody here.
+create table if not exists escapement_hints (
+  hint bigint not null auto_increment primary key,
+  ns int not null,
+  kind enum('arrived', 'freed', 'changed') not null,
+  lane varbinary(1960) not null,
+  queue varbinary(400) not null default '',
+  name varbinary(400) not null default '',
+  at bigint not null default 0,
+  key escapement_hints_ns (ns)
+) engine = innodb row_format = dynamic;
+
+-- Jobs that expire unless they start before. A row whose job has another expire_at by now, or has started, means nothing.
+create table if not exists escapement_expiring (
+  ns int not null,
+  expire_at bigint not null,
+  job bigint not null,
+  primary key (ns, expire_at, job)
+) engine = innodb;
+
+-- Who took a unique key last. until null: it is held while the job is not terminal.
+create table if not exists escapement_unique_keys (
+  ns int not null,
+  unique_key varbinary(1940) not null,
+  job bigint not null,
+  until bigint,
+  primary key (ns, unique_key),
+  key escapement_unique_keys_job (job)
+) engine = innodb row_format = dynamic;
+
+-- The jobs that were added with a debounce key. The row with job 0 is the key's lock.
+create table if not exists escapement_debounce_keys (
+  ns int not null,
+  debounce_key varbinary(1940) not null,
+  job bigint not null,
+  primary key (ns, debounce_key, job)
+) engine = innodb row_format = dynamic;
+
+-- What a blocked job still waits for, in the order it was given.
+create table if not exists escapement_parents (
+  parent bigint not null,
+  child bigint not null,
+  position int not null,
+  primary key (parent, child),
+  key escapement_parents_child (child, position)
+) engine = innodb;
+
+create table if not exists escapement_trail (
+  entry bigint not null auto_increment primary key,
+  job bigint not null,
+  at bigint not null,
+  kind enum('failed', 'crashed', 'snoozed', 'rolled-back', 'cancel-requested', 'updated', 'redriven', 'log') not null,
+  attempt int not null,
+  token int not null,
+  claimer int not null,
+  text longtext,
+  error longtext,
+  key escapement_trail_job (job)
+) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
+
+-- Rate windows: of a queue or of a rate key.
+create table if not exists escapement_windows (
+  ns int not null,
+  kind enum('queue', 'key') not null,
+  window_key varbinary(1940) not null,
+  started_at bigint not null,
+  used bigint not null,
+  per_ms bigint not null,
+  primary key (ns, kind, window_key)
+) engine = innodb row_format = dynamic;
+
+-- Everybody who ever claimed. Rows stay: jobs refer to them by number for as long as they are kept.
+create table if not exists escapement_claimers (
+  claimer int not null auto_increment primary key,
+  ns int not null,
+  name varbinary(1024) not null,
+  sequence bigint not null,
+  seen_at bigint not null,
+  unique key escapement_claimers_name (ns, name)
+) engine = innodb row_format = dynamic;
+
+create table if not exists escapement_queues (
+  ns int not null,
+  queue varbinary(400) not null,
+  paused tinyint not null default 0,
+  concurrency bigint,
+  rate_limit bigint,
+  rate_per_ms bigint,
+  primary key (ns, queue)
+) engine = innodb row_format = dynamic;
+
+create table if not exists escapement_nodes (
+  ns int not null,
+  id varbinary(1024) not null,
+  started_at bigint not null,
+  seen_at bigint not null,
+  record longtext not null,
+  primary key (ns, id)
+) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
+
+create table if not exists escapement_schedules (
+  ns int not null,
+  schedule_key varbinary(400) not null,
+  spec longtext not null,
+  job longtext not null,
+  paused tinyint not null,
+  next_at bigint,
+  version bigint not null,
+  fired bigint not null default 0,
+  last_job_id varbinary(1024),
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (ns, schedule_key),
+  key escapement_schedules_next (ns, paused, next_at)
+) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
+
+-- Outlives its schedule, so that no version comes twice. It is also the lock under which a schedule is changed.
+create table if not exists escapement_schedule_versions (
+  ns int not null,
+  schedule_key varbinary(400) not null,
+  version bigint not null,
+  primary key (ns, schedule_key)
+) engine = innodb row_format = dynamic;
+
+create table if not exists escapement_occurrences (
+  ns int not null,
+  schedule_key varbinary(400) not null,
+  fire_at bigint not null,
+  until bigint,
+  covered bigint not null,
+  fate enum('planned', 'skipped') not null,
+  reason longtext,
+  job_id varbinary(1024),
+  planned_at bigint not null,
+  node varbinary(1024) not null,
+  primary key (ns, schedule_key, fire_at),
+  key escapement_occurrences_planned (ns, planned_at)
+) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
+
+create table if not exists escapement_partitions (
+  ns int not null,
+  partition_number int not null,
+  first_slot int not null,
+  end_slot int not null,
+  epoch bigint not null,
+  owner varbinary(1024),
+  lease_until bigint not null default 0,
+  mark bigint,
+  primary key (ns, partition_number)
+) engine = innodb row_format = dynamic;

@@ -1,0 +1,87 @@
+import type { PartitionDue, PartitionDueParams } from "../../store.ts";
+import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { join, now, sql } from "./sql.ts";
+
+interface Found {
+  readonly seq: number;
+  readonly runAt: number;
+}
+
+/** How many jobs of each slot are read at first; where that is too few, four times as many. */
+const firstChunk = 4;
+
+export async function partitionDue(session: Session, params: PartitionDueParams): Promise<PartitionDue> {
+  const { link, ns } = session;
+  const [{ rows }] = await Promise.all([
+    link.query(
+      sql`select first_slot, end_slot from escapement_partitions where ns = ${ns} and partition_number = ${params.partition}`,
+    ),
+    session.lines.refresh(link),
+  ]);
+  const row = rows[0];
+  const at = new Date(session.now);
+  if (row === undefined) return { now: at, jobs: [], nextAt: null };
+  const horizon = session.now + params.aheadMs;
+  const lines = session.lines.inSlots("relay", numberOf(row[0]), numberOf(row[1]));
+  const first = await firstInLines(session, lines, params.limit + 1, horizon);
+  const due = first.slice(0, params.limit).filter(({ runAt }) => runAt <= horizon);
+  const left = first[due.length];
+  return {
+    now: at,
+    jobs: await readJobs(session, due),
+    nextAt: left === undefined ? null : new Date(left.runAt),
+  };
+}
+
+async function readJobs({ link }: Session, found: readonly Found[]): Promise<PartitionDue["jobs"]> {
+  if (found.length === 0) return [];
+  const { rows } = await link.query(
+    sql`select ${claimedColumns}, version from escapement_jobs as j where seq in (${found.map(({ seq }) => seq)})`,
+  );
+  const jobs = new Map(rows.map((row) => [seqOf(row), { ...toClaimedJob(row), version: numberOf(row[19]) }]));
+  return found.flatMap(({ seq }) => jobs.get(seq) ?? []);
+}
+
+/**
+ * The first jobs of some slots by runAt: `limit` of them, or all up to the first beyond the horizon. A little is read from each
+ * slot and merged, so that a long backlog is never sorted. Index: escapement_jobs_line.
+ */
+async function firstInLines(
+  session: Session,
+  lines: readonly number[],
+  limit: number,
+  horizon: number,
+): Promise<Found[]> {
+  if (lines.length === 0) return [];
+  for (let chunk = Math.min(firstChunk, limit); ; chunk = Math.min(chunk * 4, limit)) {
+    const slots = await readSlots(session, lines, chunk);
+    let known = Number.POSITIVE_INFINITY;
+    // Beyond the last one that was read, a slot may have more.
+    for (const jobs of slots) if (jobs.length === chunk) known = Math.min(known, jobs.at(-1)?.runAt ?? known);
+    const found = slots.flat().sort((a, b) => a.runAt - b.runAt || a.seq - b.seq);
+    const sure = found.filter(({ runAt }) => runAt < known || known === Number.POSITIVE_INFINITY);
+    const enough = sure.length >= limit || sure.some(({ runAt }) => runAt > horizon);
+    if (enough || known === Number.POSITIVE_INFINITY) return sure;
+    if (chunk >= limit) return found;
+  }
+}
+
+async function readSlots(
+  { link }: Session,
+  lines: readonly number[],
+  limit: number,
+): Promise<readonly (readonly Found[])[]> {
+  const slots = lines.map(
+    (line) =>
+      sql`(select line, seq, at from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0
+        and (expire_at is null or expire_at > ${now} or attempt > 0) order by at, seq limit ${limit})`,
+  );
+  const { rows } = await link.query(sql`${join(slots, " union all ")}`);
+  const found = Map.groupBy(rows, (row) => numberOf(row[0]));
+  return [...found.values()].map((own) =>
+    own
+      .map((row) => ({ seq: numberOf(row[1]), runAt: numberOf(row[2]) }))
+      .sort((a, b) => a.runAt - b.runAt || a.seq - b.seq),
+  );
+}

@@ -1,0 +1,155 @@
+import { follow } from "../../state.ts";
+import {
+  type AcquireParams,
+  type CheckpointParams,
+  type CheckpointResult,
+  type ClaimedJob,
+  type PartitionGrant,
+  type PartitionHold,
+  type PartitionOutcome,
+  type PartitionRef,
+  slotCount,
+} from "../../store.ts";
+import { finishAll } from "./finish.ts";
+import { type JobRow, lockJobs } from "./jobs.ts";
+import type { Tuple } from "./link.ts";
+import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { fixed, join, now, type Sql, sql } from "./sql.ts";
+
+export async function acquirePartitions(session: Session, params: AcquireParams): Promise<PartitionGrant[]> {
+  const { link, ns, skipLocked } = session;
+  await Promise.all([makePartitions(session, params.partitions), session.lines.refresh(link)]);
+  const lock = fixed(skipLocked ? "for update skip locked" : "for update");
+  const { rows } = await link.query(
+    sql`select partition_number, first_slot, end_slot, epoch, mark from escapement_partitions
+      where ns = ${ns} and (owner is null or lease_until <= ${now}) order by partition_number
+      limit ${Math.max(0, params.want)} ${lock}`,
+  );
+  const grants: PartitionGrant[] = [];
+  for (const row of rows) grants.push(await grant(session, row, params));
+  return grants;
+}
+
+async function makePartitions({ link, ns }: Session, count: number): Promise<void> {
+  const { rows } = await link.query(sql`select 1 from escapement_partitions where ns = ${ns} limit 1`);
+  if (rows.length > 0) return;
+  // Whoever comes first decides how many there are: others wait here, and then find them made.
+  await link.query(sql`select ns from escapement_namespaces where ns = ${ns} for update`);
+  const made = await link.query(sql`select 1 from escapement_partitions where ns = ${ns} limit 1`);
+  if (made.rows.length > 0) return;
+  const firstSlot = (partition: number): number => Math.floor((partition * slotCount) / count);
+  const values = Array.from(
+    { length: count },
+    (_, partition) => sql`(${ns}, ${partition}, ${firstSlot(partition)}, ${firstSlot(partition + 1)}, 0)`,
+  );
+  link.write(
+    sql`insert into escapement_partitions (ns, partition_number, first_slot, end_slot, epoch) values ${join(values, ", ")}`,
+  );
+}
+
+async function grant(session: Session, row: Tuple, params: AcquireParams): Promise<PartitionGrant> {
+  const { link, ns, lines } = session;
+  const partition = numberOf(row[0]);
+  const slots = { firstSlot: numberOf(row[1]), endSlot: numberOf(row[2]) };
+  const epoch = numberOf(row[3]) + 1;
+  link.write(
+    sql`update escapement_partitions set owner = ${params.owner}, epoch = ${epoch}, lease_until = ${now} + ${Math.ceil(params.leaseMs)}
+      where ns = ${ns} and partition_number = ${partition}`,
+  );
+  const named = sql`line in (${lines.inSlots("named", slots.firstSlot, slots.endSlot)})`;
+  link.write(
+    sql`update escapement_jobs set claimer = ${session.claimers.of(params.owner)}, claimed_at = ${now}, token = token + 1 where ${named}`,
+  );
+  const { rows } = await link.query(
+    sql`select ${claimedColumns} from escapement_jobs as j where ${named} order by run_at, seq`,
+  );
+  return { partition, epoch, ...slots, mark: dateOrNull(row[4]), named: rows.map(toClaimedJob) };
+}
+
+export async function renewPartitions(
+  { link, ns }: Session,
+  params: PartitionHold & { readonly leaseMs: number },
+): Promise<PartitionOutcome[]> {
+  return Promise.all(
+    params.held.map(async (ref) => {
+      const own = isOwned(ns, params.owner, ref);
+      link.write(
+        sql`update escapement_partitions set lease_until = ${now} + ${Math.ceil(params.leaseMs)} where ${own}`,
+      );
+      const { rows } = await link.query(sql`select 1 from escapement_partitions where ${own} for update`);
+      return rows.length > 0 ? "renewed" : "stale";
+    }),
+  );
+}
+
+export async function releasePartitions({ link, ns }: Session, params: PartitionHold): Promise<void> {
+  for (const ref of params.held) {
+    link.write(sql`update escapement_partitions set owner = null where ${isOwned(ns, params.owner, ref)}`);
+  }
+}
+
+function isOwned(ns: number, owner: string, { partition, epoch }: PartitionRef): Sql {
+  return sql`ns = ${ns} and partition_number = ${partition} and epoch = ${epoch} and owner = ${owner}`;
+}
+
+export async function checkpoint(session: Session, params: CheckpointParams): Promise<CheckpointResult> {
+  const { link, ns } = session;
+  const [{ rows }] = await Promise.all([
+    link.query(
+      sql`select first_slot, end_slot from escapement_partitions where ${isOwned(ns, params.owner, params)} for update`,
+    ),
+    session.lines.refresh(link),
+  ]);
+  const row = rows[0];
+  if (row === undefined) return { outcome: "stale", finished: [], named: [] };
+  const slots = { firstSlot: numberOf(row[0]), endSlot: numberOf(row[1]) };
+  const mine = (job: JobRow): boolean =>
+    job.relayed && job.slot >= slots.firstSlot && job.slot < slots.endSlot;
+  const owner = session.claimers.of(params.owner);
+  const finished = await finishAll(session, owner, params.settled, mine);
+  if (params.mark !== null) {
+    link.write(
+      sql`update escapement_partitions set mark = ${params.mark.getTime()}
+        where ns = ${ns} and partition_number = ${params.partition}`,
+    );
+  }
+  return { outcome: "written", finished, named: await nameAll(session, owner, params.name, mine) };
+}
+
+/** Names what may be published: the jobs that are due as they were seen, and those that this owner named before and did not settle. */
+async function nameAll(
+  session: Session,
+  owner: number,
+  asked: CheckpointParams["name"],
+  mine: (job: JobRow) => boolean,
+): Promise<ClaimedJob[]> {
+  if (asked.length === 0) return [];
+  const { link } = session;
+  const jobs = await lockJobs(session, [...new Set(asked.map(({ id }) => id))]);
+  const seqs = asked.flatMap(({ id, version }) => {
+    const job = jobs.get(id);
+    if (job === undefined || !mine(job) || job.version !== version) return [];
+    const before = job.state === "active" && job.claimer === owner;
+    return before || isDue(session, job) ? [job.seq] : [];
+  });
+  const fresh = [...jobs.values()].filter((job) => seqs.includes(job.seq) && job.state === "waiting");
+  for (const [slot, inSlot] of Map.groupBy(fresh, (job) => job.slot)) {
+    link.write(
+      sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = ${session.lines.inSlot("named", slot)}, urgency = 0,
+          at = ${now}, reason = null, attempt = attempt + 1, token = token + 1, claimer = ${owner}, claimed_at = ${now}
+        where seq in (${inSlot.map(({ seq }) => seq)})`,
+    );
+  }
+  if (seqs.length === 0) return [];
+  const { rows } = await link.query(
+    sql`select ${claimedColumns} from escapement_jobs as j where seq in (${seqs})`,
+  );
+  const named = new Map(rows.map((one) => [seqOf(one), toClaimedJob(one)]));
+  return seqs.flatMap((seq) => named.get(seq) ?? []);
+}
+
+function isDue({ now: at }: Session, job: JobRow): boolean {
+  const expired = job.expireAt !== null && job.expireAt <= at && job.attempt === 0;
+  return job.state === "waiting" && job.runAt <= at && !expired;
+}

@@ -1,0 +1,260 @@
+import { EscapementError } from "../../errors.ts";
+import { loadClient, type MysqlPool, type RawConnection, type RawPool, type Target } from "./client.ts";
+import { OwnLink } from "./link.ts";
+import { type Sql, sql } from "./sql.ts";
+
+/** A connection for the time of one call. Whoever borrows it gives it back in one of two ways. */
+export interface Borrowed {
+  readonly link: OwnLink;
+  /** It has been used before: the server may have closed it meanwhile. */
+  readonly used: boolean;
+  release(): void;
+  /** It is of no use any more. */
+  discard(): void;
+}
+
+/** Where connections come from. */
+export interface Connections {
+  /** Host and database, for messages. */
+  readonly where: string;
+  /** What goes before `start transaction`, for connections whose isolation level is not the store's to set. */
+  readonly setsIsolation: boolean;
+  borrow(): Promise<Borrowed>;
+  /** One that lay idle was dead: the others that lie idle probably are too. */
+  distrust(): void;
+  close(): Promise<void>;
+}
+
+interface PoolOptions {
+  readonly tablePrefix: string;
+  readonly timeoutMs: number;
+}
+
+interface OwnPoolOptions extends PoolOptions {
+  readonly target: Target;
+  readonly size: number;
+}
+
+interface Waiter {
+  readonly resolve: (borrowed: Borrowed) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const ignore = (): void => {};
+
+/** Connections that the store opens itself, as many as are needed at once, up to a bound. */
+export class OwnPool implements Connections {
+  readonly where: string;
+  readonly setsIsolation = false;
+  readonly #options: OwnPoolOptions;
+  readonly #idle: RawConnection[] = [];
+  readonly #waiters: Waiter[] = [];
+  #open = 0;
+  #closed = false;
+
+  constructor(options: OwnPoolOptions) {
+    this.#options = options;
+    this.where = options.target.where;
+  }
+
+  async borrow(): Promise<Borrowed> {
+    if (this.#closed) throw closedError(this.where);
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return this.#lend(idle, true);
+    if (this.#open < this.#options.size) return this.#lend(await this.#connect(), false);
+    return this.#wait();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { reject } of this.#waiters.splice(0)) reject(closedError(this.where));
+    for (const connection of this.#idle.splice(0)) this.#end(connection);
+  }
+
+  distrust(): void {
+    for (const connection of this.#idle.splice(0)) this.#drop(connection);
+  }
+
+  #lend(connection: RawConnection, used: boolean): Borrowed {
+    const { tablePrefix, timeoutMs } = this.#options;
+    const link = new OwnLink({ connection, tablePrefix, timeoutMs, multiple: true, where: this.where });
+    return {
+      link,
+      used,
+      release: () => this.#giveBack(connection),
+      discard: () => {
+        this.#drop(connection);
+        this.#serveNext();
+      },
+    };
+  }
+
+  #giveBack(connection: RawConnection): void {
+    if (this.#closed) return this.#end(connection);
+    const next = this.#waiters.shift();
+    if (next !== undefined) next.resolve(this.#lend(connection, true));
+    else this.#idle.push(connection);
+  }
+
+  /** Somebody waits and there is room for one more. */
+  #serveNext(): void {
+    const next = this.#closed ? undefined : this.#waiters.shift();
+    if (next === undefined) return;
+    this.#connect().then((connection) => next.resolve(this.#lend(connection, false)), next.reject);
+  }
+
+  #wait(): Promise<Borrowed> {
+    const { timeoutMs, size } = this.#options;
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        resolve: (borrowed) => {
+          clearTimeout(timer);
+          resolve(borrowed);
+        },
+        reject: (error) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      };
+      const timer = setTimeout(() => {
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        const message = `MySQL store ${this.where}: all ${size} connections were busy for ${timeoutMs} ms; raise the option connections, or look for long transactions`;
+        reject(new EscapementError("store-busy", message));
+      }, timeoutMs);
+      this.#waiters.push(waiter);
+    });
+  }
+
+  async #connect(): Promise<RawConnection> {
+    this.#open += 1;
+    try {
+      return await openConnection(this.#options);
+    } catch (error) {
+      this.#open -= 1;
+      // Whoever waits behind would wait for nothing: let them try, and fail, themselves.
+      queueMicrotask(() => this.#serveNext());
+      throw error;
+    }
+  }
+
+  #drop(connection: RawConnection): void {
+    this.#open -= 1;
+    connection.destroy();
+  }
+
+  #end(connection: RawConnection): void {
+    this.#open -= 1;
+    const timer = setTimeout(() => connection.destroy(), this.#options.timeoutMs);
+    timer.unref();
+    connection.end(() => {
+      clearTimeout(timer);
+      connection.destroy();
+    });
+  }
+}
+
+function closedError(where: string): EscapementError {
+  return new EscapementError("stopped", `MySQL store ${where} is closed; open it again to use it`);
+}
+
+/** Waits for locks no longer than half of what a call may take, so that the reason can still be told. */
+function sessionSettings(timeoutMs: number): Sql[] {
+  const lockSeconds = Math.max(1, Math.floor(timeoutMs / 2_000));
+  return [
+    sql`set session transaction isolation level read committed`,
+    sql`set autocommit = 1, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'`,
+    sql`set innodb_lock_wait_timeout = ${lockSeconds}`,
+  ];
+}
+
+async function openConnection({ target, timeoutMs, tablePrefix }: OwnPoolOptions): Promise<RawConnection> {
+  const mysql2 = await loadClient();
+  const connection = mysql2.createConnection({
+    ...target.config,
+    charset: "utf8mb4_bin",
+    multipleStatements: true,
+    connectTimeout: timeoutMs,
+    // Affected rows shall be those that changed, so that an insert tells how many it added.
+    flags: ["-FOUND_ROWS"],
+  });
+  // A connection that dies while nobody uses it must not end the process; the next call on it finds out.
+  connection.on("error", ignore);
+  try {
+    await connected(connection, timeoutMs, target.where);
+    const link = new OwnLink({ connection, tablePrefix, timeoutMs, multiple: true, where: target.where });
+    for (const setting of sessionSettings(timeoutMs)) link.write(setting);
+    await link.flush();
+    return connection;
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}
+
+function connected(connection: RawConnection, timeoutMs: number, where: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(
+        new EscapementError(
+          "store-unavailable",
+          `MySQL store ${where}: no connection within ${timeoutMs} ms; check that the server runs and can be reached`,
+        ),
+      );
+    }, timeoutMs);
+    connection.connect((error) => {
+      clearTimeout(timer);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}
+
+/** Connections of a pool that belongs to the caller, whose settings are left alone. */
+export class ForeignPool implements Connections {
+  readonly where = "of the given pool";
+  readonly setsIsolation = true;
+  readonly #pool: RawPool;
+  readonly #options: PoolOptions;
+  #closed = false;
+
+  constructor(pool: MysqlPool, options: PoolOptions) {
+    this.#pool = "getConnection" in pool && !("pool" in pool) ? pool : insideOf(pool);
+    this.#options = options;
+  }
+
+  borrow(): Promise<Borrowed> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(closedError(this.where));
+      this.#pool.getConnection((error, connection) => {
+        if (error) return reject(error);
+        const { tablePrefix, timeoutMs } = this.#options;
+        const multiple = connection.config?.multipleStatements === true;
+        const link = new OwnLink({
+          connection,
+          tablePrefix,
+          timeoutMs,
+          multiple,
+          foreign: true,
+          where: this.where,
+        });
+        resolve({
+          link,
+          used: true,
+          release: () => connection.release(),
+          discard: () => connection.destroy(),
+        });
+      });
+    });
+  }
+
+  distrust(): void {}
+
+  /** The pool itself is the caller's to end. */
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+}
+
+function insideOf(pool: MysqlPool): RawPool {
+  return "pool" in pool ? pool.pool : pool;
+}

@@ -1,0 +1,137 @@
+import {
+  type CountParams,
+  type CountRow,
+  type JobFilter,
+  type ListParams,
+  type ListResult,
+  maxTrailLength,
+  type StoredJob,
+  type TrailEntry,
+  type TrailKind,
+} from "../../store.ts";
+import { conditionOf, indexFor } from "./filter.ts";
+import type { Tuple } from "./link.ts";
+import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { fixed, type Sql, sql } from "./sql.ts";
+
+/** Above this many ids, a question is asked in parts. */
+const maxIds = 5_000;
+
+export async function get(session: Session, ids: readonly string[]): Promise<(StoredJob | null)[]> {
+  const { link, ns } = session;
+  const found = new Map<string, StoredJob>();
+  for (let start = 0; start < ids.length; start += maxIds) {
+    const { rows } = await link.query(
+      sql`select ${storedColumns}, a.id as asked from escapement_jobs as a force index (escapement_jobs_id)
+        straight_join escapement_jobs as j force index (primary) on j.seq = if(a.state = 'alias', a.stands_for, a.seq)
+        left join escapement_claimers as c on c.claimer = j.claimer
+        where a.ns = ${ns} and a.id in (${ids.slice(start, start + maxIds)})`,
+    );
+    const jobs = await stored(session, rows);
+    for (const [index, row] of rows.entries()) {
+      const job = jobs[index];
+      if (job !== undefined) found.set(textOf(row.at(-1)), job);
+    }
+  }
+  return ids.map((id) => found.get(id) ?? null);
+}
+
+/** From {@link storedColumns}, with what blocked ones wait for. */
+async function stored({ link }: Session, rows: readonly Tuple[]): Promise<StoredJob[]> {
+  const blocked = rows.filter((row) => textOf(row[19]) === "blocked").map(seqOf);
+  const waitsFor = new Map<number, string[]>();
+  if (blocked.length > 0) {
+    const { rows: parents } = await link.query(
+      sql`select child, id from escapement_parents join escapement_jobs on seq = parent
+        where child in (${blocked}) order by child, position`,
+    );
+    for (const row of parents) {
+      const child = numberOf(row[0]);
+      waitsFor.set(child, [...(waitsFor.get(child) ?? []), textOf(row[1])]);
+    }
+  }
+  return rows.map((row) => toStoredJob(row, waitsFor.get(seqOf(row)) ?? []));
+}
+
+export async function list(session: Session, params: ListParams): Promise<ListResult> {
+  const { filter, limit, order, cursor } = params;
+  const found = await search(session, storedColumns, filter, { limit: limit + 1, order, cursor });
+  const page = found.slice(0, limit);
+  return { jobs: await stored(session, page), cursor: nextCursor(found, page) };
+}
+
+/** Where to go on behind a page, null when there is nothing more. */
+export function nextCursor(found: readonly Tuple[], page: readonly Tuple[]): string | null {
+  return found.length > page.length ? String(page.at(-1)?.[0] ?? 0) : null;
+}
+
+/** The first jobs that match, in the order of enqueueing; `seq` must stand first in the columns. */
+export async function search(
+  session: Session,
+  columns: Sql,
+  filter: JobFilter,
+  page: { readonly limit: number; readonly order: "newest" | "oldest"; readonly cursor: string | null },
+): Promise<readonly Tuple[]> {
+  await session.lines.refresh(session.link);
+  const { hint, range } = indexFor(session, filter);
+  const oldest = page.order === "oldest";
+  const from =
+    page.cursor === null ? fixed("true") : sql`j.seq ${fixed(oldest ? ">" : "<")} ${Number(page.cursor)}`;
+  const { rows } = await session.link.query(
+    sql`select ${columns} from escapement_jobs as j ${hint} left join escapement_claimers as c on c.claimer = j.claimer
+      where ${range} and ${conditionOf(session, filter)} and ${from}
+      order by j.seq ${fixed(oldest ? "asc" : "desc")} limit ${page.limit}`,
+  );
+  return rows;
+}
+
+export async function count(session: Session, { filter, by }: CountParams): Promise<CountRow[]> {
+  const fields = [...new Set(by)];
+  const columns = fixed(fields.map((field) => `, j.${field}`).join(""));
+  const grouped = fixed(
+    fields.length === 0 ? "" : `group by ${fields.map((field) => `j.${field}`).join(", ")}`,
+  );
+  const { rows } = await session.link.query(
+    sql`select count(*)${columns} from escapement_jobs as j where ${conditionOf(session, filter)} ${grouped}`,
+  );
+  return rows.map((row) => {
+    const value = (field: (typeof fields)[number]): string => textOf(row[fields.indexOf(field) + 1]);
+    return {
+      ...(fields.includes("state") ? { state: stateOf(value("state")) } : {}),
+      ...(fields.includes("queue") ? { queue: value("queue") } : {}),
+      ...(fields.includes("name") ? { name: value("name") } : {}),
+      count: numberOf(row[0]),
+    };
+  });
+}
+
+const trailKinds = [
+  "failed",
+  "crashed",
+  "snoozed",
+  "rolled-back",
+  "cancel-requested",
+  "updated",
+  "redriven",
+  "log",
+] as const satisfies TrailKind[];
+
+export async function trail({ link, ns }: Session, id: string): Promise<TrailEntry[]> {
+  const { rows } = await link.query(
+    sql`select t.at, t.kind, t.attempt, t.token, c.name, t.text, t.error
+      from escapement_jobs as a
+      straight_join escapement_trail as t on t.job = if(a.state = 'alias', a.stands_for, a.seq)
+      left join escapement_claimers as c on c.claimer = t.claimer
+      where a.ns = ${ns} and a.id = ${id} order by t.entry desc limit ${maxTrailLength}`,
+  );
+  return rows.toReversed().map((row) => ({
+    at: dateOf(row[0]),
+    kind: trailKinds.find((kind) => kind === textOf(row[1])) ?? "log",
+    attempt: numberOf(row[2]),
+    token: numberOf(row[3]),
+    claimer: textOrNull(row[4]),
+    text: textOrNull(row[5]),
+    error: textOrNull(row[6]),
+  }));
+}

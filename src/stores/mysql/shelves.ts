@@ -1,0 +1,115 @@
+import type { Limited } from "./limits.ts";
+import type { WaitingLine } from "./lines.ts";
+import type { Link, Tuple } from "./link.ts";
+import { numberOf, textOrNull } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { fixed, now, type Sql, sql } from "./sql.ts";
+
+/** A due job whose turn may come. */
+export interface Candidate extends Limited {
+  readonly seq: number;
+  readonly priority: number;
+  readonly runAt: number;
+  readonly lane: string | null;
+  readonly version: number;
+}
+
+/** The order of claims: higher priority first, then the oldest runAt, then the order of enqueueing. */
+export function byTurn(a: Candidate, b: Candidate): number {
+  return b.priority - a.priority || a.runAt - b.runAt || a.seq - b.seq;
+}
+
+/** The jobs of one line that have the same priority: within a run, they go by their time alone. */
+export interface Run {
+  readonly line: number;
+  readonly urgency: number;
+}
+
+interface TimedRun extends Run {
+  readonly firstAt: number;
+}
+
+/** The runs of some lines, each with its earliest time. It leaps through the index from run to run, however long they are. */
+export async function readRuns(link: Link, lines: readonly WaitingLine[]): Promise<TimedRun[]> {
+  if (lines.length === 0) return [];
+  const { rows } = await link.query(
+    sql`select line, urgency, min(at) from escapement_jobs where line in (${lines.map(({ line }) => line)}) group by line, urgency`,
+  );
+  return rows.map((row) => ({
+    line: numberOf(row[0]),
+    urgency: numberOf(row[1]),
+    firstAt: numberOf(row[2]),
+  }));
+}
+
+/** The earliest time after now of some lines, or infinity. */
+export async function readLater(link: Link, lines: readonly WaitingLine[]): Promise<number> {
+  const { rows } = await link.query(laterIn(lines.map(({ line }) => line)));
+  return rows[0]?.[0] == null ? Number.POSITIVE_INFINITY : numberOf(rows[0][0]);
+}
+
+export function laterIn(lines: readonly number[]): Sql {
+  return sql`select min(first_at) from (select min(at) as first_at from escapement_jobs
+    where line in (${lines}) and at > ${now} group by line, urgency) as runs`;
+}
+
+/** A job that may start: due, and not expired before its first start. */
+export const isDue = sql`at <= ${now} and (expire_at is null or expire_at > ${now} or attempt > 0)`;
+
+/** Takes the rows that nobody else is about to change, and keeps others from them. */
+export function claimLock(skipLocked: boolean): Sql {
+  return fixed(skipLocked ? "for update skip locked" : "");
+}
+
+/** The first due jobs of a run. Index: escapement_jobs_line, one range of it. */
+export async function readRun(
+  { link, skipLocked }: Session,
+  run: Run,
+  { queue, name }: WaitingLine,
+  limit: number,
+): Promise<Candidate[]> {
+  const { rows } = await link.query(
+    sql`select seq, run_at, concurrency_key, rate_key, version from escapement_jobs force index (escapement_jobs_line)
+      where line = ${run.line} and urgency = ${run.urgency} and ${isDue} order by at, seq limit ${limit} ${claimLock(skipLocked)}`,
+  );
+  return rows.map((row) => toCandidate(row, queue, name, -run.urgency, null));
+}
+
+/** From seq, run_at, concurrency_key, rate_key and version. */
+export function toCandidate(
+  row: Tuple,
+  queue: string,
+  name: string,
+  priority: number,
+  lane: string | null,
+): Candidate {
+  return {
+    seq: numberOf(row[0]),
+    priority,
+    runAt: numberOf(row[1]),
+    queue,
+    name,
+    lane,
+    version: numberOf(row[4]),
+    concurrencyKey: textOrNull(row[2]),
+    rateKey: textOrNull(row[3]),
+  };
+}
+
+/**
+ * Where rows cannot be locked in passing, they were only read: now they are waited for, in the order of their seq, and those that
+ * somebody else has claimed or changed meanwhile are left out.
+ */
+export async function holdCandidates<C extends Candidate>(
+  { link, skipLocked }: Session,
+  candidates: readonly C[],
+): Promise<(candidate: C) => boolean> {
+  if (skipLocked || candidates.length === 0) return () => true;
+  const seqs = candidates.map(({ seq }) => seq).sort((a, b) => a - b);
+  const { rows } = await link.query(
+    sql`select seq, version from escapement_jobs force index (primary)
+      where seq in (${seqs}) and state = 'waiting' and ${isDue} order by seq for update`,
+  );
+  const versions = new Map(rows.map((row) => [numberOf(row[0]), numberOf(row[1])]));
+  return ({ seq, version }) => versions.get(seq) === version;
+}
