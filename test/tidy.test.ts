@@ -32,6 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Database and broker clients are reached only from the folder of their store or transport. */
 const clients: Readonly<Record<string, string>> = {
   "node:sqlite": "stores/sqlite",
+  mysql2: "stores/mysql",
 };
 
 /** Files of more than 400 lines that are better whole, each with the reason. */

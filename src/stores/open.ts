@@ -7,11 +7,18 @@ const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> 
     const { sqlite } = await import("./sqlite/index.ts");
     return sqlite(url.slice("sqlite:".length));
   },
+  mysql: mysqlFromUrl,
+  mariadb: mysqlFromUrl,
   async memory() {
     const { memory } = await import("./memory/index.ts");
     return memory();
   },
 };
+
+async function mysqlFromUrl(url: string): Promise<StoreFactory> {
+  const { mysql } = await import("./mysql/index.ts");
+  return mysql(url);
+}
 
 /** The factory for a URL such as `"sqlite:app.db"`. */
 export async function storeFromUrl(url: string): Promise<StoreFactory> {
