@@ -33,6 +33,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const clients: Readonly<Record<string, string>> = {
   "node:sqlite": "stores/sqlite",
   mysql2: "stores/mysql",
+  ioredis: "stores/redis",
 };
 
 /** Files of more than 400 lines that are better whole, each with the reason. */

@@ -7,6 +7,12 @@ const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> 
     const { sqlite } = await import("./sqlite/index.ts");
     return sqlite(url.slice("sqlite:".length));
   },
+  redis: redisFromUrl,
+  rediss: redisFromUrl,
+  "redis+cluster": redisFromUrl,
+  "rediss+cluster": redisFromUrl,
+  "redis+sentinel": redisFromUrl,
+  "rediss+sentinel": redisFromUrl,
   mysql: mysqlFromUrl,
   mariadb: mysqlFromUrl,
   async memory() {
@@ -15,6 +21,11 @@ const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> 
   },
 };
 
+async function redisFromUrl(url: string): Promise<StoreFactory> {
+  const { redis } = await import("./redis/index.ts");
+  return redis(url);
+}
+
 async function mysqlFromUrl(url: string): Promise<StoreFactory> {
   const { mysql } = await import("./mysql/index.ts");
   return mysql(url);
@@ -22,7 +33,7 @@ async function mysqlFromUrl(url: string): Promise<StoreFactory> {
 
 /** The factory for a URL such as `"sqlite:app.db"`. */
 export async function storeFromUrl(url: string): Promise<StoreFactory> {
-  const scheme = /^([a-z]+):/.exec(url)?.[1] ?? "";
+  const scheme = /^([a-z+]+):/.exec(url)?.[1] ?? "";
   const load = Object.hasOwn(schemes, scheme) ? schemes[scheme] : undefined;
   if (load === undefined) {
     const known = Object.keys(schemes).map((one) => `${one}:`);

@@ -85,7 +85,8 @@ async function openSide(open: () => Promise<ConformanceHarness>): Promise<Side> 
 }
 
 /** Weighted by how often the verb stands here. */
-async function randomOperation(world: World, first: Side): Promise<Operation> {
+async function randomOperation(world: World, first: Side, second: Side): Promise<Operation> {
+  const haveTransactions = [first, second].every(({ store }) => store.capabilities.transactions);
   const choices: [() => Operation | Promise<Operation>, number][] = [
     [() => enqueueOperation(world), 14],
     [() => claimOperation(world), 10],
@@ -93,7 +94,7 @@ async function randomOperation(world: World, first: Side): Promise<Operation> {
     [() => finishOperation(world), 8],
     [() => extendOperation(world), 3],
     [() => reportOperation(world), 2],
-    [() => transactOperation(world), 3],
+    [() => transactOperation(world), haveTransactions ? 3 : 0],
     [() => updateOperation(world), 3],
     [() => selectOperation(world, "cancel"), 2],
     [() => selectOperation(world, "redrive"), 4],
@@ -130,7 +131,7 @@ async function compareAnswers(
   const ms = stepMs * (world.chance.oneIn(15) ? 1 + world.chance.below(30) : 1);
   world.nowMs += ms;
   for (const side of [first, second]) await side.harness.advance(ms);
-  const made = await randomOperation(world, first);
+  const made = await randomOperation(world, first, second);
   const answers = [await answerOf(made, first), await answerOf(made, second)] as const;
   const told = [first, second].map(({ base }, n) => comparable(made.verb, withoutNextAt(answers[n]), base));
   const agree =

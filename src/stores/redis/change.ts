@@ -1,0 +1,128 @@
+import type {
+  CancelOutcome,
+  PruneParams,
+  PruneResult,
+  ReapResult,
+  RedriveOutcome,
+  SelectParams,
+  SelectResult,
+  UpdateParams,
+  UpdateResult,
+} from "../../store.ts";
+import { filterJson } from "./filter.ts";
+import { stateAt, stateNumber } from "./record.ts";
+import { type Space, spread } from "./space.ts";
+import { marked, Reader } from "./wire.ts";
+
+export async function update(space: Space, params: UpdateParams): Promise<UpdateResult> {
+  const json = JSON.stringify({
+    id: params.id,
+    ...(params.input === undefined ? {} : { input: params.input }),
+    ...(params.runAt === undefined ? {} : { runAt: params.runAt.getTime() }),
+    ...(params.delayMs === undefined ? {} : { delayMs: params.delayMs }),
+    ...(params.priority === undefined ? {} : { priority: params.priority }),
+    ...(params.concurrencyKey === undefined ? {} : { concurrencyKey: params.concurrencyKey ?? false }),
+    ...(params.rateKey === undefined ? {} : { rateKey: params.rateKey ?? false }),
+  });
+  const [outcome, state = 0] = await space.numbers("update", space.placeOf(params.id), json);
+  if (outcome === 0) return { outcome: "unknown", state: null };
+  return { outcome: outcome === 1 ? "refused" : "updated", state: stateAt(state) };
+}
+
+const cancelOutcomes = ["unknown", "cancelled", "requested", "terminal"] as const;
+const redriveOutcomes = ["unknown", "redriven", "held", "refused"] as const;
+
+export function cancel(space: Space, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
+  return select(space, "cancel", params, cancelOutcomes);
+}
+
+export function redrive(space: Space, params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
+  return select(space, "redrive", params, redriveOutcomes);
+}
+
+async function select<O extends string>(
+  space: Space,
+  script: "cancel" | "redrive",
+  { select: selection, reason }: SelectParams,
+  outcomes: readonly [O, ...O[]],
+): Promise<SelectResult<O>> {
+  const why = marked(reason);
+  const outcomeAt = (mark: number): O => outcomes[mark] ?? outcomes[0];
+  if ("ids" in selection) {
+    const results = await spread(
+      space,
+      selection.ids,
+      (id) => space.placeOf(id),
+      async (ids, index) => {
+        const reader = new Reader(await space.text(script, index, JSON.stringify({ ids }), why));
+        reader.f64();
+        return ids.map((id) => ({ id, outcome: outcomeAt(reader.u8()) }));
+      },
+    );
+    return { results, cursor: null };
+  }
+  const results: { id: string; outcome: O }[] = [];
+  let { place, seq } = readCursor(selection.cursor);
+  // A script looks at a bounded piece, which may bring few or none.
+  while (place < space.slots && results.length < selection.limit) {
+    const json = JSON.stringify({
+      filter: filterJson(selection.filter),
+      limit: selection.limit - results.length,
+      cursor: seq,
+    });
+    const reader = new Reader(await space.text(script, place, json, why));
+    seq = reader.f64();
+    while (!reader.isAtEnd) {
+      const outcome = outcomeAt(reader.u8());
+      results.push({ id: reader.short(), outcome });
+    }
+    if (seq === 0) place += 1;
+  }
+  return { results, cursor: place < space.slots && selection.limit > 0 ? `${place}:${seq}` : null };
+}
+
+/** Where a selection goes on: in which Redis slot, behind which job. */
+function readCursor(cursor: string | null): { place: number; seq: number } {
+  const [place = "0", seq = "0"] = cursor?.split(":") ?? [];
+  return { place: Number(place), seq: Number(seq) };
+}
+
+export async function reap(space: Space, limit: number): Promise<ReapResult> {
+  const reaped: ReapResult["reaped"][number][] = [];
+  let more = false;
+  for (const index of space.everySlot) {
+    const reader = new Reader(await space.text("reap", index, Math.max(0, limit - reaped.length)));
+    more = reader.u8() === 1 || more;
+    while (!reader.isAtEnd) {
+      const [id, name, queue] = [reader.short(), reader.short(), reader.short()];
+      reaped.push({ id, name, queue, state: stateAt(reader.u8()), reason: reader.marked() });
+    }
+  }
+  return { reaped, more };
+}
+
+/** How long a claimer's last sequence is remembered after its last claim: far longer than any claim's reply is on its way. */
+const claimersMs = 30 * 24 * 3_600_000;
+
+export async function prune(space: Space, params: PruneParams): Promise<PruneResult> {
+  let pruned = 0;
+  let more = false;
+  for (const index of space.everySlot) {
+    const json = JSON.stringify({
+      kept: [
+        [stateNumber("succeeded"), params.succeededMs],
+        [stateNumber("cancelled"), params.cancelledMs],
+        [stateNumber("dead"), params.deadMs],
+        [stateNumber("lost"), params.lostMs],
+      ],
+      nodesMs: params.nodesMs,
+      claimersMs,
+      occurrencesMs: params.occurrencesMs,
+      limit: params.limit - pruned,
+    });
+    const [gone = 0, left = 0] = await space.numbers("prune", index, json);
+    pruned += gone;
+    more = left === 1 || more;
+  }
+  return { pruned, more };
+}

@@ -1,0 +1,100 @@
+import type { Logger } from "../../log.ts";
+import type { Notice } from "../../store.ts";
+import type { RedisClient } from "./client.ts";
+import { timedOut, translateError } from "./errors.ts";
+import type { Link } from "./link.ts";
+
+export interface ChannelParts {
+  readonly link: Link;
+  readonly channels: readonly string[];
+  readonly callTimeoutMs: number;
+  readonly log: Logger;
+  /** A client of its own: one that listens can do nothing else. */
+  newClient(): Promise<RedisClient>;
+}
+
+/** After a gap nobody knows what was told meanwhile, so everything may have changed. */
+const everything: readonly Notice[] = [
+  { kind: "jobs", queues: null },
+  { kind: "ended", ids: null },
+  { kind: "schedules" },
+  { kind: "queues" },
+];
+
+/** Hears what scripts publish, on a connection that is opened with the first listener and survives reconnects. */
+export class Channel {
+  readonly #parts: ChannelParts;
+  readonly #listeners = new Set<(notice: Notice) => void>();
+  #listening: Promise<RedisClient> | null = null;
+  #client: RedisClient | null = null;
+  #closed = false;
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts;
+  }
+
+  async subscribe(listener: (notice: Notice) => void): Promise<() => void> {
+    this.#listening ??= this.#listen();
+    try {
+      await this.#listening;
+    } catch (error) {
+      this.#listening = null;
+      throw error;
+    }
+    // A function of its own for each subscription: the same listener may be given twice.
+    const own = (notice: Notice): void => listener(notice);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#listeners.clear();
+    this.#client?.disconnect();
+    this.#listening?.then((client) => client.disconnect()).catch(() => undefined);
+  }
+
+  async #listen(): Promise<RedisClient> {
+    const { link, channels, callTimeoutMs, log } = this.#parts;
+    const client = await this.#parts.newClient();
+    this.#client = client;
+    client.on("error", (error: Error) =>
+      log.debug({ error, where: link.where }, "the connection that listens to Redis failed"),
+    );
+    const timer = setTimeout(() => client.disconnect(), callTimeoutMs);
+    try {
+      if (client.status === "wait") await client.connect();
+      await client.subscribe(...channels);
+    } catch (error) {
+      client.disconnect();
+      throw translateError(
+        this.#closed ? error : (error ?? timedOut(link.where, callTimeoutMs)),
+        link.where,
+        link.mode,
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+    client.on("message", (_channel: string, message: string) => this.#hear(message));
+    client.on("ready", () => this.#tell(everything));
+    return client;
+  }
+
+  #hear(message: string): void {
+    try {
+      this.#tell(JSON.parse(message));
+    } catch (error) {
+      this.#parts.log.warn({ error }, "a notice of the Redis store could not be read");
+    }
+  }
+
+  #tell(notices: readonly Notice[]): void {
+    for (const listener of this.#listeners) {
+      try {
+        for (const notice of notices) listener(notice);
+      } catch (error) {
+        this.#parts.log.error({ error }, "a listener for notices of the store failed");
+      }
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import { EscapementError } from "../../errors.ts";
+import type { Outcome } from "../../state.ts";
+import type {
+  ClaimedJob,
+  ClaimParams,
+  ClaimRef,
+  ClaimResult,
+  ExtendParams,
+  ExtendResult,
+  Finish,
+  FinishParams,
+  FinishResult,
+  ReportParams,
+  StepParams,
+  StepResult,
+} from "../../store.ts";
+import { readClaimed, stateAt } from "./record.ts";
+import { type Space, spread } from "./space.ts";
+import { Reader, Writer } from "./wire.ts";
+
+/** The scripts count outcomes from 1, in this order. */
+const kinds: readonly Outcome["kind"][] = [
+  "succeed",
+  "retry",
+  "snooze",
+  "release",
+  "rollback",
+  "die",
+  "lose",
+  "crash",
+];
+
+/** Claims as lua/shared/finish.lua reads them. */
+export function finishFrames(finishes: readonly Finish[]): Buffer {
+  const writer = new Writer();
+  for (const { id, token, outcome } of finishes) {
+    writer
+      .short(id)
+      .i32(token)
+      .u8(kinds.indexOf(outcome.kind) + 1)
+      .f64("delayMs" in outcome ? outcome.delayMs : -1)
+      .long(textOf(outcome))
+      .long("error" in outcome ? outcome.error : "");
+  }
+  return writer.toBuffer();
+}
+
+function textOf(outcome: Outcome): string {
+  if (outcome.kind === "succeed") return outcome.result ?? "";
+  return "reason" in outcome ? outcome.reason : "";
+}
+
+export function readFinished(reader: Reader, count: number): FinishResult[] {
+  return Array.from({ length: count }, () => {
+    const outcome = (["stale", "written", "repeated"] as const)[reader.u8()] ?? "stale";
+    const state = reader.u8();
+    return { outcome, state: state === 0 ? null : stateAt(state) };
+  });
+}
+
+/** The script refuses what `settle` would: such an outcome is a programmer's error. */
+export function explainRefusal(error: unknown): never {
+  const cause = error instanceof EscapementError ? error.cause : null;
+  const id = cause instanceof Error ? /^REFUSED (.*)$/.exec(cause.message)?.[1] : undefined;
+  if (id === undefined) throw error;
+  throw new TypeError(`the at-most-once job ${JSON.stringify(id)} cannot go back once it was dispatched`, {
+    cause: error,
+  });
+}
+
+export function finish(space: Space, { claimer, finishes }: FinishParams): Promise<FinishResult[]> {
+  return spread(
+    space,
+    finishes,
+    ({ id }) => space.placeOf(id),
+    async (part, index) => {
+      const frames = finishFrames(part);
+      const answer = await space.text("finish", index, claimer, part.length, frames).catch(explainRefusal);
+      return readFinished(new Reader(answer), part.length);
+    },
+  );
+}
+
+/** A claim as lua/claim.lua reads it; what is null is false there. */
+function claimJson(params: ClaimParams, limit: number): string {
+  return JSON.stringify({
+    claimer: params.claimer,
+    sequence: params.sequence,
+    leaseMs: params.leaseMs,
+    limit,
+    alone: params.alone,
+    names: params.names.map(({ name, concurrency, rate }) => [
+      name,
+      concurrency ?? false,
+      rate?.limit ?? false,
+      rate?.perMs ?? 0,
+    ]),
+    queues: params.queues === null ? false : params.queues.map(({ queue, limit: most }) => [queue, most]),
+  });
+}
+
+function readClaim(reader: Reader): ClaimResult {
+  const outcome = reader.u8() === 1 ? "claimed" : "stale";
+  const now = new Date(reader.f64());
+  const nextAt = reader.date();
+  const fragile = reader.u8() === 1;
+  const jobs: ClaimedJob[] = [];
+  while (!reader.isAtEnd) jobs.push(readClaimed(reader));
+  return { outcome, jobs, now, nextAt, fragile };
+}
+
+export async function claim(space: Space, params: ClaimParams): Promise<ClaimResult> {
+  if (space.slots > 1) return claimEverywhere(space, params);
+  return readClaim(new Reader(await space.text("claim", 0, claimJson(params, params.limit))));
+}
+
+export async function step(space: Space, { finishes, claim: wanted }: StepParams): Promise<StepResult> {
+  if (finishes.length === 0) return { finished: [], claimed: await claim(space, wanted) };
+  if (space.slots > 1) {
+    const finished = await finish(space, { claimer: wanted.claimer, finishes });
+    return { finished, claimed: await claim(space, wanted) };
+  }
+  const args = [claimJson(wanted, wanted.limit), finishes.length, finishFrames(finishes)];
+  const reader = new Reader(await space.text("step", 0, ...args).catch(explainRefusal));
+  return { finished: readFinished(reader, finishes.length), claimed: readClaim(reader) };
+}
+
+/**
+ * One slot after the other, until the limit is reached; each is told of the sequence all the same, so that a claim that comes late
+ * finds it used everywhere. The order follows from the sequence: a repetition meets the slots that answered before in front.
+ */
+async function claimEverywhere(space: Space, params: ClaimParams): Promise<ClaimResult> {
+  const jobs: ClaimedJob[] = [];
+  let now = new Date(0);
+  let nextAt: Date | null = null;
+  let fragile = false;
+  for (const offset of space.everySlot) {
+    const index = (params.sequence + offset) % space.slots;
+    const room = Math.max(0, params.limit - jobs.length);
+    const part = readClaim(new Reader(await space.text("claim", index, claimJson(params, room))));
+    if (part.outcome === "stale") return part;
+    jobs.push(...part.jobs);
+    now = part.now;
+    fragile ||= part.fragile;
+    // A slot that was asked for nothing may have something.
+    const at = room === 0 && params.limit > 0 ? part.now : part.nextAt;
+    if (at !== null && (nextAt === null || at < nextAt)) nextAt = at;
+  }
+  return { outcome: "claimed", jobs, now, nextAt, fragile };
+}
+
+function refFrames(claims: readonly ClaimRef[]): Buffer {
+  const writer = new Writer();
+  for (const { id, token } of claims) writer.short(id).i32(token);
+  return writer.toBuffer();
+}
+
+export function extend(space: Space, { claimer, leaseMs, claims }: ExtendParams): Promise<ExtendResult[]> {
+  return spread(
+    space,
+    claims,
+    ({ id }) => space.placeOf(id),
+    async (part, index) => {
+      const answer = await space.text("extend", index, claimer, leaseMs, part.length, refFrames(part));
+      return Array.from(answer, (mark) => ({
+        outcome: mark === 0 ? ("stale" as const) : ("extended" as const),
+        cancelRequested: mark === 2,
+      }));
+    },
+  );
+}
+
+export async function report(space: Space, { claimer, reports }: ReportParams): Promise<void> {
+  await spread(
+    space,
+    reports,
+    ({ id }) => space.placeOf(id),
+    async (part, index) => {
+      await space.run("report", index, claimer, JSON.stringify(part));
+      return [];
+    },
+  );
+}

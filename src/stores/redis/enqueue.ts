@@ -1,0 +1,140 @@
+import { EscapementError } from "../../errors.ts";
+import type { EnqueueResult, NewJob } from "../../store.ts";
+import { newTail, rareOf } from "./record.ts";
+import { type Space, spread } from "./space.ts";
+import { orInfinite, Reader, Writer } from "./wire.ts";
+
+/** How many jobs one script takes: it holds up everybody else meanwhile. */
+const maxPerCall = 1_000;
+
+export async function enqueue(space: Space, jobs: readonly NewJob[]): Promise<EnqueueResult[]> {
+  for (const job of jobs) checkPlace(space, job, space.placeOf(job.id));
+  return spread(
+    space,
+    jobs,
+    ({ id }) => space.placeOf(id),
+    (part, index) => enqueueIn(space, part, index),
+  );
+}
+
+/** A batch is one script; a huge one is several, so that nobody waits long behind it. */
+async function enqueueIn(space: Space, jobs: readonly NewJob[], index: number): Promise<EnqueueResult[]> {
+  const results: EnqueueResult[] = [];
+  for (let start = 0; start < jobs.length; start += maxPerCall) {
+    const part = jobs.slice(start, start + maxPerCall);
+    const answer = new Reader(await space.text("enqueue", index, part.length, jobFrames(part)));
+    for (const { id } of part) results.push(readResult(answer, id));
+  }
+  return results;
+}
+
+function readResult(answer: Reader, id: string): EnqueueResult {
+  switch (answer.u8()) {
+    case 1:
+      return { id, outcome: "added" };
+    case 2:
+      return { id, outcome: "existing" };
+    case 3:
+      return { id: answer.short(), outcome: "existing" };
+    case 4:
+      return { id: answer.short(), outcome: "absorbed" };
+    case 5:
+      return { id: answer.short(), outcome: "debounced" };
+    default:
+      return { id, outcome: "refused", parent: answer.short() };
+  }
+}
+
+/** Refuses what would have to look into another Redis slot. */
+export function checkPlace(space: Space, job: NewJob, place: number): void {
+  if (space.slots === 1) return;
+  const refuse = (what: string): never => {
+    throw new EscapementError(
+      "store-unsupported",
+      `job ${JSON.stringify(job.id)} ${what}; on a Redis namespace that is spread over ${space.slots} slots these must have the same {tag} in their ids, or leave it to one slot`,
+    );
+  };
+  for (const parent of job.after) {
+    if (space.placeOf(parent) !== place)
+      refuse(`waits for ${JSON.stringify(parent)}, which lies in another slot`);
+  }
+  if (space.placeOf(job.id) !== place) refuse("lies in another slot than its schedule");
+  if (job.relayed && space.placeOfSlot(job.slot) !== place) refuse(`lies in another slot than ${job.slot}`);
+  if (job.unique !== null || job.debounce !== null) refuse("has a unique or debounce key");
+  if (job.concurrencyKey !== null || job.rateKey !== null) refuse("has a concurrency or rate key");
+}
+
+/** The tails that a batch has, each once, and the number of each job's. */
+class Tails {
+  readonly #numbers = new Map<string, number>();
+  readonly #writer = new Writer();
+
+  numberOf(job: NewJob): number {
+    const rare = rareOf(job);
+    const key = `${job.queue}\u001f${job.name}\u001f${job.delivery}\u001f${job.attempts}${rare === null ? "" : JSON.stringify(rare)}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    const tail = newTail(job);
+    this.#writer.u32(tail.length).bytes(tail);
+    this.#numbers.set(key, this.#numbers.size);
+    return this.#numbers.size - 1;
+  }
+
+  toBuffer(): Buffer {
+    return new Writer().u32(this.#numbers.size).bytes(this.#writer.toBuffer()).toBuffer();
+  }
+}
+
+/** A batch as lua/shared/enqueue.lua reads it: tails, then jobs. */
+function jobFrames(jobs: readonly NewJob[]): Buffer {
+  const frames = new JobFrames();
+  for (const job of jobs) frames.add(job);
+  return frames.toBuffer();
+}
+
+/** Frames of jobs, among others that the caller writes. */
+export class JobFrames {
+  readonly writer = new Writer();
+  readonly #tails = new Tails();
+
+  add(job: NewJob): void {
+    this.writer
+      .short(job.id)
+      .f64(orInfinite(job.runAt))
+      .f64(job.delayMs)
+      .f64(orInfinite(job.expireInMs))
+      .f64(orInfinite(job.fireAt))
+      .i32(job.priority)
+      .u16(job.maxCrashes)
+      .u16(job.slot)
+      .u8(job.relayed ? 1 : 0)
+      .u8(job.concurrencyKey === null && job.rateKey === null ? 0 : 1)
+      .u32(this.#tails.numberOf(job))
+      .long(job.input)
+      .long(boundOf(job));
+  }
+
+  toBuffer(): Buffer {
+    return Buffer.concat([this.#tails.toBuffer(), this.writer.toBuffer()]);
+  }
+}
+
+/** What ties a job to others, as JSON; nothing for most. */
+function boundOf({ after, unique, debounce }: NewJob): string {
+  if (after.length === 0 && unique === null && debounce === null) return "";
+  return JSON.stringify({
+    ...(after.length > 0 ? { after } : {}),
+    ...(unique === null
+      ? {}
+      : { unique: { key: unique.key, ...(unique.forMs === null ? {} : { forMs: unique.forMs }) } }),
+    ...(debounce === null
+      ? {}
+      : {
+          debounce: {
+            key: debounce.key,
+            waitMs: debounce.waitMs,
+            ...(debounce.maxMs === null ? {} : { maxMs: debounce.maxMs }),
+          },
+        }),
+  });
+}

@@ -1,0 +1,64 @@
+import { type ErrorCode, EscapementError } from "../../errors.ts";
+
+/** How the servers are reached; where another takes over by itself, being refused as read-only passes. */
+export type Mode = "single" | "sentinel" | "cluster";
+
+interface Meaning {
+  readonly pattern: RegExp;
+  readonly code: ErrorCode;
+  readonly advice: string;
+}
+
+/** What Redis answers, by the word that its message carries. An error inside a script has it in the middle. */
+const meanings: readonly Meaning[] = [
+  {
+    pattern: /\bOOM\b/,
+    code: "store-full",
+    advice:
+      "its maxmemory is used up; raise it, or let jobs be pruned sooner. Nothing of this call was written",
+  },
+  {
+    pattern: /\bMISCONF\b/,
+    code: "store-full",
+    advice: "it cannot write to its disk; free some space there. Nothing of this call was written",
+  },
+  {
+    pattern: /\bREADONLY\b/,
+    code: "store-readonly",
+    advice: "this is a replica; connect to the primary",
+  },
+  {
+    pattern: /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (password|username-password)/i,
+    code: "store-unsupported",
+    advice:
+      "check the user and the password, and that the user may run EVAL, EVALSHA and PUBLISH on these keys",
+  },
+  {
+    pattern: /\b(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MOVED|ASK)\b/,
+    code: "store-unavailable",
+    advice: "it is not ready; this passes",
+  },
+];
+
+/** An error as it leaves the store. Whatever is not Redis's own answer is trouble with the connection. */
+export function translateError(error: unknown, where: string, mode: Mode): EscapementError {
+  if (error instanceof EscapementError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const known = meanings.find(({ pattern }) => pattern.test(message));
+  const isReply = error instanceof Error && error.name === "ReplyError";
+  if (known === undefined && isReply) {
+    return new EscapementError("store-corrupt", `Redis store ${where}: ${message}`, { cause: error });
+  }
+  const passes = known === undefined || (known.code === "store-readonly" && mode !== "single");
+  const code = passes ? "store-unavailable" : known.code;
+  const advice =
+    known === undefined ? "check that it runs and can be reached; this library goes on trying" : known.advice;
+  return new EscapementError(code, `Redis store ${where}: ${message}; ${advice}`, { cause: error });
+}
+
+export function timedOut(where: string, afterMs: number): EscapementError {
+  return new EscapementError(
+    "store-unavailable",
+    `Redis store ${where}: no answer within ${afterMs} ms; check that it runs and can be reached, or raise callTimeout`,
+  );
+}

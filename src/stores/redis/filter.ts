@@ -1,0 +1,28 @@
+import type { JobFilter } from "../../store.ts";
+import { deliveryNumber, stateNumber } from "./record.ts";
+
+/** A filter as lua/shared/search.lua reads it. */
+export function filterJson(filter: JobFilter): object {
+  const instants = {
+    enqueuedAfter: filter.enqueuedAfter?.getTime(),
+    enqueuedBefore: filter.enqueuedBefore?.getTime(),
+    runAfter: filter.runAfter?.getTime(),
+    runBefore: filter.runBefore?.getTime(),
+  };
+  return {
+    ids: filter.ids,
+    states: filter.states?.map(stateNumber),
+    names: filter.names,
+    queues: filter.queues,
+    deliveries: filter.deliveries?.map(deliveryNumber),
+    tags: filter.tags,
+    schedule: filter.schedule,
+    ...instants,
+  };
+}
+
+/** Whether a filter asks for nothing but what is counted all the time. */
+export function isCounted(filter: JobFilter): boolean {
+  const counted = new Set(["states", "names", "queues"]);
+  return Object.entries(filter).every(([term, value]) => counted.has(term) || value === undefined);
+}

@@ -1,0 +1,11 @@
+-- uses: base record notices lines gates index end answer limits sources claim
+-- Takes due jobs for one claimer.
+-- ARGV[2] JSON: { claimer, sequence, leaseMs, limit, alone, names: [[name, concurrency, rate limit, rate window]], queues?: [[queue, limit]] }.
+-- Promise: a job is held by one claimer at a time; a lower sequence than the last takes nothing, the same one repeats its answer.
+-- Its work grows with the limit and with the queues and names that have something due, never with how many jobs wait.
+-- Answers a head and a frame for each job (shared/claim.lua).
+
+local answer = claim(cjson.decode(ARGV[2]))
+flush()
+publish()
+return answer

@@ -1,0 +1,100 @@
+-- uses: base record notices lines gates index unique
+-- Forgets terminal jobs past their retention, old rows of the ledger, and nodes, windows and claimers that are of no use any more.
+-- ARGV[2] JSON: { kept: [[state, ms]], nodesMs, claimersMs, occurrencesMs, limit }.
+-- Promise: a job that still holds its unique key stays until it does not; with a job go its trail and its aliases.
+-- Sorted sets used: ended:<state>, and heldback, which has those that hold a key, so that they are not looked at again and again.
+-- Answers how many jobs, and whether there is more.
+
+local params = cjson.decode(ARGV[2])
+local HELDBACK = P .. "heldback"
+local maxBystanders = 1000
+
+local function pruneBystanders()
+  local nodes = call("HGETALL", P .. "nodes")
+  for n = 1, #nodes, 2 do
+    if struct.unpack(">d", nodes[n + 1]) + params.nodesMs <= now then call("HDEL", P .. "nodes", nodes[n]) end
+  end
+  local over = call("ZRANGEBYSCORE", P .. "windowends", "-inf", now, "LIMIT", 0, maxBystanders)
+  callMany("HDEL", P .. "windows", over, 1)
+  callMany("ZREM", P .. "windowends", over, 1)
+  local silent = call("ZRANGEBYSCORE", P .. "claimersseen", "-inf", now - params.claimersMs, "LIMIT", 0, maxBystanders)
+  callMany("HDEL", P .. "claimers", silent, 1)
+  callMany("ZREM", P .. "claimersseen", silent, 1)
+end
+
+-- By time of writing, key and fireAt.
+local function pruneLedger()
+  local old = call("ZRANGEBYSCORE", P .. "ledger", "-inf", now - params.occurrencesMs, "LIMIT", 0, math.max(0, params.limit))
+  for _, member in ipairs(old) do
+    local fireAt = tonumber(string.sub(member, -16))
+    call("ZREMRANGEBYSCORE", P .. "occurrences:" .. string.sub(member, 1, -18), fireAt, fireAt)
+  end
+  callMany("ZREM", P .. "ledger", old, 1)
+end
+
+-- Those whose key is free by now stand with the others again.
+local function takeBack()
+  local free = call("ZRANGEBYSCORE", HELDBACK, "-inf", now, "LIMIT", 0, maxBystanders)
+  for _, id in ipairs(free) do
+    local job = jobOf(id)
+    call("ZREM", HELDBACK, id)
+    if job and isTerminal(job[STATE]) then call("ZADD", endedKeys[job[STATE]], job[FINISHEDAT], id) end
+  end
+end
+
+local gone, blocksLeft = {}, {}
+
+local function forget(job)
+  leave(job)
+  gone[#gone + 1] = job.id
+  if job[TRAILED] == 1 then call("DEL", P .. "trail:" .. job.id) end
+  if job[ALIASED] == 1 then
+    local key = P .. "aliasesof:" .. job.id
+    callMany("HDEL", ALIASES, call("SMEMBERS", key), 1)
+    call("DEL", key)
+  end
+  local key = rareOf(job).uniqueKey
+  if key and call("HGET", P .. "uniques", key) == job.id then call("HDEL", P .. "uniques", key) end
+  local block = math.floor(job[SEQ] / blockSize)
+  call("LREM", P .. "block:" .. block, 1, job.id)
+  blocksLeft[block] = true
+end
+
+local function pruneState(state, keptMs)
+  local key = endedKeys[state]
+  while true do
+    local ids = call("ZRANGEBYSCORE", key, "-inf", now - keptMs, "LIMIT", 0, params.limit - #gone + 1)
+    if not ids[1] then return false end
+    readJobs(ids)
+    for _, id in ipairs(ids) do
+      local job = jobOf(id)
+      if job and holdsUniqueKey(job) then
+        call("ZADD", HELDBACK, rareOf(job).uniqueUntil, id)
+        place(key, id, false)
+      elseif not job then
+        place(key, id, false)
+      elseif #gone >= params.limit then
+        flushSets()
+        return true
+      else
+        forget(job)
+      end
+    end
+    flushSets()
+  end
+end
+
+pruneBystanders()
+pruneLedger()
+takeBack()
+local more = false
+for _, kept in ipairs(params.kept) do
+  more = pruneState(kept[1], kept[2]) or more
+end
+callMany("HDEL", JOBS, gone, 1)
+callMany("HDEL", INPUTS, gone, 1)
+for block in pairs(blocksLeft) do
+  if call("EXISTS", P .. "block:" .. block) == 0 then call("ZREM", P .. "blocks", block) end
+end
+flush()
+return { #gone, more and 1 or 0 }

@@ -1,0 +1,87 @@
+-- What every script begins with: its keys, its time, and work that is gathered and written once at the end.
+-- KEYS[1] is the slot's meta hash; every other key has the same hash tag and so the same place in a Cluster.
+-- ARGV[1] is the time to go by in milliseconds, or "" for the server's own clock.
+
+-- Redis 6.2 may be set to replicate scripts instead of what they wrote; with a clock inside that would go wrong.
+if redis.replicate_commands then redis.replicate_commands() end
+
+local call, huge = redis.call, math.huge
+local P = string.sub(KEYS[1], 1, -5)
+
+local now = tonumber(ARGV[1])
+if not now then
+  local time = call("TIME")
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Lua's own stack bounds how many arguments one call may have.
+local maxArguments = 4000
+
+-- Calls with a list of arguments of any length, in as few calls as that takes; `width` of them belong together.
+local function callMany(command, key, list, width)
+  local most = maxArguments - maxArguments % width
+  for first = 1, #list, most do
+    call(command, key, unpack(list, first, math.min(first + most - 1, #list)))
+  end
+end
+
+-- Values of hash fields, in their order; false where there is none.
+local function hashValues(key, fields)
+  if #fields <= maxArguments then return #fields == 0 and {} or call("HMGET", key, unpack(fields)) end
+  local values = {}
+  for first = 1, #fields, maxArguments do
+    local part = call("HMGET", key, unpack(fields, first, math.min(first + maxArguments - 1, #fields)))
+    for n = 1, #part do values[first + n - 1] = part[n] end
+  end
+  return values
+end
+
+-- Sorted sets: what each member shall be in the end, a score or false for gone. Written by flushSets.
+local sets = {}
+
+local function place(key, member, score)
+  local set = sets[key]
+  if not set then
+    set = {}
+    sets[key] = set
+  end
+  set[member] = score
+end
+
+local function flushSets()
+  for key, set in pairs(sets) do
+    local added, gone = {}, {}
+    for member, score in pairs(set) do
+      if score then
+        added[#added + 1] = score
+        added[#added + 1] = member
+      else
+        gone[#gone + 1] = member
+      end
+    end
+    callMany("ZREM", key, gone, 1)
+    callMany("ZADD", key, added, 2)
+  end
+  sets = {}
+end
+
+-- Counts in hashes: what to add to each field. A field that comes to nothing is removed.
+local sums = {}
+
+local function add(key, field, by)
+  local sum = sums[key]
+  if not sum then
+    sum = {}
+    sums[key] = sum
+  end
+  sum[field] = (sum[field] or 0) + by
+end
+
+local function flushSums()
+  for key, sum in pairs(sums) do
+    for field, by in pairs(sum) do
+      if by ~= 0 and call("HINCRBY", key, field, by) == 0 then call("HDEL", key, field) end
+    end
+  end
+  sums = {}
+end

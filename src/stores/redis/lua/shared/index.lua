@@ -1,0 +1,183 @@
+-- How jobs are found by what may change in them. A job leaves its places before it changes and enters them after.
+--
+--   leases       sorted set of held jobs, by when the lease ends (written by whoever grants it)
+--   named        sorted set of active jobs of the relay, by slot
+--   expiring     sorted set of jobs not yet started, by expireAt
+--   ended:<state>  sorted set of terminal jobs, by finishedAt
+--   counts       hash of <state>␟<queue>␟<name>: how many
+--   active       hash of q<queue> and k<concurrency key>: how many held jobs
+--   block:<n>    list of the ids of a hundred jobs in the order of enqueueing; blocks: those with any, live: those with any not terminal
+
+local LEASES, EXPIRING, ACTIVES = P .. "leases", P .. "expiring", P .. "active"
+local blockSize = 100
+local endedKeys = {}
+for state = SUCCEEDED, CANCELLED do endedKeys[state] = P .. "ended:" .. stateNames[state] end
+
+-- Queues are few and read often: false, or { paused, concurrency, rate limit, rate window }; huge means no limit.
+local queueConfigs
+local function queueConfig(queue)
+  if not queueConfigs then
+    queueConfigs = { none = call("EXISTS", P .. "queues") == 0, read = {} }
+  end
+  if queueConfigs.none then return false end
+  local config = queueConfigs.read[queue]
+  if config == nil then
+    local text = call("HGET", P .. "queues", queue)
+    config = text and { struct.unpack(">Bddd", text) }
+    queueConfigs.read[queue] = config
+  end
+  return config
+end
+
+local function count(job, by)
+  local tail = tailOf(job)
+  add(P .. "counts", job[STATE] .. SEPARATOR .. tail[QUEUE] .. SEPARATOR .. tail[NAME], by)
+  if not isTerminal(job[STATE]) then add(P .. "lives", math.floor(job[SEQ] / blockSize), by) end
+end
+
+local function countActive(job, by)
+  add(ACTIVES, "q" .. tailOf(job)[QUEUE], by)
+  if job[KEYED] == 0 then return end
+  local key = rareOf(job).concurrencyKey
+  if key then add(ACTIVES, "k" .. key, by) end
+end
+
+local function joinShelf(job)
+  if job[RELAYED] == 1 then
+    joinRelay(job)
+  elseif isFragile(job) then
+    joinLine(FRAGILE, job)
+  elseif job[KEYED] == 1 then
+    joinLane(job)
+  else
+    joinLine(PLAIN, job)
+  end
+end
+
+local function leaveShelf(job)
+  if job[RELAYED] == 1 then
+    leaveRelay(job)
+  elseif isFragile(job) then
+    leaveLine(FRAGILE, job)
+  elseif job[KEYED] == 1 then
+    leaveLane(job)
+  else
+    leaveLine(PLAIN, job)
+  end
+end
+
+-- Waiting, never claimed jobs by their debounce key.
+local function placeDebounced(job, score)
+  if not hasRare(job) then return end
+  local key = rareOf(job).debounceKey
+  if key then place(P .. "debounce:" .. key, job.id, score) end
+end
+
+local function noteFreed(job)
+  local tail = tailOf(job)
+  if job[KEYED] == 1 then
+    local key = rareOf(job).concurrencyKey
+    if key then
+      notices.anyQueue = true
+      freedLanes["c" .. key] = true
+    end
+  end
+  local config = queueConfig(tail[QUEUE])
+  if config and config[2] < huge then notices.queues[tail[QUEUE]] = true end
+end
+
+local function leave(job)
+  local state = job[STATE]
+  count(job, -1)
+  if state == WAITING then
+    leaveShelf(job)
+    if job[TOKEN] == 0 then placeDebounced(job, false) end
+  elseif state == ACTIVE then
+    if job[RELAYED] == 1 then
+      place(P .. "named", job.id, false)
+    else
+      place(LEASES, job.id, false)
+      countActive(job, -1)
+    end
+    job.wasActive = true
+  elseif state ~= BLOCKED then
+    place(endedKeys[state], job.id, false)
+  end
+  if state <= WAITING and mayExpire(job) then place(EXPIRING, job.id, false) end
+end
+
+local function enter(job)
+  local state = job[STATE]
+  count(job, 1)
+  if state == WAITING then
+    joinShelf(job)
+    if job[TOKEN] == 0 then placeDebounced(job, job[SEQ]) end
+    notices.queues[tailOf(job)[QUEUE]] = true
+  elseif state == ACTIVE then
+    if job[RELAYED] == 1 then
+      place(P .. "named", job.id, job[SLOT])
+    else
+      countActive(job, 1)
+    end
+  elseif state ~= BLOCKED then
+    place(endedKeys[state], job.id, job[FINISHEDAT])
+  end
+  if state <= WAITING and mayExpire(job) then place(EXPIRING, job.id, job[EXPIREAT]) end
+  if job.wasActive and state ~= ACTIVE and job[RELAYED] == 0 then noteFreed(job) end
+  job.wasActive = nil
+  changed[job.id] = job
+end
+
+-- New jobs of each block, in the order of enqueueing.
+local blocks = {}
+
+local function joinBlock(job)
+  local number = math.floor(job[SEQ] / blockSize)
+  local block = blocks[number]
+  if not block then
+    block = {}
+    blocks[number] = block
+  end
+  block[#block + 1] = job.id
+end
+
+local function flushBlocks()
+  for number, ids in pairs(blocks) do
+    call("RPUSH", P .. "block:" .. number, unpack(ids))
+    call("ZADD", P .. "blocks", number, number)
+  end
+  blocks = {}
+  for number, by in pairs(sums[P .. "lives"] or {}) do
+    if by > 0 then
+      call("ZADD", P .. "live", number, number)
+    elseif by < 0 and (tonumber(call("HGET", P .. "lives", number)) or 0) + by <= 0 then
+      call("ZREM", P .. "live", number)
+    end
+  end
+end
+
+-- Writes whatever the script has gathered. It may be called in the middle, too.
+local function flush()
+  flushJobs()
+  flushSets()
+  flushLowered()
+  flushLanes()
+  flushRelay()
+  flushBlocks()
+  flushSums()
+end
+
+-- One line of a job's story, as it stands before what the line tells is written. The oldest go first.
+local maxTrailLength = 200
+local function tell(job, kind, text, err)
+  local key = P .. "trail:" .. job.id
+  -- An empty text is none; what there is starts with a mark.
+  text, err = text and "=" .. text or "", err and "=" .. err or ""
+  local claimer = job[CLAIMER]
+  call("RPUSH", key, struct.pack(
+    ">dBI4I4Hc0I4c0I4c0", now, kind, job[ATTEMPT], job[TOKEN], #claimer, claimer, #text, text, #err, err
+  ))
+  call("LTRIM", key, -maxTrailLength, -1)
+  job[TRAILED] = 1
+  changed[job.id] = job
+end

@@ -1,0 +1,173 @@
+-- How a job is kept: in the hash `jobs`, by its id, a record of numbers and short texts; its input is in the hash `inputs`.
+-- src/stores/redis/record.ts reads and writes the same layout.
+
+local HEAD = ">BBBBBBBHHHI4I4I4I6i4ddddddHc0I4c0"
+local STATE, CANCEL, RELAYED, KEYED, PARENT, ALIASED, TRAILED = 1, 2, 3, 4, 5, 6, 7
+local CRASHES, MAXCRASHES, SLOT, ATTEMPT, TOKEN, SETTLED, SEQ, PRIORITY = 8, 9, 10, 11, 12, 13, 14, 15
+local RUNAT, FIREAT, ENQUEUEDAT, EXPIREAT, CLAIMEDAT, FINISHEDAT, CLAIMER, RESULT, REST = 16, 17, 18, 19, 20, 21, 22, 23, 24
+
+-- What follows the head is mostly the same for all jobs of a definition, so it is taken apart once.
+local TAIL = ">Hc0Hc0BI4I4I4I4I4c0"
+local QUEUE, NAME, DELIVERY, ATTEMPTS, VERSION, REDRIVES, ROLLBACKS, RARE = 1, 2, 3, 4, 5, 6, 7, 8
+
+local BLOCKED, WAITING, ACTIVE, SUCCEEDED, DEAD, LOST, CANCELLED = 1, 2, 3, 4, 5, 6, 7
+local stateNames = { "blocked", "waiting", "active", "succeeded", "dead", "lost", "cancelled" }
+local ATMOSTONCE = 1
+
+local JOBS, INPUTS = P .. "jobs", P .. "inputs"
+
+local tails = {}
+
+-- What a job's definition says, and what few jobs have. Only for reading: changeTail gives one to write to.
+local function tailOf(job)
+  local own = job.tail
+  if own then return own end
+  local text = job[REST]
+  local tail = tails[text]
+  if not tail then
+    tail = { struct.unpack(TAIL, text) }
+    tails[text] = tail
+  end
+  return tail
+end
+
+local function changeTail(job)
+  local own = job.tail
+  if not own then
+    own = { unpack(tailOf(job), 1, RARE) }
+    job.tail = own
+  end
+  return own
+end
+
+-- Keys, reasons, errors and the like, by name. Only for reading: changeRare gives one to write to.
+local function rareOf(job)
+  local rare = job.rare
+  if not rare then
+    local text = tailOf(job)[RARE]
+    rare = text == "" and {} or cjson.decode(text)
+    job.rare = rare
+  end
+  return rare
+end
+
+local function hasRare(job)
+  if job.rare then return next(job.rare) ~= nil end
+  return tailOf(job)[RARE] ~= ""
+end
+
+local function changeRare(job)
+  changeTail(job)
+  return rareOf(job)
+end
+
+-- Who settled the last token stays known, also when another holds the job now.
+local function setHolder(job, claimer)
+  if job[SETTLED] > 0 and job[CLAIMER] ~= claimer and not rareOf(job).settledBy then
+    changeRare(job).settledBy = job[CLAIMER]
+  end
+  job[CLAIMER], job[CLAIMEDAT], job[TOKEN] = claimer, now, job[TOKEN] + 1
+end
+
+local function packTail(job)
+  local tail = job.tail
+  if not tail then return job[REST] end
+  if job.rare then tail[RARE] = next(job.rare) and cjson.encode(job.rare) or "" end
+  return struct.pack(TAIL, #tail[1], tail[1], #tail[2], tail[2], tail[3], tail[4], tail[5], tail[6], tail[7], #tail[8], tail[8])
+end
+
+local function pack(job)
+  local claimer, result = job[CLAIMER], job[RESULT]
+  return struct.pack(
+    HEAD, job[1], job[2], job[3], job[4], job[5], job[6], job[7], job[8], job[9], job[10], job[11], job[12], job[13],
+    job[14], job[15], job[16], job[17], job[18], job[19], job[20], job[21], #claimer, claimer, #result, result
+  ) .. packTail(job)
+end
+
+local function unpackJob(id, text)
+  local job = { struct.unpack(HEAD, text) }
+  -- The last value is where the head ends.
+  job[REST] = string.sub(text, job[REST])
+  job.id = id
+  return job
+end
+
+-- Jobs that this script has read, and which of them it changed. Written by flushJobs.
+local known, changed = {}, {}
+
+local function readJobs(ids)
+  local missing = {}
+  for n = 1, #ids do
+    if known[ids[n]] == nil then missing[#missing + 1] = ids[n] end
+  end
+  local texts = hashValues(JOBS, missing)
+  for n = 1, #missing do
+    known[missing[n]] = texts[n] and unpackJob(missing[n], texts[n]) or false
+  end
+end
+
+-- The job, or false.
+local function jobOf(id)
+  local job = known[id]
+  if job == nil then
+    local text = call("HGET", JOBS, id)
+    job = text and unpackJob(id, text) or false
+    known[id] = job
+  end
+  return job
+end
+
+local function flushJobs()
+  local list = {}
+  for id, job in pairs(changed) do
+    list[#list + 1] = id
+    list[#list + 1] = pack(job)
+  end
+  callMany("HSET", JOBS, list, 2)
+  changed = {}
+end
+
+-- Absorbed and debounced ids, with the job that stands for each; false where there is none.
+local ALIASES = P .. "aliases"
+local aliases, noAliases = {}, nil
+
+local function aliasOf(id)
+  if noAliases == nil then noAliases = call("EXISTS", ALIASES) == 0 end
+  if noAliases then return false end
+  if aliases[id] == nil then aliases[id] = call("HGET", ALIASES, id) end
+  return aliases[id]
+end
+
+local function setAlias(id, job)
+  call("HSET", ALIASES, id, job.id)
+  call("SADD", P .. "aliasesof:" .. job.id, id)
+  aliases[id], noAliases = job.id, false
+  job[ALIASED] = 1
+  changed[job.id] = job
+end
+
+-- The job that an id stands for, itself or as an alias.
+local function resolve(id)
+  local job = jobOf(id)
+  if job then return job end
+  local alias = aliasOf(id)
+  return alias and jobOf(alias)
+end
+
+local function isTerminal(state)
+  return state >= SUCCEEDED
+end
+
+local function mayExpire(job)
+  return job[ATTEMPT] == 0 and job[EXPIREAT] < huge
+end
+
+-- Not started in time: it is never claimed any more, and the next reap says so.
+local function isExpired(job)
+  return job[EXPIREAT] <= now and job[ATTEMPT] == 0 and job[STATE] <= WAITING
+end
+
+-- One crash short of poison: it runs alone in its process.
+local function isFragile(job)
+  return job[CRASHES] > 0 and job[CRASHES] >= job[MAXCRASHES] - 1
+end

@@ -1,0 +1,78 @@
+-- Due jobs in the order of their turn, out of many lists at once: higher priority first, then the oldest runAt, then the order of
+-- enqueueing. A source is a line or a lane; the heap has the one whose job comes first at its top.
+
+-- More priorities than this in one place, and the order among them is no longer exact.
+local maxPriorities = 1000
+
+local function duePriorities(key)
+  local found = call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, maxPriorities)
+  for n = 1, #found do found[n] = tonumber(found[n]) end
+  if #found > 1 then table.sort(found, function(a, b) return a > b end) end
+  return found
+end
+
+-- Goes to the next job; false when there is none. A lane's jobs are taken out as they come, a line's stay until the end.
+local function advance(source)
+  local buffer = source.buffer
+  source.at = source.at + 2
+  while not buffer or not buffer[source.at] do
+    local priority = source.priorities[source.turn]
+    if not priority then return false end
+    buffer = call(
+      "ZRANGEBYSCORE", source.listOf(priority), "-inf", source.to, "WITHSCORES", "LIMIT", source.skip, source.chunk
+    )
+    source.buffer, source.at, source.priority = buffer, 1, priority
+    if buffer[1] then
+      local ids = {}
+      for n = 1, #buffer, 2 do ids[#ids + 1] = idOf(buffer[n]) end
+      readJobs(ids)
+      if not source.lane then source.skip = source.skip + #ids end
+      source.chunk = math.min(source.chunk * 4, 1000)
+    else
+      source.turn, source.skip = source.turn + 1, 0
+    end
+  end
+  source.member, source.runAt = buffer[source.at], tonumber(buffer[source.at + 1])
+  return true
+end
+
+local function newSource(priorities, listOf, chunk, lane)
+  return {
+    priorities = priorities, listOf = listOf, chunk = chunk, lane = lane, to = now, turn = 1, skip = 0, at = -1, buffer = false,
+  }
+end
+
+local function isBefore(a, b)
+  if a.priority ~= b.priority then return a.priority > b.priority end
+  if a.runAt ~= b.runAt then return a.runAt < b.runAt end
+  return string.sub(a.member, 1, 13) < string.sub(b.member, 1, 13)
+end
+
+local function sink(heap, place)
+  while true do
+    local best, left = place, place * 2
+    if heap[left] and isBefore(heap[left], heap[best]) then best = left end
+    if heap[left + 1] and isBefore(heap[left + 1], heap[best]) then best = left + 1 end
+    if best == place then return end
+    heap[place], heap[best] = heap[best], heap[place]
+    place = best
+  end
+end
+
+local function newHeap(sources)
+  local heap = {}
+  for _, source in ipairs(sources) do
+    if advance(source) then heap[#heap + 1] = source end
+  end
+  for place = math.floor(#heap / 2), 1, -1 do sink(heap, place) end
+  return heap
+end
+
+-- Brings the top source to its next job, or takes it out.
+local function moveOn(heap, stop)
+  if stop or not advance(heap[1]) then
+    heap[1] = heap[#heap]
+    heap[#heap] = nil
+  end
+  if heap[2] then sink(heap, 1) end
+end

@@ -1,0 +1,15 @@
+-- Who holds a unique key: the job that took it last, for a time or while it is not terminal. Hash `uniques`: key -> id.
+
+local function holdsUniqueKey(job)
+  local rare = rareOf(job)
+  if not rare.uniqueKey then return false end
+  if rare.uniqueUntil then return rare.uniqueUntil > now end
+  return not isTerminal(job[STATE])
+end
+
+-- The job that holds a unique key at this moment.
+local function uniqueHolder(key)
+  local id = call("HGET", P .. "uniques", key)
+  local job = id and jobOf(id)
+  return job and holdsUniqueKey(job) and job
+end

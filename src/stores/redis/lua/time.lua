@@ -1,0 +1,4 @@
+-- uses: base
+-- The store's time.
+
+return struct.pack(">d", now)

@@ -1,0 +1,125 @@
+import { EscapementError } from "../../errors.ts";
+import {
+  type AcquireParams,
+  type CheckpointParams,
+  type CheckpointResult,
+  type ClaimedJob,
+  type PartitionDue,
+  type PartitionDueParams,
+  type PartitionGrant,
+  type PartitionHold,
+  type PartitionOutcome,
+  slotCount,
+} from "../../store.ts";
+import { explainRefusal, finishFrames, readFinished } from "./claims.ts";
+import { readClaimed, readDue } from "./record.ts";
+import { type Space, spread } from "./space.ts";
+import { Reader } from "./wire.ts";
+
+/** How many partitions each open namespace has, once it is known: it never changes. */
+const partitionCounts = new WeakMap<Space, number>();
+
+export async function acquirePartitions(space: Space, params: AcquireParams): Promise<PartitionGrant[]> {
+  if (params.partitions % space.slots !== 0) {
+    throw new EscapementError(
+      "store-unsupported",
+      `expected the number of partitions to be a multiple of the ${space.slots} slots that this Redis namespace is spread over, got ${params.partitions}`,
+    );
+  }
+  const grants: PartitionGrant[] = [];
+  let { partitions } = params;
+  // The first slot decides how many there are.
+  for (const index of space.everySlot) {
+    const json = JSON.stringify({
+      owner: params.owner,
+      leaseMs: params.leaseMs,
+      partitions,
+      want: params.want - grants.length,
+      slotCount,
+      index,
+      of: space.slots,
+    });
+    const reader = new Reader(await space.text("acquire-partitions", index, json));
+    partitions = reader.u32();
+    while (!reader.isAtEnd) grants.push(readGrant(reader));
+  }
+  partitionCounts.set(space, partitions);
+  return grants;
+}
+
+function readGrant(reader: Reader): PartitionGrant {
+  const partition = reader.u32();
+  const epoch = reader.f64();
+  const [firstSlot, endSlot] = [reader.u16(), reader.u16()];
+  const mark = reader.date();
+  const named = Array.from({ length: reader.u32() }, () => readClaimed(reader));
+  return { partition, epoch, firstSlot, endSlot, mark, named };
+}
+
+/** The Redis slot that a partition lies in. */
+async function placeOf(space: Space, partition: number): Promise<number> {
+  if (space.slots === 1) return 0;
+  const known = partitionCounts.get(space);
+  if (known !== undefined) return Math.min(Math.floor((partition * space.slots) / known), space.slots - 1);
+  const made = Number(await space.meta("partitions"));
+  if (made === 0) return 0;
+  partitionCounts.set(space, made);
+  return placeOf(space, partition);
+}
+
+export async function renewPartitions(
+  space: Space,
+  { owner, held, leaseMs }: PartitionHold & { readonly leaseMs: number | "" },
+): Promise<PartitionOutcome[]> {
+  const refs = await Promise.all(
+    held.map(async (ref) => ({ ...ref, place: await placeOf(space, ref.partition) })),
+  );
+  return spread(
+    space,
+    refs,
+    ({ place }) => place,
+    async (part, index) => {
+      const json = JSON.stringify(part.map(({ partition, epoch }) => [partition, epoch]));
+      const marks = await space.text("renew-partitions", index, owner, leaseMs, json);
+      return Array.from(marks, (mark) => (mark === 1 ? "renewed" : "stale"));
+    },
+  );
+}
+
+export async function releasePartitions(space: Space, hold: PartitionHold): Promise<void> {
+  await renewPartitions(space, { ...hold, leaseMs: "" });
+}
+
+export async function partitionDue(space: Space, params: PartitionDueParams): Promise<PartitionDue> {
+  const { partition, aheadMs, limit } = params;
+  const place = await placeOf(space, partition);
+  const reader = new Reader(await space.text("partition-due", place, partition, aheadMs, limit));
+  const now = new Date(reader.f64());
+  const nextAt = reader.date();
+  const jobs: (ClaimedJob & { readonly version: number })[] = [];
+  while (!reader.isAtEnd) jobs.push(readDue(reader));
+  return { now, jobs, nextAt };
+}
+
+export async function checkpoint(space: Space, params: CheckpointParams): Promise<CheckpointResult> {
+  const { owner, partition, epoch, settled, mark, name } = params;
+  const answer = await space
+    .text(
+      "checkpoint",
+      await placeOf(space, partition),
+      owner,
+      partition,
+      epoch,
+      mark === null ? "" : mark.getTime(),
+      settled.length,
+      finishFrames(settled),
+      JSON.stringify(name.map(({ id, version }) => [id, version])),
+    )
+    .catch(explainRefusal);
+  if (answer.length === 0) return { outcome: "stale", finished: [], named: [] };
+  const reader = new Reader(answer.subarray(1));
+  const finished = readFinished(reader, settled.length);
+  const named: ClaimedJob[] = [];
+  while (!reader.isAtEnd) named.push(readClaimed(reader));
+  return { outcome: "written", finished, named };
+}

@@ -1,0 +1,202 @@
+import { type Delivery, deliveries, type JobFacts, type JobState, jobStates } from "../../job.ts";
+import type { ClaimedJob, NewJob, StoredJob } from "../../store.ts";
+import { type Reader, Writer } from "./wire.ts";
+
+/** What few jobs have, kept as JSON at the end of their record. The scripts know these names, too. */
+interface Rare {
+  tags?: readonly string[];
+  schedule?: string;
+  concurrencyKey?: string;
+  rateKey?: string;
+  uniqueKey?: string;
+  debounceKey?: string;
+  runAfterFailure?: true;
+  reason?: string;
+  error?: string;
+  progress?: string;
+}
+
+/** The scripts count states and deliveries from 1, in the order of these lists. */
+export function stateAt(number: number): JobState {
+  return jobStates[number - 1] ?? "waiting";
+}
+
+export function stateNumber(state: JobState): number {
+  return jobStates.indexOf(state) + 1;
+}
+
+export function deliveryNumber(delivery: Delivery): number {
+  return deliveries.indexOf(delivery) + 1;
+}
+
+/** The end of a new job's record, from its queue on: the same for most jobs of a definition. */
+export function newTail(job: NewJob): Buffer {
+  const rare = rareOf(job);
+  return new Writer()
+    .short(job.queue)
+    .short(job.name)
+    .u8(deliveryNumber(job.delivery))
+    .u32(job.attempts)
+    .u32(1)
+    .u32(0)
+    .u32(0)
+    .long(rare === null ? "" : JSON.stringify(rare))
+    .toBuffer();
+}
+
+/** Whether nothing but queue, name, delivery and attempts sets this job's tail apart. */
+export function rareOf(job: NewJob): Rare | null {
+  const isPlain =
+    job.tags.length === 0 &&
+    job.schedule === null &&
+    job.concurrencyKey === null &&
+    job.rateKey === null &&
+    job.unique === null &&
+    job.debounce === null &&
+    job.after.length === 0;
+  if (isPlain) return null;
+  return {
+    ...(job.tags.length > 0 ? { tags: job.tags } : {}),
+    ...(job.schedule === null ? {} : { schedule: job.schedule }),
+    ...(job.concurrencyKey === null ? {} : { concurrencyKey: job.concurrencyKey }),
+    ...(job.rateKey === null ? {} : { rateKey: job.rateKey }),
+    ...(job.unique === null ? {} : { uniqueKey: job.unique.key }),
+    ...(job.debounce === null ? {} : { debounceKey: job.debounce.key }),
+    ...(job.afterFailure === "run" ? { runAfterFailure: true } : {}),
+  };
+}
+
+/** A record as the scripts keep it (lua/shared/record.lua), taken apart. */
+interface Parts {
+  readonly seq: number;
+  readonly facts: JobFacts;
+  readonly input: string;
+  readonly state: JobState;
+  readonly cancelRequested: boolean;
+  readonly relayed: boolean;
+  readonly slot: number;
+  readonly expireAt: Date | null;
+  readonly claimedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly claimer: string;
+  readonly result: string;
+  readonly version: number;
+  readonly rollbacks: number;
+  readonly rare: Rare;
+}
+
+/** Id, record and input of one job. */
+function readParts(reader: Reader): Parts {
+  const id = reader.short();
+  reader.u32();
+  const state = stateAt(reader.u8());
+  const cancelRequested = reader.u8() === 1;
+  const relayed = reader.u8() === 1;
+  // Whether it has keys, children, aliases and a trail is for the scripts.
+  reader.u32();
+  const crashes = reader.u16();
+  const maxCrashes = reader.u16();
+  const slot = reader.u16();
+  const attempt = reader.u32();
+  const token = reader.u32();
+  reader.u32();
+  const seq = reader.u48();
+  const priority = reader.i32();
+  const runAt = new Date(reader.f64());
+  const fireAt = new Date(reader.f64());
+  const enqueuedAt = new Date(reader.f64());
+  const expireAt = reader.date();
+  const claimedAt = reader.date();
+  const finishedAt = reader.date();
+  const claimer = reader.short();
+  const result = reader.long();
+  const queue = reader.short();
+  const name = reader.short();
+  const delivery = deliveries[reader.u8() - 1] ?? "at-least-once";
+  const attempts = reader.u32();
+  const version = reader.u32();
+  const redrives = reader.u32();
+  const rollbacks = reader.u32();
+  const rareText = reader.long();
+  const rare: Rare = rareText === "" ? {} : JSON.parse(rareText);
+  const facts = {
+    id,
+    name,
+    queue,
+    delivery,
+    priority,
+    tags: rare.tags ?? [],
+    runAt,
+    fireAt,
+    enqueuedAt,
+    attempt,
+    attempts,
+    crashes,
+    maxCrashes,
+    redrives,
+    token,
+    schedule: rare.schedule ?? null,
+  };
+  const input = reader.long();
+  return {
+    seq,
+    facts,
+    input,
+    state,
+    cancelRequested,
+    relayed,
+    slot,
+    expireAt,
+    claimedAt,
+    finishedAt,
+    claimer,
+    result,
+    version,
+    rollbacks,
+    rare,
+  };
+}
+
+export function readClaimed(reader: Reader): ClaimedJob {
+  const { facts, input, cancelRequested } = readParts(reader);
+  return { ...facts, input, cancelRequested };
+}
+
+export function readDue(reader: Reader): ClaimedJob & { readonly version: number } {
+  const { facts, input, cancelRequested, version } = readParts(reader);
+  return { ...facts, input, cancelRequested, version };
+}
+
+/** A job with its place in the order of enqueueing. */
+export interface FoundJob {
+  readonly seq: number;
+  readonly job: StoredJob;
+}
+
+export function readStored(reader: Reader): FoundJob {
+  const parts = readParts(reader);
+  const { facts, rare } = parts;
+  const waitsFor = Array.from({ length: reader.u16() }, () => reader.short());
+  const job = {
+    ...facts,
+    state: parts.state,
+    reason: rare.reason ?? null,
+    input: parts.input,
+    result: parts.result === "" ? null : parts.result,
+    error: rare.error ?? null,
+    progress: rare.progress ?? null,
+    expireAt: parts.expireAt,
+    rollbacks: parts.rollbacks,
+    version: parts.version,
+    claimer: parts.claimer === "" ? null : parts.claimer,
+    claimedAt: parts.claimedAt,
+    finishedAt: parts.finishedAt,
+    cancelRequested: parts.cancelRequested,
+    waitsFor,
+    concurrencyKey: rare.concurrencyKey ?? null,
+    rateKey: rare.rateKey ?? null,
+    relayed: parts.relayed,
+    slot: parts.slot,
+  };
+  return { seq: parts.seq, job };
+}
