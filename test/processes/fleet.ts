@@ -22,6 +22,7 @@ export class Fleet implements AsyncDisposable {
   readonly atMostOnce = defineJob<Work>({ name: "at-most-once", delivery: "at-most-once" });
   readonly atLeastOnce = defineJob<Work>({ name: "at-least-once" });
   readonly client: Escapement;
+  readonly store: string;
   readonly #plan: NodePlan;
   readonly #children = new Set<ChildProcess>();
 
@@ -29,6 +30,7 @@ export class Fleet implements AsyncDisposable {
     const folder = newFolder();
     const store = `sqlite:${join(folder, "jobs.db")}`;
     this.#plan = { store, log: join(folder, "log"), concurrency: 10, ...options };
+    this.store = store;
     this.client = createEscapement({ store, log: silentLogger });
   }
 
