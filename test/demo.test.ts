@@ -35,6 +35,7 @@ describe("the demo", () => {
       /snoozed +wait-for-report/,
       /dead +import-feed .*is gone/,
       /succeeded +book-invoice .*booked/,
+      /succeeded +roll-up .*sales up to/,
       /^totals .*waiting.*succeeded.*dead/m,
     ]) {
       assert.match(lines, line);

@@ -5,14 +5,14 @@
 import { parseArgs } from "node:util";
 import { parseDuration } from "../../src/duration.ts";
 import { createEscapement } from "../../src/index.ts";
-import { bookInvoice, importFeed, resizeImage, sendSms, waitForReport } from "./jobs.ts";
+import { bookInvoice, importFeed, resizeImage, rollUp, sendSms, waitForReport } from "./jobs.ts";
 import { printTotals, showEvents } from "./screen.ts";
 
 const span = readSpan();
 const store = "sqlite:.escapement/demo.db";
 const app = createEscapement({
   store,
-  jobs: [sendSms, resizeImage, bookInvoice, importFeed, waitForReport],
+  jobs: [sendSms, resizeImage, bookInvoice, importFeed, waitForReport, rollUp],
 });
 showEvents(app);
 
@@ -24,6 +24,7 @@ await app.start();
 await app.enqueue(importFeed, { url: "https://example.org/old-feed" });
 await app.enqueue(sendSms, { to: "Ada" }, { delay: "3s", priority: 5 });
 await app.enqueue(waitForReport, { readyAt: Date.now() + 2_500 });
+await app.schedule("sales", { cron: "*/3 * * * * *", overlap: "skip" }, rollUp, { of: "sales" });
 let round = 0;
 const feeding = setInterval(() => void feed(), 1_000);
 await feed();

@@ -57,3 +57,9 @@ export const waitForReport = defineJob<{ readyAt: number }>({
   name: "wait-for-report",
   run: ({ input }) => (Date.now() < input.readyAt ? snooze("1s") : "the report is ready"),
 });
+
+/** Fired by a schedule: each occurrence once, whichever node is first to plan it. */
+export const rollUp = defineJob<{ of: string }>({
+  name: "roll-up",
+  run: ({ input, job }) => `${input.of} up to ${job.fireAt.toISOString().slice(11, 19)}`,
+});

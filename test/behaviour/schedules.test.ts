@@ -285,6 +285,46 @@ onEveryStore("schedules", (bed) => {
     assert.equal(new Set(runs.map(({ fireAt }) => fireAt)).size, 4);
   });
 
+  test("K5: a clock that jumps by an hour, forward or back: nothing early, nothing twice, nothing missed", async () => {
+    reset();
+    await using one = app();
+    await one.start();
+    await one.schedule("hourly", { cron: "0 * * * *", misfire: "all" }, job, "x");
+    await one.advance("2h");
+    clock.jump(-hour);
+    await one.advance("2h");
+    clock.jump(hour);
+    await one.advance("2h");
+    const fired = runs.map(({ fireAt }) => fireAt.slice(11, 13)).map(Number);
+    assert.deepEqual(
+      fired,
+      fired.map((_, index) => index + 1),
+      "each hour once, in order",
+    );
+    assert.equal(fired.length, 6);
+    for (const { at, fireAt } of runs) assert.ok(at >= fireAt, "never early by the clock it was fired under");
+  });
+
+  test("K5: restarted over and over across its ticks, a schedule misses none", async () => {
+    reset();
+    const store = bed.store();
+    const first = app({ store });
+    await first.schedule("minutely", { cron: "* * * * *" }, job, "x");
+    await first[Symbol.asyncDispose]();
+    const restarts = 60;
+    for (let n = 0; n < restarts; n++) {
+      const node = app({ store });
+      await node.start();
+      await node.clock.advance(15_000);
+      await node[Symbol.asyncDispose]();
+      await clock.advance(4_000);
+    }
+    const fireTimes = runs.map(({ fireAt }) => fireAt);
+    const spanMinutes = Math.floor((clock.now() - Date.UTC(2026, 0, 1, 0, 30)) / 60_000);
+    assert.equal(new Set(fireTimes).size, fireTimes.length, "none twice");
+    assert.ok(fireTimes.length >= spanMinutes - 1, `${fireTimes.length} of ${spanMinutes}`);
+  });
+
   test("bad input is refused with a code, and nothing changes", async () => {
     reset();
     await using one = app();
