@@ -32,6 +32,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Database and broker clients are reached only from the folder of their store or transport. */
 const clients: Readonly<Record<string, string>> = {
   "node:sqlite": "stores/sqlite",
+  pg: "stores/postgres",
   mysql2: "stores/mysql",
   ioredis: "stores/redis",
 };

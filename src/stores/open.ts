@@ -7,6 +7,8 @@ const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> 
     const { sqlite } = await import("./sqlite/index.ts");
     return sqlite(url.slice("sqlite:".length));
   },
+  postgres: postgresFromUrl,
+  postgresql: postgresFromUrl,
   redis: redisFromUrl,
   rediss: redisFromUrl,
   "redis+cluster": redisFromUrl,
@@ -20,6 +22,11 @@ const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> 
     return memory();
   },
 };
+
+async function postgresFromUrl(url: string): Promise<StoreFactory> {
+  const { postgres } = await import("./postgres/index.ts");
+  return postgres(url);
+}
 
 async function redisFromUrl(url: string): Promise<StoreFactory> {
   const { redis } = await import("./redis/index.ts");

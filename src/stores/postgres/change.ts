@@ -1,0 +1,104 @@
+import type { JobState } from "../../job.ts";
+import type {
+  CancelOutcome,
+  PruneParams,
+  PruneResult,
+  RedriveOutcome,
+  SelectParams,
+  SelectResult,
+  UpdateParams,
+  UpdateResult,
+} from "../../store.ts";
+import { numberList, textList, toJson } from "./encode.ts";
+import { News } from "./news.ts";
+import { findIds } from "./questions.ts";
+import { listOf, numberOf, recordOf, stateOrNull, textsOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+export async function update(session: Session, params: UpdateParams): Promise<UpdateResult> {
+  const change = {
+    input: params.input,
+    run_at: params.runAt?.getTime(),
+    delay_ms: params.delayMs === undefined ? undefined : Math.trunc(params.delayMs),
+    priority: params.priority,
+    concurrency_key: params.concurrencyKey,
+    rate_key: params.rateKey,
+  };
+  const answer = recordOf(
+    await session.run(`select ${session.schema}.update_job($1, $2, $3, $4::text::jsonb)::text as answer`, [
+      session.ns,
+      session.now,
+      params.id,
+      toJson(change),
+    ]),
+  );
+  tell(session, answer["news"]);
+  const { outcome } = answer;
+  return {
+    outcome: outcome === "updated" || outcome === "refused" ? outcome : "unknown",
+    state: stateOrNull(answer["state"]),
+  };
+}
+
+const cancelOutcomes = ["cancelled", "requested", "terminal"] as const;
+const redriveOutcomes = ["redriven", "held", "refused"] as const;
+
+export function cancel(session: Session, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
+  return changeSelected(session, params, "cancel_jobs", ["blocked", "waiting", "active"], cancelOutcomes);
+}
+
+export function redrive(session: Session, params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
+  return changeSelected(session, params, "redrive_jobs", ["dead", "lost"], redriveOutcomes);
+}
+
+/** Chooses the jobs first, then works them off one by one: each is asked again when its turn comes. */
+async function changeSelected<O extends string>(
+  session: Session,
+  { select, reason }: SelectParams,
+  verb: "cancel_jobs" | "redrive_jobs",
+  states: readonly JobState[],
+  outcomes: readonly O[],
+): Promise<SelectResult<O | "unknown">> {
+  const { ids, cursor } =
+    "ids" in select ? { ids: select.ids, cursor: null } : await findIds(session, select, states);
+  if (ids.length === 0) return { results: [], cursor };
+  const answer = recordOf(
+    await session.run(`select ${session.schema}.${verb}($1, $2, $3::text::text[], $4)::text as answer`, [
+      session.ns,
+      session.now,
+      textList(ids),
+      reason,
+    ]),
+  );
+  tell(session, answer["news"]);
+  const said = textsOf(answer["outcomes"]);
+  const results = ids.map((id, place) => ({
+    id,
+    outcome: outcomes.find((outcome) => outcome === said[place]) ?? ("unknown" as const),
+  }));
+  return { results, cursor };
+}
+
+export async function prune(session: Session, params: PruneParams): Promise<PruneResult> {
+  const kept = [params.succeededMs, params.cancelledMs, params.deadMs, params.lostMs];
+  const [pruned, more] = listOf(
+    await session.run(
+      `select ${session.schema}.prune_jobs($1, $2, '{succeeded,cancelled,dead,lost}', $3::text::bigint[], $4, $5, $6)::text as answer`,
+      [
+        session.ns,
+        session.now,
+        numberList(kept.map(Math.trunc)),
+        Math.trunc(params.nodesMs),
+        Math.trunc(params.occurrencesMs),
+        params.limit,
+      ],
+    ),
+  );
+  return { pruned: numberOf(pruned), more: more === true };
+}
+
+function tell(session: Session, told: unknown): void {
+  const news = new News();
+  news.add(told);
+  session.publish(news.toNotices());
+}

@@ -1,0 +1,170 @@
+import type {
+  ClaimParams,
+  ClaimResult,
+  Finish,
+  FinishParams,
+  FinishResult,
+  StepParams,
+  StepResult,
+} from "../../store.ts";
+import { numberList, textList, toJson } from "./encode.ts";
+import { endingOf } from "./endings.ts";
+import type { Value } from "./link.ts";
+import { News } from "./news.ts";
+import {
+  dateOf,
+  dateOrNull,
+  listOf,
+  numberOf,
+  recordOf,
+  stateOf,
+  stateOrNull,
+  toClaimedJob,
+  tuplesOf,
+} from "./rows.ts";
+import type { Session } from "./session.ts";
+
+/** A call of a function of the server, with `?` for its values, and how to read what it returns. */
+interface Call<T> {
+  readonly sql: string;
+  readonly values: readonly Value[];
+  read(answer: unknown, news: News): T;
+}
+
+export async function claim(session: Session, params: ClaimParams): Promise<ClaimResult> {
+  const [claimed] = await together(session, claimCall(session, params, true));
+  return claimed;
+}
+
+export async function finish(session: Session, params: FinishParams): Promise<FinishResult[]> {
+  if (params.finishes.length === 0) return [];
+  const [finished] = await together(session, finishCall(session, params.claimer, params.finishes));
+  return finished;
+}
+
+export async function step(session: Session, params: StepParams): Promise<StepResult> {
+  const claiming = claimCall(session, params.claim, params.finishes.length === 0);
+  if (params.finishes.length === 0) {
+    const [claimed] = await together(session, claiming);
+    return { finished: [], claimed };
+  }
+  const finishing = finishCall(session, params.claim.claimer, params.finishes);
+  const [finished, claimed] = await together(session, finishing, claiming);
+  return { finished, claimed };
+}
+
+/** Makes the calls in one statement, from left to right, and tells what they changed. */
+async function together<T extends readonly unknown[]>(
+  session: Session,
+  ...calls: { readonly [K in keyof T]: Call<T[K]> }
+): Promise<T> {
+  let place = 0;
+  const list = calls.map(({ sql }) =>
+    sql.replaceAll("?", () => {
+      place += 1;
+      return `$${place}`;
+    }),
+  );
+  const values = calls.flatMap((call) => call.values);
+  const answer = await session.run(`select json_build_array(${list.join(", ")})::text as answer`, values);
+  const news = new News();
+  const answers = listOf(answer);
+  const results = calls.map((call, index) => call.read(answers[index], news));
+  session.publish(news.toNotices());
+  return results as unknown as T;
+}
+
+/** @param quiet whether nothing else is written with it. */
+function claimCall({ schema, ns, now }: Session, params: ClaimParams, quiet: boolean): Call<ClaimResult> {
+  const queues = params.queues?.filter(({ limit }) => limit > 0) ?? null;
+  const { names } = params;
+  return {
+    sql: `${schema}.claim_jobs(row(?, ?, null, ?, ?, ?, ?, ?, ?, ?::text::text[], ?::text::integer[], ?::text::text[],
+      ?::text::integer[], ?::text::integer[], ?::text::bigint[])::${schema}.ask)`,
+    values: [
+      ns,
+      now,
+      params.claimer,
+      params.sequence,
+      Math.trunc(params.leaseMs),
+      Math.max(0, params.limit),
+      params.alone,
+      quiet,
+      queues && textList(queues.map(({ queue }) => queue)),
+      queues && numberList(queues.map(({ limit }) => limit)),
+      textList(names.map(({ name }) => name)),
+      numberList(names.map(({ concurrency }) => concurrency)),
+      numberList(names.map(({ rate }) => rate?.limit ?? null)),
+      numberList(names.map(({ rate }) => rate?.perMs ?? null)),
+    ],
+    read: toClaimResult,
+  };
+}
+
+function toClaimResult(answer: unknown): ClaimResult {
+  const { outcome, jobs, now, nextAt, fragile } = recordOf(answer);
+  return {
+    outcome: outcome === "stale" ? "stale" : "claimed",
+    jobs: tuplesOf(jobs).map(toClaimedJob),
+    now: dateOf(now),
+    nextAt: dateOrNull(nextAt),
+    fragile: fragile === true,
+  };
+}
+
+/** Ends claims of jobs that are not the relay's. */
+function finishCall(session: Session, claimer: string, finishes: readonly Finish[]): Call<FinishResult[]> {
+  const { schema, ns, now } = session;
+  const ids = finishes.map(({ id }) => id);
+  const common: Value[] = [ns, now, claimer, textList(ids), numberList(finishes.map(({ token }) => token))];
+  const results = finishes.map(({ outcome }) => (outcome.kind === "succeed" ? outcome.result : undefined));
+  if (results.every((result) => result !== undefined) && new Set(ids).size === ids.length) {
+    const none = results.every((result) => result === null);
+    return {
+      sql: `${schema}.finish_succeeded(?, ?, ?, null, null, ?::text::text[], ?::text::integer[], ?::text::text[])`,
+      values: [...common, none ? null : textList(results)],
+      read: (answer, news) => readSucceeded(ids, answer, news),
+    };
+  }
+  return {
+    sql: `${schema}.finish_any(?, ?, ?, null, null, ?::text::text[], ?::text::integer[], ?::text::json)`,
+    values: [...common, endingsOf(finishes)],
+    read: readFinished,
+  };
+}
+
+export function endingsOf(finishes: readonly Finish[]): string {
+  return toJson(finishes.map(({ outcome }) => endingOf(outcome)));
+}
+
+/** Null, or {missed: [[place, outcome, state]], news}. */
+function readSucceeded(ids: readonly string[], answer: unknown, news: News): FinishResult[] {
+  const missed = new Map<number, FinishResult>();
+  if (answer !== null) {
+    const told = recordOf(answer);
+    news.add(told["news"]);
+    for (const [place, outcome, state] of tuplesOf(told["missed"] ?? [])) {
+      missed.set(numberOf(place), { outcome: toOutcome(outcome), state: stateOrNull(state) });
+    }
+  }
+  return ids.map((id, place) => {
+    const other = missed.get(place);
+    if (other !== undefined) return other;
+    news.ended(id);
+    return { outcome: "written", state: "succeeded" };
+  });
+}
+
+/** From finish_any. */
+export function readFinished(answer: unknown, news: News): FinishResult[] {
+  const { results, news: told } = recordOf(answer);
+  news.add(told);
+  return tuplesOf(results).map(([outcome, state]) => ({
+    outcome: toOutcome(outcome),
+    state: outcome === "written" ? stateOf(state) : stateOrNull(state),
+  }));
+}
+
+function toOutcome(value: unknown): FinishResult["outcome"] {
+  return value === "written" || value === "repeated" ? value : "stale";
+}

@@ -1,0 +1,107 @@
+import type { NewJob } from "../../store.ts";
+
+/** Text that the server can keep: it has no character for zero, and none for half a surrogate pair. */
+export function clean(text: string): string {
+  const whole = text.isWellFormed() ? text : text.toWellFormed();
+  return whole.includes("\0") ? whole.replaceAll("\0", "\uFFFD") : whole;
+}
+
+/** A list as Postgres writes it, so that it needs no help from the client: `{"a","b",NULL}`. */
+export function textList(values: readonly (string | null)[]): string {
+  let list = "{";
+  for (const value of values) {
+    if (list.length > 1) list += ",";
+    list += value === null ? "NULL" : `"${escapeItem(clean(value))}"`;
+  }
+  return `${list}}`;
+}
+
+function escapeItem(text: string): string {
+  return text.includes('"') || text.includes("\\") ? text.replaceAll(/["\\]/g, "\\$&") : text;
+}
+
+export function numberList(values: readonly (number | null)[]): string {
+  return `{${values.map((value) => value ?? "NULL").join(",")}}`;
+}
+
+/** JSON whose texts the server can keep. */
+export function toJson(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) => (typeof item === "string" ? clean(item) : item));
+}
+
+export function toMs(instant: Date | null): number | null {
+  return instant === null ? null : instant.getTime();
+}
+
+/** Whether other jobs concern it: parents, or a key that one of them may hold. */
+export function isBound(job: NewJob): boolean {
+  return job.unique !== null || job.debounce !== null || job.after.length > 0;
+}
+
+/** What many jobs of a batch have in common. What is left out is null. */
+export function kindOf(job: NewJob) {
+  return {
+    name: job.name,
+    queue: job.queue,
+    delivery: job.delivery,
+    priority: job.priority,
+    delay_ms: Math.trunc(job.delayMs),
+    attempts: job.attempts,
+    max_crashes: job.maxCrashes,
+    ...(job.fireAt === null ? {} : { fire_at: job.fireAt.getTime() }),
+    ...(job.expireInMs === null ? {} : { expire_in_ms: Math.trunc(job.expireInMs) }),
+    ...(job.relayed ? { relayed: true } : {}),
+    ...(job.concurrencyKey === null ? {} : { concurrency_key: job.concurrencyKey }),
+    ...(job.rateKey === null ? {} : { rate_key: job.rateKey }),
+    ...(job.schedule === null ? {} : { schedule: job.schedule }),
+    ...(job.afterFailure === "run" ? { after_failure: "run" } : {}),
+    ...(job.tags.length === 0 ? {} : { tags: job.tags }),
+  };
+}
+
+/** Whether two jobs surely are of one kind. */
+export function isSameKind(a: NewJob, b: NewJob): boolean {
+  return (
+    a.name === b.name &&
+    a.queue === b.queue &&
+    a.delivery === b.delivery &&
+    a.priority === b.priority &&
+    a.delayMs === b.delayMs &&
+    a.attempts === b.attempts &&
+    a.maxCrashes === b.maxCrashes &&
+    a.expireInMs === b.expireInMs &&
+    a.relayed === b.relayed &&
+    a.concurrencyKey === b.concurrencyKey &&
+    a.rateKey === b.rateKey &&
+    a.schedule === b.schedule &&
+    a.afterFailure === b.afterFailure &&
+    a.fireAt === null &&
+    b.fireAt === null &&
+    a.tags.length === 0 &&
+    b.tags.length === 0
+  );
+}
+
+/** A whole job, as enqueue_bound takes it. */
+export function boundJob(job: NewJob) {
+  return {
+    ...kindOf(job),
+    id: job.id,
+    input: job.input,
+    slot: job.slot,
+    run_at: toMs(job.runAt),
+    after: job.after,
+    ...(job.unique === null ? {} : { unique_key: job.unique.key, unique_ms: truncOrNull(job.unique.forMs) }),
+    ...(job.debounce === null
+      ? {}
+      : {
+          debounce_key: job.debounce.key,
+          wait_ms: Math.trunc(job.debounce.waitMs),
+          max_ms: truncOrNull(job.debounce.maxMs),
+        }),
+  };
+}
+
+function truncOrNull(value: number | null): number | null {
+  return value === null ? null : Math.trunc(value);
+}

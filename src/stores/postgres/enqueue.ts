@@ -1,0 +1,160 @@
+import type { EnqueueResult, NewJob } from "../../store.ts";
+import { boundJob, isBound, isSameKind, kindOf, numberList, textList, toJson, toMs } from "./encode.ts";
+import type { Value } from "./link.ts";
+import { News } from "./news.ts";
+import { numberOf, recordOf, textOf, tuplesOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+/** Beyond this many changes between bound jobs and others, the whole batch goes the way of the bound. */
+const maxRuns = 20;
+
+/** Jobs of a batch that one function of the server takes together. */
+interface Part {
+  readonly bound: boolean;
+  readonly jobs: readonly NewJob[];
+}
+
+/** A statement with its values, built from calls of functions that are worked off from left to right. */
+class Statement {
+  readonly values: Value[] = [];
+  readonly #calls: string[] = [];
+
+  call(make: (value: (one: Value, type: string) => string) => string): void {
+    this.#calls.push(
+      make((one, type) => {
+        this.values.push(one);
+        return `$${this.values.length}::${type}`;
+      }),
+    );
+  }
+
+  get sql(): string {
+    return `select json_build_array(${this.#calls.join(", ")})::text as answer`;
+  }
+}
+
+/** Works a batch off in its order, in one statement. */
+export async function enqueue(session: Session, jobs: readonly NewJob[]): Promise<EnqueueResult[]> {
+  if (jobs.length === 0) return [];
+  const parts = partsOf(jobs);
+  const statement = new Statement();
+  for (const part of parts) addPart(statement, session, part, false);
+  const answers = await session.run(statement.sql, statement.values);
+  const news = new News();
+  const results = readAnswers(parts, answers, news);
+  session.publish(news.toNotices());
+  return results;
+}
+
+/**
+ * The same in the caller's own transaction. Its wake-up is part of the transaction too: others hear of it when it commits.
+ *
+ * @param notify the channel, and how to write what to tell.
+ */
+export async function enqueueInside(
+  session: Session,
+  jobs: readonly NewJob[],
+  notify: { readonly channel: string; readonly payload: (news: News) => string },
+): Promise<EnqueueResult[]> {
+  if (jobs.length === 0) return [];
+  const parts = partsOf(jobs);
+  const statement = new Statement();
+  statement.call(() => `${session.schema}.require_read_committed()`);
+  for (const part of parts) addPart(statement, session, part, true);
+  const expected = new News();
+  for (const { queue } of jobs) expected.claimable(queue);
+  statement.call(
+    (value) => `pg_notify(${value(notify.channel, "text")}, ${value(notify.payload(expected), "text")})`,
+  );
+  const answers = tuplesOrNulls(await session.run(statement.sql, statement.values));
+  return readAnswers(parts, answers.slice(1, -1), new News());
+}
+
+function tuplesOrNulls(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function partsOf(jobs: readonly NewJob[]): readonly Part[] {
+  const parts: { bound: boolean; jobs: NewJob[] }[] = [];
+  for (const job of jobs) {
+    const bound = isBound(job);
+    const last = parts.at(-1);
+    if (last?.bound === bound) last.jobs.push(job);
+    else parts.push({ bound, jobs: [job] });
+    if (parts.length > maxRuns) return [{ bound: true, jobs }];
+  }
+  return parts;
+}
+
+function addPart(statement: Statement, session: Session, { bound, jobs }: Part, open: boolean): void {
+  const { schema, ns, now } = session;
+  if (bound) {
+    const list = toJson(jobs.map(boundJob));
+    statement.call(
+      (value) =>
+        `${schema}.enqueue_bound(${value(ns, "integer")}, ${value(now, "bigint")}, ${value(list, "text")}::json, ${value(open, "boolean")})`,
+    );
+    return;
+  }
+  const { kinds, numbers } = kindsOf(jobs);
+  const runAt = jobs.some((job) => job.runAt !== null)
+    ? numberList(jobs.map((job) => toMs(job.runAt)))
+    : null;
+  const keyed = jobs.some((job) => job.concurrencyKey !== null || job.rateKey !== null);
+  statement.call(
+    (value) =>
+      `${schema}.enqueue_loose(${value(ns, "integer")}, ${value(now, "bigint")}, ${value(`[${kinds.join(",")}]`, "text")}::json,
+        ${value(numberList(numbers), "text")}::integer[], ${value(textList(jobs.map(({ id }) => id)), "text")}::text[],
+        ${value(textList(jobs.map(({ input }) => input)), "text")}::text[],
+        ${value(numberList(jobs.map(({ slot }) => slot)), "text")}::integer[], ${value(runAt, "text")}::bigint[], ${value(keyed, "boolean")})`,
+  );
+}
+
+/** What the jobs have in common, each kind once, as JSON; and for each job the number of its kind, from 1 on. */
+function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly string[]; readonly numbers: number[] } {
+  const known = new Map<string, number>();
+  let last: { readonly job: NewJob; readonly number: number } | undefined;
+  const numbers = jobs.map((job) => {
+    // Neighbours are mostly alike, and comparing them is cheaper than writing them down.
+    if (last !== undefined && isSameKind(job, last.job)) return last.number;
+    const kind = toJson(kindOf(job));
+    const number = known.get(kind) ?? known.size + 1;
+    known.set(kind, number);
+    last = { job, number };
+    return number;
+  });
+  return { kinds: [...known.keys()], numbers };
+}
+
+function readAnswers(parts: readonly Part[], answers: unknown, news: News): EnqueueResult[] {
+  const list = tuplesOrNulls(answers);
+  return parts.flatMap(({ bound, jobs }, index) =>
+    bound ? readBound(list[index], news) : readLoose(jobs, list[index], news),
+  );
+}
+
+/** Null, or a list of [place, id of the job that was there]. */
+function readLoose(jobs: readonly NewJob[], answer: unknown, news: News): EnqueueResult[] {
+  const existing = new Map(
+    answer === null ? [] : tuplesOf(answer).map(([place, id]) => [numberOf(place), textOf(id)]),
+  );
+  return jobs.map(({ id, queue }, place) => {
+    const known = existing.get(place);
+    if (known !== undefined) return { id: known, outcome: "existing" };
+    news.claimable(queue);
+    return { id, outcome: "added" };
+  });
+}
+
+const outcomes = ["added", "existing", "absorbed", "debounced", "refused"] as const;
+
+function readBound(answer: unknown, news: News): EnqueueResult[] {
+  const { results, news: told } = recordOf(answer);
+  news.add(told);
+  return tuplesOf(results).map(([said, id, missing]) => {
+    const outcome = outcomes.find((one) => one === said) ?? "existing";
+    return typeof missing === "string"
+      ? { id: textOf(id), outcome, parent: missing }
+      : { id: textOf(id), outcome };
+  });
+}

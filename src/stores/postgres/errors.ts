@@ -1,0 +1,108 @@
+import { type ErrorCode, EscapementError } from "../../errors.ts";
+
+interface Meaning {
+  readonly code: ErrorCode;
+  readonly advice: string;
+}
+
+const unreachable: Meaning = {
+  code: "store-unavailable",
+  advice: "the call may or may not have been carried out; it is safe to repeat it",
+};
+const missing: Meaning = {
+  code: "store-unavailable",
+  advice: "its schema, or a part of it, is not there; call migrate() first, or check the option schema",
+};
+const denied: Meaning = {
+  code: "store-unavailable",
+  advice: "check the user, the password and the database in its URL",
+};
+const busy: Meaning = {
+  code: "store-busy",
+  advice: "another transaction is in the way; look for a long one on the tables of its schema",
+};
+const readonly: Meaning = {
+  code: "store-readonly",
+  advice: "connect to a server that takes writes, as a user with rights on its schema",
+};
+const corrupt: Meaning = {
+  code: "store-corrupt",
+  advice: "look into the server's log, and restore a backup",
+};
+
+/** What Postgres' codes mean to a caller; a code of two letters stands for its whole class. */
+const meanings: Readonly<Record<string, Meaning>> = {
+  "08": unreachable,
+  "57P01": unreachable,
+  "57P02": unreachable,
+  "57P03": unreachable,
+  "57P05": unreachable,
+  "53300": {
+    code: "store-unavailable",
+    advice: "the server has no connection left; raise its max_connections",
+  },
+  "53": { code: "store-unavailable", advice: "the server has run out of memory or of something else" },
+  "53100": { code: "store-full", advice: "free some space on its disk; nothing of this call was written" },
+  "58030": { code: "store-unavailable", advice: "the server's disk refused a read or a write; check it" },
+  "28": denied,
+  "3D000": denied,
+  "3F000": missing,
+  "42P01": missing,
+  "42883": missing,
+  "40": busy,
+  "55P03": busy,
+  "57014": busy,
+  "25006": readonly,
+  "42501": readonly,
+  XX001: corrupt,
+  XX002: corrupt,
+  ES001: { code: "transaction-unavailable", advice: "begin it with ISOLATION LEVEL READ COMMITTED" },
+};
+
+/** Errors of sockets, of name resolution, and of poolers, which have no SQLSTATE. */
+const unreachableText =
+  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|terminated|timeout|closed the connection|Connection ended|not queryable|server_login_retry|query_wait_timeout|server conn crashed|client_login_timeout/i;
+
+function sqlState(error: unknown): string | null {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return null;
+  return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
+}
+
+/** Whether a transaction stood in another's way, so that trying again is all it takes. */
+export function isConflict(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === "40P01" || code === "40001";
+}
+
+/** Whether the connection is of no more use: it is broken, or leads to a server that takes no writes. */
+export function spoilsConnection(error: unknown): boolean {
+  const code = sqlState(error);
+  if (code === null) return true;
+  const meaning = meaningOf(code);
+  return meaning === unreachable || code === "25006";
+}
+
+function meaningOf(code: string): Meaning | undefined {
+  return meanings[code] ?? meanings[code.slice(0, 2)];
+}
+
+/** An error as it leaves the store. What is neither the server's nor the connection's passes unchanged. No message repeats a URL. */
+export function translateError(error: unknown, place: string): unknown {
+  if (!(error instanceof Error) || error instanceof EscapementError) return error;
+  const code = sqlState(error);
+  const meaning = code === null ? meaningOfText(error) : meaningOf(code);
+  if (meaning === undefined) return error;
+  return new EscapementError(meaning.code, `Postgres store ${place}: ${error.message}; ${meaning.advice}`, {
+    cause: error,
+  });
+}
+
+function meaningOfText(error: Error): Meaning | undefined {
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  return unreachableText.test(`${code} ${error.message}`) || isAggregate(error) ? unreachable : undefined;
+}
+
+/** What Node gives for a host with several addresses, none of which answers. */
+function isAggregate(error: Error): boolean {
+  return error instanceof AggregateError && error.errors.some((one) => translateError(one, "") !== one);
+}

@@ -1,0 +1,189 @@
+import type { Clock } from "../../clock.ts";
+import { type Duration, parseDuration } from "../../duration.ts";
+import { describe, EscapementError } from "../../errors.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import type { Capabilities, Store, StoreContext, StoreFactory } from "../../store.ts";
+import { openPool, type PgPool } from "./client.ts";
+import { durabilitySettings } from "./health.ts";
+import { answerOf, Link } from "./link.ts";
+import { recordOf } from "./rows.ts";
+import { PostgresStore } from "./store.ts";
+
+export type { PgClient, PgNotification, PgPool } from "./client.ts";
+export { migrationSql } from "./migrate.ts";
+
+export interface PostgresOptions {
+  /** Where the server is: `postgres://user:password@host:5432/database`. Either this or {@link pool}. */
+  readonly url?: string;
+  /** A pool of `pg` that the application has already. It is not ended with the store. */
+  readonly pool?: PgPool;
+  /** The schema that holds the store's tables and functions, and nothing else. @default "escapement" */
+  readonly schema?: string;
+  /** How many connections the store opens at the most; with {@link pool}, how many that may give. @default 10 */
+  readonly connections?: number;
+  /** How long one call may take before its connection is thrown away. @default "10s" */
+  readonly callTimeout?: Duration;
+  /**
+   * Whether to keep a connection for the server's notices, which wake this process when another one enqueues. It cannot work through a
+   * pooler in transaction mode. @default true where the connection leads straight to the server
+   */
+  readonly listen?: boolean;
+  /** The store's clock, for tests and simulations. @default the server's own */
+  readonly clock?: Clock;
+}
+
+interface Resolved {
+  readonly url: string | null;
+  readonly pool: PgPool | null;
+  readonly schema: string;
+  readonly connections: number;
+  readonly callTimeoutMs: number;
+  readonly listen: boolean | null;
+  readonly clock: Clock | null;
+}
+
+/**
+ * Keeps everything in a schema of a Postgres database, version 13 or later.
+ *
+ * Inside `tx(fn)` the handle is a client of `pg` in an open transaction: write with its `query`. `enqueue(…, { tx })` takes an open
+ * transaction of `pg`, `postgres`, Drizzle, Kysely, Knex or Prisma.
+ *
+ * @example
+ * const app = createEscapement({ store: postgres("postgres://localhost/app"), jobs: [invoice] });
+ */
+export function postgres(urlOrOptions: string | PostgresOptions): StoreFactory {
+  const options = resolve(urlOrOptions);
+  return { open: (context) => open(options, context) };
+}
+
+/** Opens a store by its address: what the heartbeat's thread calls. */
+export function openStore(options: unknown, context: StoreContext): Promise<Store> {
+  return open(resolve(options), context);
+}
+
+async function open(options: Resolved, context: StoreContext): Promise<Store> {
+  const { url, schema, connections, callTimeoutMs, clock } = options;
+  const pool = options.pool ?? (await openPool({ url: url ?? "", connections, callTimeoutMs }));
+  const link = new Link({ pool, owned: options.pool === null, callTimeoutMs, place: placeOf(url) });
+  try {
+    const address =
+      url === null || clock !== null
+        ? null
+        : {
+            module: import.meta.url,
+            options: { url, schema, connections: 2, callTimeout: callTimeoutMs, listen: false },
+          };
+    return await PostgresStore.open({
+      link,
+      context,
+      schema,
+      clock,
+      address,
+      capabilities: await probe(link, options.listen),
+      // Two stay free, for the worker's own trips and for listening.
+      transactions: Math.max(1, connections - 2),
+    });
+  } catch (error) {
+    await link.close();
+    throw error;
+  }
+}
+
+/** What this server, reached in this way, can do. */
+async function probe(link: Link, listen: boolean | null): Promise<Capabilities> {
+  const settings = durabilitySettings.map((name) => `'${name}', current_setting('${name}')`).join(", ");
+  const sql = `select json_build_object('pid', pg_backend_pid(), 'isolation', current_setting('default_transaction_isolation'),
+    ${settings})::text as answer`;
+  const { answer, announced } = await link.borrow(async (client) => ({
+    answer: recordOf(answerOf(await link.within(client.query(sql), "an answer"))),
+    announced: client.processID ?? null,
+  }));
+  if (answer["isolation"] !== "read committed") {
+    throw new EscapementError(
+      "store-unsupported",
+      `Postgres store ${link.place}: expected default_transaction_isolation to be "read committed", got ${describe(answer["isolation"])}; ` +
+        "set it for the store's user: ALTER ROLE … SET default_transaction_isolation = 'read committed'",
+    );
+  }
+  const durable = answer["fsync"] === "on" && answer["synchronous_commit"] !== "off";
+  return {
+    transactions: true,
+    // A pooler announces a process of its own making: behind it, a connection may lead to another one with every statement.
+    listen: listen ?? (announced === null || announced === answer["pid"]),
+    acrossSlots: true,
+    timePrecisionMs: 1,
+    durability: durable ? "full" : "weak",
+  };
+}
+
+/** Where the server is, for messages: never its user or password. */
+function placeOf(url: string | null): string {
+  if (url === null) return "on the given pool";
+  const parsed = URL.parse(url);
+  return parsed === null ? "at the given URL" : `${parsed.host}${parsed.pathname}`;
+}
+
+const known = ["url", "pool", "schema", "connections", "callTimeout", "listen", "clock"] as const;
+
+function resolve(given: unknown): Resolved {
+  const options = typeof given === "string" ? { url: given } : given;
+  if (typeof options !== "object" || options === null) {
+    throw new EscapementError(
+      "invalid-option",
+      "expected the URL of a Postgres server, or an object with a url or a pool",
+    );
+  }
+  checkKnown(options, known, "postgres");
+  const {
+    url = null,
+    pool = null,
+    schema = "escapement",
+    connections = 10,
+    callTimeout = "10s",
+    listen = null,
+    clock = null,
+  } = options as PostgresOptions;
+  if ((url === null) === (pool === null)) {
+    throw new EscapementError(
+      "invalid-option",
+      "expected postgres to have either a url or a pool, and not both",
+    );
+  }
+  if (url !== null && !/^postgres(ql)?:\/\//.test(url)) {
+    throw new EscapementError(
+      "invalid-option",
+      "expected postgres's url to start with postgres:// or postgresql://",
+    );
+  }
+  if (
+    typeof schema !== "string" ||
+    !/^[A-Za-z_][\w$]{0,62}$/.test(schema) ||
+    schema === "public" ||
+    schema.startsWith("pg_")
+  ) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected postgres's schema to be the name of a schema of its own, with letters, digits and _, got ${describe(schema)}`,
+    );
+  }
+  if (listen !== null && typeof listen !== "boolean") {
+    throw new EscapementError(
+      "invalid-option",
+      `expected postgres's listen to be true or false, got ${describe(listen)}`,
+    );
+  }
+  return {
+    url,
+    pool,
+    schema,
+    connections: checkInteger(connections, 2, 1_000, "postgres's connections"),
+    callTimeoutMs: checkInteger(
+      parseDuration(callTimeout, "postgres's callTimeout"),
+      10,
+      3_600_000,
+      "postgres's callTimeout",
+    ),
+    listen,
+    clock,
+  };
+}

@@ -1,0 +1,70 @@
+import type { ClaimRef, ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
+import { numberList, textList, toJson } from "./encode.ts";
+import { endingOf } from "./endings.ts";
+import { News } from "./news.ts";
+import { numberOf, recordOf, stateOf, textOf, textOrNull, tuplesOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+export async function extend(session: Session, params: ExtendParams): Promise<ExtendResult[]> {
+  const claims = new Map(params.claims.map((claim) => [keyOf(claim), claim]));
+  if (claims.size === 0) return [];
+  const asked = [...claims.values()];
+  const answer = await session.run(
+    `select ${session.schema}.extend_claims($1, $2, $3, $4, $5::text::text[], $6::text::integer[])::text as answer`,
+    [
+      session.ns,
+      session.now,
+      params.claimer,
+      Math.trunc(params.leaseMs),
+      textList(asked.map(({ id }) => id)),
+      numberList(asked.map(({ token }) => token)),
+    ],
+  );
+  const renewed = new Map<string, boolean>();
+  for (const [place, cancelRequested] of tuplesOf(answer)) {
+    const claim = asked[numberOf(place)];
+    if (claim !== undefined) renewed.set(keyOf(claim), cancelRequested === true);
+  }
+  return params.claims.map((claim) => {
+    const cancelRequested = renewed.get(keyOf(claim));
+    return cancelRequested === undefined
+      ? { outcome: "stale", cancelRequested: false }
+      : { outcome: "extended", cancelRequested };
+  });
+}
+
+/** A claim may be asked for twice in one call; the server renews it once. */
+function keyOf({ id, token }: ClaimRef): string {
+  return `${token} ${id}`;
+}
+
+export async function report(session: Session, params: ReportParams): Promise<void> {
+  if (params.reports.length === 0) return;
+  await session.run(
+    `select to_json(${session.schema}.report_progress($1, $2, $3, $4::text::json)::text)::text as answer`,
+    [session.ns, session.now, params.claimer, toJson(params.reports)],
+  );
+}
+
+const silence = toJson(endingOf({ kind: "crash", reason: "its lease ran out" }));
+
+export async function reap(session: Session, limit: number): Promise<ReapResult> {
+  const answer = await session.run(
+    `select ${session.schema}.reap_jobs($1, $2, $3, $4::text::json)::text as answer`,
+    [session.ns, session.now, limit, silence],
+  );
+  const { reaped, more, news: told } = recordOf(answer);
+  const news = new News();
+  news.add(told);
+  session.publish(news.toNotices());
+  return {
+    reaped: tuplesOf(reaped).map(([id, name, queue, state, reason]) => ({
+      id: textOf(id),
+      name: textOf(name),
+      queue: textOf(queue),
+      state: stateOf(state),
+      reason: textOrNull(reason),
+    })),
+    more: more === true,
+  };
+}

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { EscapementError } from "../../errors.ts";
+import type { PgClient, PgPool } from "./client.ts";
+import { isConflict, spoilsConnection, translateError } from "./errors.ts";
+
+export type Value = string | number | boolean | null;
+
+/** Runs one statement whose only column, `answer`, is JSON, and returns what it says. */
+export type Run = (sql: string, values: readonly Value[]) => Promise<unknown>;
+
+export interface LinkOptions {
+  readonly pool: PgPool;
+  /** Whether the pool is the store's own, to be ended with it. */
+  readonly owned: boolean;
+  readonly callTimeoutMs: number;
+  /** For messages: where the server is, without a password. */
+  readonly place: string;
+}
+
+/** How often a call is tried that stood in another's way. */
+const maxTries = 8;
+const maxPauseMs = 30;
+
+/** The way to the server: every call has a deadline, and a connection that misses it is thrown away. */
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #open = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    // An idle connection that breaks is replaced when it is needed; without a listener it would end the process.
+    if (options.owned) options.pool.on("error", () => {});
+  }
+
+  get place(): string {
+    return this.#options.place;
+  }
+
+  readonly run: Run = (sql, values) => this.#tracked(this.#runPatiently(sql, values));
+
+  /** Gives the function a connection of its own. It is put back when the function resolves, and thrown away when it rejects. */
+  borrow<T>(use: (client: PgClient) => Promise<T>): Promise<T> {
+    return this.#tracked(this.#borrow(use, () => true));
+  }
+
+  /** Rejects after the deadline; whoever waits for the promise itself gets nothing more. */
+  async within<T>(promise: Promise<T>, what: string, ms = this.#options.callTimeoutMs): Promise<T> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(this.#lateError(what, ms)), ms);
+      timer.unref();
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** A connection that the caller gives back. */
+  async connect(): Promise<PgClient> {
+    if (this.#closed) throw this.#closedError();
+    const connecting = this.#options.pool.connect();
+    try {
+      const client = await this.within(connecting, "a connection");
+      client.on("error", ignore);
+      return client;
+    } catch (error) {
+      // It may still come, and then belongs to nobody.
+      connecting.then((client) => client.release(true)).catch(ignore);
+      throw translateError(error, this.place);
+    }
+  }
+
+  release(client: PgClient, destroy: boolean): void {
+    if (!destroy) client.removeListener("error", ignore);
+    client.release(destroy);
+  }
+
+  /** Lets the calls that were made end, and refuses new ones. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#open);
+    if (this.#options.owned)
+      await this.within(this.#options.pool.end(), "the end of its connections").catch(ignore);
+  }
+
+  async #runPatiently(sql: string, values: readonly Value[]): Promise<unknown> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#borrow((client) => this.#runOn(client, sql, values), spoilsConnection);
+      } catch (error) {
+        if (!isConflict(error) || tries === maxTries) throw translateError(error, this.place);
+      }
+      await delay(Math.random() * maxPauseMs * tries);
+    }
+  }
+
+  async #runOn(client: PgClient, sql: string, values: readonly Value[]): Promise<unknown> {
+    return answerOf(await this.within(client.query(sql, values), "an answer"));
+  }
+
+  async #borrow<T>(use: (client: PgClient) => Promise<T>, spoils: (error: unknown) => boolean): Promise<T> {
+    const client = await this.connect();
+    try {
+      const value = await use(client);
+      this.release(client, false);
+      return value;
+    } catch (error) {
+      this.release(client, spoils(error));
+      throw error;
+    }
+  }
+
+  #tracked<T>(promise: Promise<T>): Promise<T> {
+    this.#open.add(promise);
+    const forget = (): void => void this.#open.delete(promise);
+    promise.then(forget, forget);
+    return promise;
+  }
+
+  #lateError(what: string, ms: number): EscapementError {
+    return new EscapementError(
+      "store-unavailable",
+      `Postgres store ${this.place}: waited ${ms} ms in vain for ${what}; the call may or may not have been carried out, and it is safe to repeat it`,
+    );
+  }
+
+  #closedError(): EscapementError {
+    return new EscapementError("stopped", `Postgres store ${this.place} is closed; open it again to use it`);
+  }
+}
+
+function ignore(): void {}
+
+/** The JSON in the column `answer` of the first row. Read as text, so that no type parser of the caller's client matters. */
+export function answerOf({ rows }: { readonly rows: readonly unknown[] }): unknown {
+  const [row] = rows;
+  if (typeof row !== "object" || row === null || !("answer" in row))
+    throw new TypeError("the server gave no answer");
+  return typeof row.answer === "string" ? JSON.parse(row.answer) : row.answer;
+}

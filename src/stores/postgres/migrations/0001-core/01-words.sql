@@ -1,0 +1,58 @@
+-- Words that the other files share. Names beginning with p_ are parameters, with v_ variables.
+-- Plans of functions are kept for as long as a session lasts, also one that was made while a table was empty. So rows that a list names are
+-- looked up one by one, in a subquery behind `offset 0`, through which the planner passes no condition: it cannot turn the look-up round
+-- and read a whole namespace for the sake of a list that it believes to be longer.
+
+-- The store's clock. A test gives its own time; nobody else gives any.
+create function now_ms(p_now bigint) returns bigint language sql volatile as $$
+  select coalesce(p_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
+$$;
+
+-- What a verb changed, to be told once it is committed: queues in which something became claimable (anywhere: perhaps in any),
+-- jobs that ended, active jobs that were asked to stop.
+create type news as (queues text[], anywhere boolean, ended text[], cancels text[]);
+
+create function no_news() returns news language sql immutable as $$
+  select row('{}'::text[], false, '{}'::text[], '{}'::text[])::news
+$$;
+
+-- Null where there is nothing to tell.
+create function news_to_json(n news) returns json language sql immutable as $$
+  select case when n.queues = '{}' and not n.anywhere and n.ended = '{}' and n.cancels = '{}' then null
+    else json_build_object('queues', n.queues, 'anywhere', n.anywhere, 'ended', n.ended, 'cancels', n.cancels) end
+$$;
+
+-- The functions read the latest committed state in each of their statements; a frozen snapshot would hide an id that was used.
+create function require_read_committed() returns void language plpgsql as $$
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'escapement needs a READ COMMITTED transaction, this one is %', upper(current_setting('transaction_isolation'))
+      using errcode = 'ES001';
+  end if;
+end
+$$;
+
+-- Adds a line to the story of a job, as it stands before what the line tells is written; the oldest lines make room.
+create function tell(p_job jobs, p_now bigint, p_kind text, p_text text, p_error text) returns void language plpgsql as $$
+begin
+  insert into trail (job, at, kind, attempt, token, claimer, text, error)
+  values (p_job.seq, p_now, p_kind, p_job.attempt, p_job.token, p_job.claimer, p_text, p_error);
+  delete from trail where job = p_job.seq and entry <= (
+    select entry from trail where job = p_job.seq order by entry desc limit 1 offset 200
+  );
+end
+$$;
+
+-- Says that a lane changed, so that the next claim looks at it. Plain and relayed jobs stand in none.
+create function mark_lane(p_job jobs, p_at bigint, p_changed boolean) returns void language plpgsql as $$
+begin
+  if p_job.lane is null or p_job.relayed then return; end if;
+  insert into arrivals (ns, lane, queue, name, at, changed) values (p_job.ns, p_job.lane, p_job.queue, p_job.name, p_at, p_changed);
+end
+$$;
+
+-- What a dispatch needs, in the order in which rows.ts reads it.
+create function claimed_json(j jobs) returns json language sql stable as $$
+  select json_build_array(j.id, j.name, j.queue, j.delivery, j.priority, j.tags, j.run_at, j.fire_at, j.enqueued_at, j.attempt,
+    j.attempts, j.crashes, j.max_crashes, j.redrives, j.token, j.schedule, j.input, j.cancel_requested, j.version)
+$$;

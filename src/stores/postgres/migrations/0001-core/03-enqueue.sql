@@ -1,0 +1,168 @@
+-- The way in.
+
+-- Inserts jobs that no other job concerns, with these numbers in the order of enqueueing, and returns how many were new. What many of them
+-- share stands once in p_kinds. It only joins lists, so it may not do that by looking through one list for each item of the other.
+create function insert_loose(
+  p_ns integer, p_now bigint, p_seqs bigint[], p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[],
+  p_run_at bigint[]
+) returns bigint language plpgsql set enable_nestloop = off as $$
+declare
+  v_added bigint;
+begin
+  insert into jobs (
+    seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+    concurrency_key, rate_key, schedule, after_failure, tags, input
+  )
+  select p_seqs[t.place::integer], p_ns, t.id, 'waiting', k.name, k.queue, k.delivery, k.priority, coalesce(t.run_at, p_now + k.delay_ms),
+    coalesce(k.fire_at, t.run_at, p_now + k.delay_ms), p_now, coalesce(t.run_at, p_now + k.delay_ms) + k.expire_in_ms, k.attempts,
+    k.max_crashes, t.slot, coalesce(k.relayed, false), k.concurrency_key, k.rate_key, k.schedule, k.after_failure, coalesce(k.tags, '{}'),
+    t.input
+  from unnest(p_kind, p_ids, p_inputs, p_slots, p_run_at) with ordinality as t (kind, id, input, slot, run_at, place)
+  join rows from (json_to_recordset(p_kinds) as (
+    name text, queue text, delivery text, priority integer, delay_ms bigint, attempts integer, max_crashes integer, fire_at bigint,
+    expire_in_ms bigint, relayed boolean, concurrency_key text, rate_key text, schedule text, after_failure text, tags text[]
+  )) with ordinality as k (
+    name, queue, delivery, priority, delay_ms, attempts, max_crashes, fire_at, expire_in_ms, relayed, concurrency_key, rate_key, schedule,
+    after_failure, tags, kind
+  ) on k.kind = t.kind
+  order by t.id, t.place
+  on conflict (ns, id) do nothing;
+  get diagnostics v_added = row_count;
+  return v_added;
+end
+$$;
+
+-- Enqueues jobs that no other job concerns: without parents, unique or debounce key.
+-- Inputs: for each job its kind (its place in p_kinds, from 1 on), id, input, slot and perhaps its time. p_keyed: some have a lane.
+-- Promise: an id that is known in any state, or as an alias, adds nothing. Inserting first and looking into history and aliases after
+-- it, in a statement of its own, leaves no gap: whoever inserts the same id meanwhile waits at jobs_id.
+-- Returns null when all were added, else a list of [place, id of the job that was there]. Index: jobs_id, history_id, aliases_pkey.
+create function enqueue_loose(
+  p_ns integer, p_now bigint, p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[], p_run_at bigint[],
+  p_keyed boolean
+) returns json language plpgsql as $$
+declare
+  v_now bigint := now_ms(p_now);
+  v_seqs bigint[] := array(select nextval('job_order') from generate_series(1, cardinality(p_ids)));
+  v_known integer[];
+  v_added bigint;
+begin
+  v_added := insert_loose(p_ns, v_now, v_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at);
+  v_known := array(
+    select t.place from unnest(p_ids) with ordinality as t (id, place) cross join lateral (
+      (select from history h where h.ns = p_ns and h.id = t.id offset 0) union all (select from aliases a where a.ns = p_ns and a.id = t.id offset 0)
+    ) known
+  );
+  if v_known <> '{}' then
+    delete from jobs where seq = any (array(select v_seqs[place] from unnest(v_known) as place));
+  end if;
+  if p_keyed then
+    insert into arrivals (ns, lane, queue, name, at, changed)
+    select p_ns, lane, queue, name, min(run_at), false from jobs where seq = any (v_seqs) and shelf = 'lane' group by lane, queue, name;
+  end if;
+  if v_added = cardinality(p_ids) and v_known = '{}' then return null; end if;
+  return (
+    select json_agg(json_build_array(t.place - 1, coalesce((
+      select coalesce(j.id, h.id) from aliases a left join jobs j on j.seq = a.job left join history h on h.seq = a.job
+      where a.ns = p_ns and a.id = t.id), t.id)))
+    from unnest(p_ids) with ordinality as t (id, place) left join lateral (
+      select true as added from jobs j where j.seq = v_seqs[t.place::integer] offset 0) own on true
+    where own.added is null
+  );
+end
+$$;
+
+-- Where a job stands that an id names, itself or by an alias; nothing where it is unknown.
+-- p_hold: a job that has not ended is kept from ending until this transaction is over.
+create function resolve_id(p_ns integer, p_id text, p_hold boolean, out v_seq bigint, out v_id text, out v_state text) language plpgsql as $$
+begin
+  -- A job that moves between jobs and history is missed at most once on the way.
+  for i in 1..2 loop
+    if p_hold then
+      select seq, id, state into v_seq, v_id, v_state from jobs where ns = p_ns and id = p_id for key share;
+    else
+      select seq, id, state into v_seq, v_id, v_state from jobs where ns = p_ns and id = p_id;
+    end if;
+    if found then return; end if;
+    select seq, id, state into v_seq, v_id, v_state from history where ns = p_ns and id = p_id;
+    if found then return; end if;
+  end loop;
+  select r.* into v_seq, v_id, v_state
+  from aliases a cross join lateral resolve_seq(a.job, p_hold) r where a.ns = p_ns and a.id = p_id;
+end
+$$;
+
+create function resolve_seq(p_seq bigint, p_hold boolean, out v_seq bigint, out v_id text, out v_state text) language plpgsql as $$
+begin
+  for i in 1..2 loop
+    if p_hold then
+      select seq, id, state into v_seq, v_id, v_state from jobs where seq = p_seq for key share;
+    else
+      select seq, id, state into v_seq, v_id, v_state from jobs where seq = p_seq;
+    end if;
+    if found then return; end if;
+    select seq, id, state into v_seq, v_id, v_state from history where seq = p_seq;
+    if found then return; end if;
+  end loop;
+end
+$$;
+
+-- Locks a key's row, making it where it is missing, and returns the job that holds it now: of a unique key its holder, of a debounce
+-- key nothing.
+create function lock_key(p_ns integer, p_kind text, p_key text, p_now bigint) returns bigint language plpgsql as $$
+declare
+  v_job bigint;
+  v_until bigint;
+begin
+  insert into keys (ns, kind, key, job) values (p_ns, p_kind, p_key, 0) on conflict do nothing;
+  select job, until into v_job, v_until from keys where ns = p_ns and kind = p_kind and key = p_key for update;
+  if p_kind = 'unique' and v_job > 0 then
+    if v_until > p_now then return v_job; end if;
+    if v_until is null and exists (select from jobs where seq = v_job) then return v_job; end if;
+  end if;
+  return null;
+end
+$$;
+
+-- One job of a call, as json_to_record reads it.
+create type new_job as (
+  id text, name text, queue text, delivery text, priority integer, run_at bigint, delay_ms bigint, fire_at bigint, expire_in_ms bigint,
+  attempts integer, max_crashes integer, slot integer, relayed boolean, concurrency_key text, rate_key text, schedule text,
+  after_failure text, tags text[], input text, after text[], unique_key text, unique_ms bigint, debounce_key text, wait_ms bigint,
+  max_ms bigint
+);
+
+-- Inserts a job whose id may have been taken meanwhile; returns null then.
+create function insert_job(p_ns integer, p_new new_job, p_state text, p_run_at bigint, p_now bigint) returns jobs language plpgsql as $$
+declare
+  v_job jobs;
+begin
+  insert into jobs (
+    seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+    concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, tags, input
+  ) values (
+    nextval('job_order'), p_ns, p_new.id, p_state, p_new.name, p_new.queue, p_new.delivery, p_new.priority, p_run_at,
+    coalesce(p_new.fire_at, p_run_at), p_now, p_run_at + p_new.expire_in_ms, p_new.attempts, p_new.max_crashes, p_new.slot,
+    coalesce(p_new.relayed, false), p_new.concurrency_key, p_new.rate_key, p_new.unique_key, p_new.unique_ms, p_new.debounce_key,
+    p_new.after_failure, p_new.schedule, coalesce(p_new.tags, '{}'), p_new.input
+  ) on conflict (ns, id) do nothing returning * into v_job;
+  if v_job.seq is null then return null; end if;
+  if exists (select from history where ns = p_ns and id = p_new.id) or exists (select from aliases where ns = p_ns and id = p_new.id) then
+    delete from jobs where seq = v_job.seq;
+    return null;
+  end if;
+  return v_job;
+end
+$$;
+
+-- Remembers an id as an alias of a job. It is taken in jobs_id first, so that nobody adds a job of that id at the same time.
+create function absorb(p_ns integer, p_new new_job, p_target bigint, p_now bigint) returns boolean language plpgsql as $$
+declare
+  v_job jobs := insert_job(p_ns, p_new, 'blocked', p_now, p_now);
+begin
+  if v_job.seq is null then return false; end if;
+  delete from jobs where seq = v_job.seq;
+  insert into aliases (ns, id, job) values (p_ns, p_new.id, p_target);
+  return true;
+end
+$$;

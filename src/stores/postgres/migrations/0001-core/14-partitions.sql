@@ -1,0 +1,128 @@
+-- Partitions of the relay, and the jobs that it fires.
+
+-- Takes partitions that are free or whose lease ran out, with the jobs that an earlier owner had named there.
+-- Returns a list of [partition, epoch, first slot, end slot, mark, named jobs].
+create function acquire_partitions(p_ns integer, p_now bigint, p_owner text, p_lease_ms bigint, p_slots integer, p_partitions integer, p_want integer)
+returns json language plpgsql as $$
+declare
+  v_now bigint := now_ms(p_now);
+  v_partition partitions;
+  v_named json;
+  v_grants json[] := '{}';
+begin
+  if not exists (select from partitions where ns = p_ns) then
+    -- Two that make them at once must not each make some.
+    perform from namespaces where ns = p_ns for update;
+    if not exists (select from partitions where ns = p_ns) then
+      insert into partitions (ns, partition, first_slot, end_slot, epoch)
+      select p_ns, i, i * p_slots / p_partitions, (i + 1) * p_slots / p_partitions, 0 from generate_series(0, p_partitions - 1) as i;
+    end if;
+  end if;
+  for v_partition in
+    select * from partitions where ns = p_ns and (owner is null or lease_until <= v_now)
+    order by partition limit greatest(p_want, 0) for update skip locked
+  loop
+    update partitions set owner = p_owner, epoch = epoch + 1, lease_until = v_now + p_lease_ms
+    where ns = p_ns and partition = v_partition.partition;
+    with taken as (
+      update jobs set settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner,
+        claimed_at = v_now, token = token + 1
+      where ns = p_ns and state = 'active' and relayed and slot >= v_partition.first_slot and slot < v_partition.end_slot returning jobs.*
+    )
+    select coalesce(json_agg(claimed_json(t) order by t.run_at, t.seq), '[]') into v_named from taken t;
+    v_grants := v_grants || json_build_array(
+      v_partition.partition, v_partition.epoch + 1, v_partition.first_slot, v_partition.end_slot, v_partition.mark, v_named);
+  end loop;
+  return to_json(v_grants);
+end
+$$;
+
+-- The first waiting jobs of a partition by time: p_limit of them, of those due by now + p_ahead_ms. A little is read from each slot and
+-- merged, and more where that was too little, so that a long backlog is never sorted. Returns {now, jobs, nextAt}. Index: jobs_relay.
+create function partition_due(p_ns integer, p_now bigint, p_partition integer, p_ahead_ms bigint, p_limit integer) returns json
+language plpgsql as $$
+declare
+  v_now bigint := now_ms(p_now);
+  v_slots integer[];
+  v_chunk integer := 4;
+  v_known bigint;
+  v_seqs bigint[];
+  v_next bigint;
+begin
+  v_slots := array(
+    with recursive occupied as (
+      (select j.slot, p.end_slot from partitions p cross join lateral (
+         select slot from jobs where shelf = 'relay' and ns = p_ns and slot >= p.first_slot and slot < p.end_slot order by slot limit 1) j
+       where p.ns = p_ns and p.partition = p_partition)
+      union all
+      select next.slot, o.end_slot from occupied o cross join lateral (
+        select slot from jobs where shelf = 'relay' and ns = p_ns and slot > o.slot and slot < o.end_slot order by slot limit 1) next
+    ) select slot from occupied);
+  loop
+    -- Beyond the last job that was read of a slot, it may have more.
+    select min(last_at) into v_known from unnest(v_slots) as s cross join lateral (
+      select run_at as last_at from jobs where shelf = 'relay' and ns = p_ns and slot = s
+        and (expire_at is null or expire_at > v_now or attempt > 0)
+      order by run_at, seq limit 1 offset v_chunk - 1) last;
+    select array_agg(seq order by run_at, seq) filter (where place <= p_limit and run_at <= v_now + p_ahead_ms),
+      min(run_at) filter (where place > p_limit or run_at > v_now + p_ahead_ms)
+    into v_seqs, v_next from (
+      select j.seq, j.run_at, row_number() over (order by j.run_at, j.seq) as place from unnest(v_slots) as s cross join lateral (
+        select seq, run_at from jobs where shelf = 'relay' and ns = p_ns and slot = s
+          and (expire_at is null or expire_at > v_now or attempt > 0)
+        order by run_at, seq limit v_chunk) j
+    ) found where v_known is null or run_at < v_known or v_chunk > p_limit;
+    exit when v_known is null or v_chunk > p_limit or v_next is not null;
+    v_chunk := v_chunk * 4;
+  end loop;
+  return json_build_object('now', v_now, 'nextAt', v_next, 'jobs', (
+    select coalesce(json_agg(claimed_json(j) order by j.run_at, j.seq), '[]') from jobs j where j.seq = any (v_seqs)));
+end
+$$;
+
+-- Locks a partition that is still the owner's under this epoch and returns its slots; nothing when it is stale.
+create function own_partition(p_ns integer, p_owner text, p_partition integer, p_epoch integer, out v_first integer, out v_end integer)
+language plpgsql as $$
+begin
+  select first_slot, end_slot into v_first, v_end from partitions
+  where ns = p_ns and partition = p_partition and epoch = p_epoch and owner = p_owner for update;
+end
+$$;
+
+-- Settles the named batch, moves the mark and names the next batch, all under the lock of the partition's row. p_endings: as finish_any
+-- takes them. Returns null when it is stale, else {finished, named}; finished as finish_any tells it.
+create function checkpoint_partition(
+  p_ns integer, p_now bigint, p_owner text, p_partition integer, p_epoch integer, p_mark bigint, p_ids text[], p_tokens integer[],
+  p_endings json, p_name_ids text[], p_name_versions integer[]
+) returns json language plpgsql as $$
+declare
+  v_slots record := own_partition(p_ns, p_owner, p_partition, p_epoch);
+  v_now bigint := now_ms(p_now);
+  v_finished json;
+  v_named json;
+begin
+  if v_slots.v_first is null then return null; end if;
+  if p_ids <> '{}' then
+    v_finished := finish_any(p_ns, p_now, p_owner, v_slots.v_first, v_slots.v_end, p_ids, p_tokens, p_endings);
+  end if;
+  if p_mark is not null then
+    update partitions set mark = p_mark where ns = p_ns and partition = p_partition;
+  end if;
+  with free as materialized (
+    select j.seq from (select distinct id, version from unnest(p_name_ids, p_name_versions) as n (id, version) order by id) n
+    cross join lateral (select * from jobs where ns = p_ns and id = n.id offset 0 for no key update) j
+    where j.version = n.version and j.relayed and j.slot >= v_slots.v_first and j.slot < v_slots.v_end
+      and j.state = 'waiting' and j.run_at <= v_now and (j.expire_at is null or j.expire_at > v_now or j.attempt > 0)
+  )
+  update jobs j set state = 'active', reason = null, attempt = attempt + 1, token = token + 1,
+    settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner, claimed_at = v_now
+  from free where j.seq = free.seq;
+  -- One that was named before and is not settled is answered again as it stands.
+  select coalesce(json_agg((select claimed_json(t) from jobs t where t.seq = j.seq) order by n.place), '[]') into v_named
+  from unnest(p_name_ids, p_name_versions) with ordinality as n (id, version, place)
+  cross join lateral (select * from jobs where ns = p_ns and id = n.id offset 0) j
+  where j.version = n.version and j.relayed and j.slot >= v_slots.v_first and j.slot < v_slots.v_end and j.state = 'active'
+    and j.claimer = p_owner;
+  return json_build_object('finished', v_finished, 'named', v_named);
+end
+$$;

@@ -1,0 +1,23 @@
+-- The settings under which the verbs run, whatever the server's or the session's are. Plans of functions are kept for as long as a session
+-- lasts, and one that was made for an empty table must serve a full one: so only plans by index are made. Waiting for a lock ends before
+-- the caller has given up.
+do $$
+declare
+  v_verb regprocedure;
+begin
+  for v_verb in
+    select oid from pg_proc where pronamespace = current_schema()::regnamespace and proname in (
+      'enqueue_loose', 'enqueue_bound', 'finish_succeeded', 'finish_any', 'claim_jobs', 'extend_claims', 'report_progress', 'reap_jobs',
+      'update_job', 'cancel_jobs', 'redrive_jobs', 'prune_jobs', 'put_schedule', 'fire_schedules', 'acquire_partitions', 'partition_due',
+      'checkpoint_partition')
+  loop
+    execute format('alter function %s set search_path from current', v_verb);
+    execute format('alter function %s set jit = off', v_verb);
+    execute format('alter function %s set enable_seqscan = off', v_verb);
+    execute format('alter function %s set enable_bitmapscan = off', v_verb);
+    execute format('alter function %s set enable_mergejoin = off', v_verb);
+    execute format('alter function %s set plan_cache_mode = force_generic_plan', v_verb);
+    execute format('alter function %s set lock_timeout = ''8s''', v_verb);
+  end loop;
+end
+$$;

@@ -1,0 +1,111 @@
+import {
+  type AcquireParams,
+  type CheckpointParams,
+  type CheckpointResult,
+  type PartitionDue,
+  type PartitionDueParams,
+  type PartitionGrant,
+  type PartitionHold,
+  type PartitionOutcome,
+  slotCount,
+} from "../../store.ts";
+import { endingsOf, readFinished } from "./claim.ts";
+import { numberList, textList, toMs } from "./encode.ts";
+import { News } from "./news.ts";
+import { dateOf, dateOrNull, listOf, numberOf, recordOf, toClaimedJob, tuplesOf, versionOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+export async function acquirePartitions(session: Session, params: AcquireParams): Promise<PartitionGrant[]> {
+  const answer = await session.run(
+    `select ${session.schema}.acquire_partitions($1, $2, $3, $4, $5, $6, $7)::text as answer`,
+    [
+      session.ns,
+      session.now,
+      params.owner,
+      Math.trunc(params.leaseMs),
+      slotCount,
+      params.partitions,
+      params.want,
+    ],
+  );
+  return tuplesOf(answer).map(([partition, epoch, firstSlot, endSlot, mark, named]) => ({
+    partition: numberOf(partition),
+    epoch: numberOf(epoch),
+    firstSlot: numberOf(firstSlot),
+    endSlot: numberOf(endSlot),
+    mark: dateOrNull(mark),
+    named: tuplesOf(named).map(toClaimedJob),
+  }));
+}
+
+export async function renewPartitions(
+  session: Session,
+  params: PartitionHold & { readonly leaseMs: number },
+): Promise<PartitionOutcome[]> {
+  if (params.held.length === 0) return [];
+  const { schema } = session;
+  const answer = await session.run(
+    `with asked as (select * from unnest($3::text::integer[], $4::text::integer[]) with ordinality as a (partition, epoch, place)),
+     renewed as (
+       update ${schema}.partitions p set lease_until = ${schema}.now_ms($2::bigint) + $5::bigint from asked a
+       where p.ns = $1 and p.partition = a.partition and p.epoch = a.epoch and p.owner = $6 returning p.partition, p.epoch)
+     select json_agg(r.partition is not null order by a.place)::text as answer from asked a left join renewed r using (partition, epoch)`,
+    [session.ns, session.now, ...heldValues(params), Math.trunc(params.leaseMs), params.owner],
+  );
+  return listOf(answer).map((renewed) => (renewed === true ? "renewed" : "stale"));
+}
+
+export async function releasePartitions(session: Session, params: PartitionHold): Promise<void> {
+  await session.run(
+    `with released as (
+       update ${session.schema}.partitions p set owner = null
+       from unnest($2::text::integer[], $3::text::integer[]) as a (partition, epoch)
+       where p.ns = $1 and p.partition = a.partition and p.epoch = a.epoch and p.owner = $4 returning 1)
+     select count(*)::text as answer from released`,
+    [session.ns, ...heldValues(params), params.owner],
+  );
+}
+
+function heldValues({ held }: PartitionHold): [string, string] {
+  return [numberList(held.map(({ partition }) => partition)), numberList(held.map(({ epoch }) => epoch))];
+}
+
+export async function partitionDue(session: Session, params: PartitionDueParams): Promise<PartitionDue> {
+  const answer = await session.run(
+    `select ${session.schema}.partition_due($1, $2, $3, $4, $5)::text as answer`,
+    [session.ns, session.now, params.partition, Math.trunc(params.aheadMs), params.limit],
+  );
+  const { now, jobs, nextAt } = recordOf(answer);
+  return {
+    now: dateOf(now),
+    jobs: tuplesOf(jobs).map((row) => ({ ...toClaimedJob(row), version: versionOf(row) })),
+    nextAt: dateOrNull(nextAt),
+  };
+}
+
+export async function checkpoint(session: Session, params: CheckpointParams): Promise<CheckpointResult> {
+  const { settled, name } = params;
+  const answer = await session.run(
+    `select ${session.schema}.checkpoint_partition($1, $2, $3, $4, $5, $6, $7::text::text[], $8::text::integer[], $9::text::json,
+       $10::text::text[], $11::text::integer[])::text as answer`,
+    [
+      session.ns,
+      session.now,
+      params.owner,
+      params.partition,
+      params.epoch,
+      toMs(params.mark),
+      textList(settled.map(({ id }) => id)),
+      numberList(settled.map(({ token }) => token)),
+      endingsOf(settled),
+      textList(name.map(({ id }) => id)),
+      numberList(name.map(({ version }) => version)),
+    ],
+  );
+  if (answer === null) return { outcome: "stale", finished: [], named: [] };
+  const { finished, named } = recordOf(answer);
+  const news = new News();
+  const results = finished === null ? [] : readFinished(finished, news);
+  session.publish(news.toNotices());
+  return { outcome: "written", finished: results, named: tuplesOf(named).map(toClaimedJob) };
+}

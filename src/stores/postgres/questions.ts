@@ -1,0 +1,159 @@
+import type { JobState } from "../../job.ts";
+import type {
+  CountParams,
+  CountRow,
+  JobFilter,
+  ListParams,
+  ListResult,
+  StoredJob,
+  TrailEntry,
+  TrailKind,
+} from "../../store.ts";
+import { textList } from "./encode.ts";
+import { conditionOf, tablesOf } from "./filter.ts";
+import type { Value } from "./link.ts";
+import {
+  dateOf,
+  listOf,
+  numberOf,
+  stateOf,
+  storedColumns,
+  textOf,
+  textOrNull,
+  toStoredJob,
+  tuplesOf,
+} from "./rows.ts";
+import type { Session } from "./session.ts";
+
+export async function get(session: Session, ids: readonly string[]): Promise<(StoredJob | null)[]> {
+  if (ids.length === 0) return [];
+  const { schema, ns } = session;
+  const from = (table: "jobs" | "history"): string =>
+    `select a.place, stored.job from asked a cross join lateral (
+       select ${storedColumns(table, schema)} from ${schema}.${table} j where j.ns = $1 and j.id = a.id) stored
+     union all
+     select a.place, stored.job from asked a join ${schema}.aliases l on l.ns = $1 and l.id = a.id cross join lateral (
+       select ${storedColumns(table, schema)} from ${schema}.${table} j where j.seq = l.job) stored`;
+  const answer = await session.run(
+    `with asked as (select * from unnest($2::text::text[]) with ordinality as a (id, place))
+     select json_agg(found.job order by a.place)::text as answer
+     from asked a left join (${from("jobs")} union all ${from("history")}) found using (place)`,
+    [ns, textList(ids)],
+  );
+  return listOf(answer).map((row) => (row === null ? null : toStoredJob(listOf(row))));
+}
+
+interface Page {
+  readonly limit: number;
+  readonly order: "newest" | "oldest";
+  readonly cursor: string | null;
+}
+
+/** The first jobs that match, in the order of enqueueing: a list of [seq, what was asked of each], one more than the limit if there is more. */
+async function search(
+  session: Session,
+  columns: (table: "jobs" | "history") => string,
+  filter: JobFilter,
+  { limit, order, cursor }: Page,
+): Promise<{ readonly found: readonly (readonly unknown[])[]; readonly cursor: string | null }> {
+  const values: Value[] = [session.ns, limit + 1];
+  const condition = conditionOf(filter, values);
+  const oldest = order === "oldest";
+  let from = "";
+  if (cursor !== null) {
+    values.push(cursor);
+    from = ` and seq ${oldest ? ">" : "<"} $${values.length}::bigint`;
+  }
+  const direction = oldest ? "asc" : "desc";
+  const parts = tablesOf(filter).map(
+    (table) =>
+      `(select ${columns(table)} from ${session.schema}.${table} j where ns = $1${condition}${from} order by seq ${direction} limit $2)`,
+  );
+  if (parts.length === 0) return { found: [], cursor: null };
+  const answer = await session.run(
+    `select coalesce(json_agg(json_build_array(seq, job) order by seq ${direction}), '[]')::text as answer from (
+       select * from (${parts.join(" union all ")}) every order by seq ${direction} limit $2) page`,
+    values,
+  );
+  const found = tuplesOf(answer);
+  const page = found.slice(0, limit);
+  return { found: page, cursor: found.length > limit ? String(numberOf(page.at(-1)?.[0] ?? 0)) : null };
+}
+
+export async function list(session: Session, { filter, ...page }: ListParams): Promise<ListResult> {
+  const columns = (table: "jobs" | "history"): string => storedColumns(table, session.schema);
+  const { found, cursor } = await search(session, columns, filter, page);
+  return { jobs: found.map(([, job]) => toStoredJob(listOf(job))), cursor };
+}
+
+/** The ids of a selection by filter, of those states that could change. */
+export async function findIds(
+  session: Session,
+  select: { readonly filter: JobFilter; readonly limit: number; readonly cursor: string | null },
+  states: readonly JobState[],
+): Promise<{ readonly ids: readonly string[]; readonly cursor: string | null }> {
+  const asked = select.filter.states;
+  const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
+  const { limit } = select;
+  const page = { limit, order: "oldest", cursor: select.cursor } as const;
+  const { found, cursor } = await search(session, () => "seq, to_json(id) as job", filter, page);
+  return { ids: found.map(([, id]) => textOf(id)), cursor };
+}
+
+export async function count(session: Session, { filter, by }: CountParams): Promise<CountRow[]> {
+  const values: Value[] = [session.ns];
+  const condition = conditionOf(filter, values);
+  const groups = [...new Set(by)];
+  const columns = groups.map((group) => `${group}, `).join("");
+  const grouped = groups.length === 0 ? "" : `group by ${groups.join(", ")}`;
+  const parts = tablesOf(filter).map(
+    (table) =>
+      `select ${columns}count(*) as count from ${session.schema}.${table} where ns = $1${condition} ${grouped}`,
+  );
+  if (parts.length === 0) return groups.length === 0 ? [{ count: 0 }] : [];
+  const answer = await session.run(
+    `select coalesce(json_agg(json_build_array(${columns}count)), '[]')::text as answer from (
+       select ${columns}sum(count) as count from (${parts.join(" union all ")}) every ${grouped}) total`,
+    values,
+  );
+  return tuplesOf(answer).map((row) => {
+    const value = (group: (typeof groups)[number]): unknown => row[groups.indexOf(group)];
+    return {
+      ...(groups.includes("state") ? { state: stateOf(value("state")) } : {}),
+      ...(groups.includes("queue") ? { queue: textOf(value("queue")) } : {}),
+      ...(groups.includes("name") ? { name: textOf(value("name")) } : {}),
+      count: numberOf(row[groups.length]),
+    };
+  });
+}
+
+const trailKinds = [
+  "failed",
+  "crashed",
+  "snoozed",
+  "rolled-back",
+  "cancel-requested",
+  "updated",
+  "redriven",
+  "log",
+] as const satisfies TrailKind[];
+
+export async function trail(session: Session, id: string): Promise<TrailEntry[]> {
+  const { schema } = session;
+  const answer = await session.run(
+    `select coalesce(json_agg(json_build_array(at, kind, attempt, token, claimer, text, error) order by entry), '[]')::text as answer
+     from ${schema}.trail where job = coalesce(
+       (select seq from ${schema}.jobs where ns = $1 and id = $2), (select seq from ${schema}.history where ns = $1 and id = $2),
+       (select job from ${schema}.aliases where ns = $1 and id = $2))`,
+    [session.ns, id],
+  );
+  return tuplesOf(answer).map(([at, said, attempt, token, claimer, text, error]) => ({
+    at: dateOf(at),
+    kind: trailKinds.find((kind) => kind === said) ?? "log",
+    attempt: numberOf(attempt),
+    token: numberOf(token),
+    claimer: textOrNull(claimer),
+    text: textOrNull(text),
+    error: textOrNull(error),
+  }));
+}

@@ -1,0 +1,135 @@
+import { type Delivery, deliveries, type JobState, jobStates } from "../../job.ts";
+import type { ClaimedJob, StoredJob } from "../../store.ts";
+
+/** The answer is not what this library's functions give. `node:assert` would cost more than the reading here. */
+function unexpected(what: string, value: unknown): never {
+  throw new TypeError(`expected ${what} from the server, got ${value === null ? "null" : typeof value}`);
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : unexpected("an object", value);
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : unexpected("a list", value);
+}
+
+/** A list of lists. */
+export function tuplesOf(value: unknown): readonly (readonly unknown[])[] {
+  return listOf(value).map(listOf);
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : unexpected("a text", value);
+}
+
+export function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : unexpected("a number", value);
+}
+
+export function textOrNull(value: unknown): string | null {
+  return value === null ? null : textOf(value);
+}
+
+export function numberOrNull(value: unknown): number | null {
+  return value === null ? null : numberOf(value);
+}
+
+export function textsOf(value: unknown): string[] {
+  return listOf(value).map(textOf);
+}
+
+export function dateOf(value: unknown): Date {
+  return new Date(numberOf(value));
+}
+
+export function dateOrNull(value: unknown): Date | null {
+  return value === null ? null : dateOf(value);
+}
+
+const states = new Map<unknown, JobState>(jobStates.map((state) => [state, state]));
+const deliveriesByName = new Map<unknown, Delivery>(deliveries.map((delivery) => [delivery, delivery]));
+
+export function stateOf(value: unknown): JobState {
+  return states.get(value) ?? unexpected("the state of a job", value);
+}
+
+export function stateOrNull(value: unknown): JobState | null {
+  return value === null ? null : stateOf(value);
+}
+
+function deliveryOf(value: unknown): Delivery {
+  return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
+}
+
+/** From claimed_json. */
+export function toClaimedJob(row: readonly unknown[]): ClaimedJob {
+  return {
+    id: textOf(row[0]),
+    name: textOf(row[1]),
+    queue: textOf(row[2]),
+    delivery: deliveryOf(row[3]),
+    priority: numberOf(row[4]),
+    tags: textsOf(row[5]),
+    runAt: dateOf(row[6]),
+    fireAt: dateOf(row[7]),
+    enqueuedAt: dateOf(row[8]),
+    attempt: numberOf(row[9]),
+    attempts: numberOf(row[10]),
+    crashes: numberOf(row[11]),
+    maxCrashes: numberOf(row[12]),
+    redrives: numberOf(row[13]),
+    token: numberOf(row[14]),
+    schedule: textOrNull(row[15]),
+    input: textOf(row[16]),
+    cancelRequested: row[17] === true,
+  };
+}
+
+/** The job's version, also in claimed_json. */
+export function versionOf(row: readonly unknown[]): number {
+  return numberOf(row[18]);
+}
+
+const claimedColumns =
+  "id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt, attempts, crashes, max_crashes, " +
+  "redrives, token, schedule, input, cancel_requested, version";
+
+/** What `get` and `list` show, for one of the tables. The first is the job's place in the order of enqueueing. */
+export function storedColumns(table: "jobs" | "history", schema: string): string {
+  const finishedAt = table === "jobs" ? "null::bigint" : "finished_at";
+  const waitsFor =
+    table === "jobs"
+      ? `case when state = 'blocked' then (select coalesce(array_agg(p.id order by e.position), '{}')
+           from ${schema}.parents e join ${schema}.jobs p on p.seq = e.parent where e.child = j.seq) else '{}' end`
+      : "'{}'::text[]";
+  return `seq, json_build_array(${claimedColumns}, state, reason, result, error, progress, expire_at, rollbacks, claimer,
+    claimed_at, ${finishedAt}, concurrency_key, rate_key, slot, relayed, ${waitsFor}) as job`;
+}
+
+/** From {@link storedColumns}. */
+export function toStoredJob(row: readonly unknown[]): StoredJob {
+  return {
+    ...toClaimedJob(row),
+    version: versionOf(row),
+    state: stateOf(row[19]),
+    reason: textOrNull(row[20]),
+    result: textOrNull(row[21]),
+    error: textOrNull(row[22]),
+    progress: textOrNull(row[23]),
+    expireAt: dateOrNull(row[24]),
+    rollbacks: numberOf(row[25]),
+    claimer: textOrNull(row[26]),
+    claimedAt: dateOrNull(row[27]),
+    finishedAt: dateOrNull(row[28]),
+    concurrencyKey: textOrNull(row[29]),
+    rateKey: textOrNull(row[30]),
+    slot: numberOf(row[31]),
+    relayed: row[32] === true,
+    waitsFor: textsOf(row[33]),
+  };
+}

@@ -1,0 +1,309 @@
+import type { Clock } from "../../clock.ts";
+import type {
+  AcquireParams,
+  CancelOutcome,
+  Capabilities,
+  CheckpointParams,
+  CheckpointResult,
+  ClaimParams,
+  ClaimResult,
+  CountParams,
+  CountRow,
+  DueSchedules,
+  EnqueueParams,
+  EnqueueResult,
+  ExtendParams,
+  ExtendResult,
+  FinishParams,
+  FinishResult,
+  FireParams,
+  FireResult,
+  Health,
+  ListParams,
+  ListResult,
+  NodeRecord,
+  Notice,
+  OccurrenceRecord,
+  OccurrencesParams,
+  PartitionDue,
+  PartitionDueParams,
+  PartitionGrant,
+  PartitionHold,
+  PartitionOutcome,
+  PendingMigration,
+  PruneParams,
+  PruneResult,
+  PutScheduleParams,
+  PutScheduleResult,
+  QueueChange,
+  QueueConfig,
+  ReapParams,
+  ReapResult,
+  RedriveOutcome,
+  ReportParams,
+  ScheduleRecord,
+  SeenNode,
+  SelectParams,
+  SelectResult,
+  StepParams,
+  StepResult,
+  Store,
+  StoreAddress,
+  StoreContext,
+  StoredJob,
+  TrailEntry,
+  TransactParams,
+  TransactResult,
+  UpdateParams,
+  UpdateResult,
+} from "../../store.ts";
+import { callersRun } from "./caller.ts";
+import { cancel, prune, redrive, update } from "./change.ts";
+import { claim, finish, step } from "./claim.ts";
+import { enqueue, enqueueInside } from "./enqueue.ts";
+import { translateError } from "./errors.ts";
+import { health } from "./health.ts";
+import { extend, reap, report } from "./leases.ts";
+import type { Link, Run } from "./link.ts";
+import { findNamespace, migrate, missingSchema, pendingMigrations, quote, schemaVersion } from "./migrate.ts";
+import { Channel } from "./notices.ts";
+import {
+  acquirePartitions,
+  checkpoint,
+  partitionDue,
+  releasePartitions,
+  renewPartitions,
+} from "./partitions.ts";
+import { count, get, list, trail } from "./questions.ts";
+import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts";
+import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
+import type { Session } from "./session.ts";
+import { transact } from "./transact.ts";
+import { Turnstile } from "./turnstile.ts";
+
+export interface PostgresStoreParts {
+  readonly link: Link;
+  readonly context: StoreContext;
+  readonly schema: string;
+  readonly capabilities: Capabilities;
+  readonly address: StoreAddress | null;
+  /** The store's clock, where it is not the server's. */
+  readonly clock: Clock | null;
+  /** How many callers' transactions may hold a connection at the same time. */
+  readonly transactions: number;
+}
+
+/** How long a migration may take, and wait for that of another node. */
+const migrationMs = 120_000;
+
+/** One handle on a namespace. Each verb is one statement, which calls a function of the schema; they are in the files beside this one. */
+export class PostgresStore implements Store {
+  readonly capabilities: Capabilities;
+  readonly address: StoreAddress | null;
+  readonly #parts: PostgresStoreParts;
+  readonly #channel: Channel;
+  readonly #turnstile: Turnstile;
+  #ns: number | null = null;
+
+  /** Opens a handle. Where the schema is there already, it works without {@link migrate}. */
+  static async open(parts: PostgresStoreParts): Promise<PostgresStore> {
+    const store = new PostgresStore(parts);
+    const { link, schema, context } = parts;
+    const version = await schemaVersion(link.run, schema, link.place);
+    if (version > 0) store.#ns = await findNamespace(link.run, schema, context.namespace);
+    return store;
+  }
+
+  constructor(parts: PostgresStoreParts) {
+    const { link, schema, context, capabilities } = parts;
+    this.capabilities = capabilities;
+    this.address = parts.address;
+    this.#parts = parts;
+    this.#channel = new Channel({ link, schema, listen: capabilities.listen, ...context });
+    this.#turnstile = new Turnstile(parts.transactions);
+  }
+
+  async migrate(): Promise<void> {
+    if (this.#ns !== null && (await this.pendingMigrations()).length === 0) return;
+    const { link, schema, context } = this.#parts;
+    try {
+      this.#ns = await link.borrow((client) =>
+        link.within(migrate(client, schema, context.namespace, link.place), "its migration", migrationMs),
+      );
+    } catch (error) {
+      throw translateError(error, link.place);
+    }
+  }
+
+  pendingMigrations(): Promise<readonly PendingMigration[]> {
+    const { link, schema } = this.#parts;
+    return pendingMigrations(link.run, schema, link.place);
+  }
+
+  async health(): Promise<Health> {
+    const { link, schema, context } = this.#parts;
+    const version = await schemaVersion(link.run, schema, link.place);
+    const parts = { run: link.run, schema: quote(schema), now: this.#now() };
+    return health(parts, schema, version, () => context.clock.now());
+  }
+
+  async close(): Promise<void> {
+    await this.#channel.close();
+    await this.#parts.link.close();
+  }
+
+  async enqueue({ jobs, tx }: EnqueueParams): Promise<EnqueueResult[]> {
+    if (tx === undefined) return enqueue(this.#session(), jobs);
+    // Nothing may be awaited before the statement is handed over: the caller's next one must come after it.
+    const { name: channel } = this.#channel;
+    return enqueueInside(this.#session(callersRun(tx)), jobs, {
+      channel,
+      payload: (news) => this.#channel.payload(news.toNotices(), false),
+    });
+  }
+
+  async update(params: UpdateParams): Promise<UpdateResult> {
+    return update(this.#session(), params);
+  }
+
+  async cancel(params: SelectParams): Promise<SelectResult<CancelOutcome>> {
+    return cancel(this.#session(), params);
+  }
+
+  async redrive(params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
+    return redrive(this.#session(), params);
+  }
+
+  async claim(params: ClaimParams): Promise<ClaimResult> {
+    return claim(this.#session(), params);
+  }
+
+  async finish(params: FinishParams): Promise<FinishResult[]> {
+    return finish(this.#session(), params);
+  }
+
+  async step(params: StepParams): Promise<StepResult> {
+    return step(this.#session(), params);
+  }
+
+  async extend(params: ExtendParams): Promise<ExtendResult[]> {
+    return extend(this.#session(), params);
+  }
+
+  async report(params: ReportParams): Promise<void> {
+    return report(this.#session(), params);
+  }
+
+  async transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
+    const session = this.#session();
+    return this.#turnstile.pass(() => transact(session, this.#parts.link, params));
+  }
+
+  async reap({ limit }: ReapParams): Promise<ReapResult> {
+    return reap(this.#session(), limit);
+  }
+
+  async prune(params: PruneParams): Promise<PruneResult> {
+    return prune(this.#session(), params);
+  }
+
+  async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {
+    return get(this.#session(), ids);
+  }
+
+  async list(params: ListParams): Promise<ListResult> {
+    return list(this.#session(), params);
+  }
+
+  async count(params: CountParams): Promise<CountRow[]> {
+    return count(this.#session(), params);
+  }
+
+  async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {
+    return trail(this.#session(), id);
+  }
+
+  async configureQueue(params: QueueChange): Promise<QueueConfig> {
+    return configureQueue(this.#session(), params);
+  }
+
+  async queues(): Promise<QueueConfig[]> {
+    return queues(this.#session());
+  }
+
+  async putNode(params: NodeRecord): Promise<void> {
+    return putNode(this.#session(), params);
+  }
+
+  async removeNode({ id }: { readonly id: string }): Promise<void> {
+    return removeNode(this.#session(), id);
+  }
+
+  async nodes(): Promise<SeenNode[]> {
+    return nodes(this.#session());
+  }
+
+  async putSchedule(params: PutScheduleParams): Promise<PutScheduleResult> {
+    return putSchedule(this.#session(), params);
+  }
+
+  async removeSchedule({ key }: { readonly key: string }): Promise<boolean> {
+    return removeSchedule(this.#session(), key);
+  }
+
+  async schedules({ keys }: { readonly keys: readonly string[] | null }): Promise<ScheduleRecord[]> {
+    return schedules(this.#session(), keys);
+  }
+
+  async dueSchedules({ limit }: { readonly limit: number }): Promise<DueSchedules> {
+    return dueSchedules(this.#session(), limit);
+  }
+
+  async fire(params: FireParams): Promise<FireResult[]> {
+    return fire(this.#session(), params);
+  }
+
+  async occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]> {
+    return occurrences(this.#session(), params);
+  }
+
+  async acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]> {
+    return acquirePartitions(this.#session(), params);
+  }
+
+  async renewPartitions(params: PartitionHold & { readonly leaseMs: number }): Promise<PartitionOutcome[]> {
+    return renewPartitions(this.#session(), params);
+  }
+
+  async releasePartitions(params: PartitionHold): Promise<void> {
+    return releasePartitions(this.#session(), params);
+  }
+
+  async partitionDue(params: PartitionDueParams): Promise<PartitionDue> {
+    return partitionDue(this.#session(), params);
+  }
+
+  async checkpoint(params: CheckpointParams): Promise<CheckpointResult> {
+    return checkpoint(this.#session(), params);
+  }
+
+  subscribe(listener: (notice: Notice) => void): Promise<() => Promise<void>> {
+    return this.#channel.subscribe(listener);
+  }
+
+  #session(run: Run = this.#parts.link.run): Session {
+    const { link, schema } = this.#parts;
+    return {
+      run,
+      schema: quote(schema),
+      ns: this.#ns ?? missingSchema(link.place, schema),
+      now: this.#now(),
+      publish: (notices) => this.#channel.publish(notices),
+    };
+  }
+
+  #now(): number | null {
+    const { clock } = this.#parts;
+    return clock === null ? null : Math.trunc(clock.now());
+  }
+}
