@@ -1,21 +1,32 @@
 import type { AnyDefinition } from "../definition.ts";
 import { EscapementError } from "../errors.ts";
 import type { Logger } from "../log.ts";
+import type { Settings } from "../settings.ts";
 import type { Capabilities } from "../store.ts";
 
 /** Refuses, before anything runs, a guarantee that this store cannot give. */
 export function checkDeliveries(
   definitions: Iterable<AnyDefinition>,
   capabilities: Capabilities,
-  acceptWeakDurability: boolean,
+  settings: Pick<Settings, "acceptWeakDurability" | "inbox">,
   log: Logger,
 ): void {
-  for (const { name, delivery, run } of definitions) {
+  for (const definition of definitions) {
+    const { name, delivery, run } = definition;
     const job = `job ${JSON.stringify(name)}`;
-    if (delivery === "effectively-once" && !capabilities.transactions) {
+    const key = (["unique", "debounce", "concurrency", "rate"] as const).find(
+      (one) => definition[one] !== null,
+    );
+    if (key !== undefined && !capabilities.acrossSlots) {
+      throw new EscapementError(
+        "store-unsupported",
+        `${job} has ${key}, and this store's namespace is spread over slots that know nothing of each other; use one slot, or leave it out`,
+      );
+    }
+    if (delivery === "effectively-once" && !capabilities.transactions && settings.inbox?.atomic !== true) {
       throw new EscapementError(
         "delivery-unsupported",
-        `${job} is effectively-once, and this store has no transactions in which its effect could commit; use an SQL store, or at-least-once`,
+        `${job} is effectively-once, and this store has no transactions in which its effect could commit; give the app an SQL inbox (createInbox), use an SQL store, or at-least-once`,
       );
     }
     if (delivery === "effectively-once" && run instanceof URL) {
@@ -25,7 +36,7 @@ export function checkDeliveries(
       );
     }
     if (capabilities.durability !== "weak") continue;
-    if (delivery === "at-most-once" && !acceptWeakDurability) {
+    if (delivery === "at-most-once" && !settings.acceptWeakDurability) {
       throw new EscapementError(
         "weak-durability",
         `${job} is at-most-once, and this store may forget a claim when the machine's power fails, and dispatch it again; make the store durable, or set acceptWeakDurability: true`,

@@ -29,3 +29,18 @@ describe("on a single server", { skip: single.skip }, () => {
     open: async () => harness((clock) => redis({ url: single.url, prefix: single.name, clock })),
   });
 });
+
+const cluster = await testbed.redisCluster();
+
+describe("on a Cluster", { skip: cluster.skip }, () => {
+  storeConformance({
+    name: "redis cluster, one slot",
+    open: async () => harness((clock) => redis({ url: cluster.url, prefix: `${cluster.name}-one`, clock })),
+  });
+
+  storeConformance({
+    name: "redis cluster, three slots",
+    open: async () =>
+      harness((clock) => redis({ url: cluster.url, prefix: `${cluster.name}-three`, slots: 3, clock })),
+  });
+});

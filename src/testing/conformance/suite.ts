@@ -1,4 +1,5 @@
 import { after, before, describe, test as nodeTest } from "node:test";
+import { acrossSlotsReason, needsAcrossSlots } from "./across-slots.ts";
 import { afterTests } from "./after.ts";
 import { batchTests } from "./batches.ts";
 import { cancelTests, redriveTests, updateTests } from "./change.ts";
@@ -73,20 +74,24 @@ export function storeConformance({ name, open }: ConformanceOptions): void {
       harness = await open();
     });
     after(() => harness.close());
-    const test: ConformanceTest = (title, run, needs) => {
-      nodeTest(title, async (context) => {
-        scenes += 1;
-        const namespace = `conformance-${scenes}`;
-        const scene = new Scene(harness, namespace, await harness.open(namespace));
-        try {
-          if (needs !== undefined && scene.store.capabilities[needs.capability] === false)
-            context.skip(needs.because);
-          else await run(scene);
-        } finally {
-          await scene.close();
-        }
-      });
-    };
-    for (const [concern, tests] of Object.entries(concerns)) describe(concern, () => tests(test));
+    const testOf =
+      (concern: string): ConformanceTest =>
+      (title, run, needs) => {
+        nodeTest(title, async (context) => {
+          scenes += 1;
+          const namespace = `conformance-${scenes}`;
+          const scene = new Scene(harness, namespace, await harness.open(namespace));
+          try {
+            if (needs !== undefined && scene.store.capabilities[needs.capability] === false)
+              context.skip(needs.because);
+            else if (!scene.store.capabilities.acrossSlots && needsAcrossSlots(concern, title))
+              context.skip(acrossSlotsReason);
+            else await run(scene);
+          } finally {
+            await scene.close();
+          }
+        });
+      };
+    for (const [concern, tests] of Object.entries(concerns)) describe(concern, () => tests(testOf(concern)));
   });
 }

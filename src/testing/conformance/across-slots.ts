@@ -1,0 +1,52 @@
+/**
+ * What a store need not show whose namespace is spread over slots that know nothing of each other (`capabilities.acrossSlots` is
+ * false): tests that rest on one order of claims or of listing, on keys and limits, on parents, or on one atomic step over jobs in
+ * different slots.
+ */
+const concerns: ReadonlySet<string> = new Set([
+  "unique",
+  "debounce",
+  "after",
+  "claim order",
+  "limits of queues",
+  "limits of keys, and lanes",
+  "fragile",
+  "partitions",
+  "checkpoint",
+]);
+
+const titles: ReadonlySet<string> = new Set([
+  "a new job is waiting, due now, and holds everything it was given",
+  "ids, names, queues, tags, keys and inputs may hold any text",
+  "a claim repeated after a lost reply gives the same jobs with the same tokens",
+  "a repeated claim leaves out what has ended or been taken since",
+  "K8, A8: releasing an unstarted job gives back its try and keeps its place, also for at-most-once",
+  "an outcome that the delivery does not allow is refused, and the whole batch with it",
+  "C1: finishing a batch and claiming the next is one trip, and what it freed is claimed in it",
+  "what is left out stays, and null takes a key away",
+  "a redrive is held while another job has its unique key, and takes the key again when it is free",
+  "of two dead jobs with one unique key only the first is redriven",
+  "pages in the order of enqueueing, newest first, show every job once while others come and end",
+  "pages in the order of enqueueing, oldest first, show every job once while others come and end",
+  "reports of stale claims are dropped, and the good ones of the batch kept",
+  "a queue is configured piece by piece: what is left out stays, null takes away",
+  "K2: an occurrence that is already in the ledger keeps its row and adds no job",
+  "an occurrence whose job is absorbed is accounted for by the job that stands for it",
+  "with a job go its trail and its aliases: the ids may be used again",
+  "a job that still holds its unique key for a time stays until it does not",
+  "jobs, ids, unique keys and aliases of two namespaces know nothing of each other",
+  "queues, limits, nodes, schedules and partitions stay in their namespace",
+  "what becomes claimable later is told too: a retry, a redrive, an update, an unblocked child",
+  "C1: without faults every job is run exactly once by nodes that step in parallel",
+  "limits hold when many claim at once: a key's, a queue's, and a rate",
+  "many producers of one unique key, at once, make one job, and the rest are aliases of it",
+  "ten thousand jobs are enqueued, claimed, extended, finished, counted and pruned in single calls",
+  "a parent with a thousand children unblocks them all",
+]);
+
+export const acrossSlotsReason =
+  "this namespace is spread over slots that know nothing of each other (capabilities.acrossSlots is false)";
+
+export function needsAcrossSlots(concern: string, title: string): boolean {
+  return concerns.has(concern) || titles.has(title);
+}
