@@ -49,3 +49,21 @@ export interface InboxCommit<T> extends InboxClaim {
 export type InboxCommitted<T> =
   | { readonly outcome: "committed"; readonly value: T }
   | { readonly outcome: "stale" };
+
+/** A message, as far as the inbox cares: the key it travels under. */
+export interface InboxMessage {
+  /** The idempotency key: the same for every copy. */
+  readonly key: string;
+}
+
+/** `handled`: this copy took effect. `duplicate`: an earlier one had. `busy`: another one is at it; deliver this one again later. */
+export type InboxOutcome<T> =
+  | { readonly outcome: "handled"; readonly value: T }
+  | { readonly outcome: "duplicate" }
+  | { readonly outcome: "busy"; readonly retryInMs: number };
+
+/** An inbox, as far as a worker needs one: for effectively-once jobs on a store that has no transactions of its own. */
+export interface EffectInbox {
+  readonly atomic: boolean;
+  handle<T, Db = unknown>(message: InboxMessage, effect: (db: Db) => T): Promise<InboxOutcome<Awaited<T>>>;
+}

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { AnyDefinition } from "./definition.ts";
 import { type Duration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
+import type { EffectInbox } from "./inbox-store.ts";
 import { consoleLogger, type Logger } from "./log.ts";
 import { checkName } from "./names.ts";
 import { checkInteger, checkKnown, checkOneOf } from "./options.ts";
@@ -51,6 +52,8 @@ export interface EscapementOptions {
   readonly migrate?: boolean;
   /** Runs at-most-once jobs although the store may forget acknowledged writes. @default false */
   readonly acceptWeakDurability?: boolean;
+  /** An SQL inbox, which gives effectively-once jobs their transaction on a store that has none, such as Redis. */
+  readonly inbox?: EffectInbox;
   /** Names of jobs that this node's planner does not let schedules fire: recorded as skipped. @default none */
   readonly disallow?: readonly string[];
   /** What to do when a schedule in the store differs from the one in the code. @default "code-wins" */
@@ -87,6 +90,7 @@ export interface Settings {
   };
   readonly migrate: boolean;
   readonly acceptWeakDurability: boolean;
+  readonly inbox: EffectInbox | null;
   readonly disallow: readonly string[];
   readonly scheduleConflict: ScheduleConflict;
 }
@@ -106,6 +110,7 @@ const optionKeys = [
   "retention",
   "migrate",
   "acceptWeakDurability",
+  "inbox",
   "disallow",
   "scheduleConflict",
   "log",
@@ -153,6 +158,7 @@ export function resolveSettings(
     retention: resolveRetention(merged.retention ?? {}),
     migrate: merged.migrate ?? true,
     acceptWeakDurability: merged.acceptWeakDurability ?? false,
+    inbox: merged.inbox ?? null,
     disallow: (merged.disallow ?? []).map((name) => checkName(name, "a name in disallow")),
     scheduleConflict: checkOneOf(
       merged.scheduleConflict ?? "code-wins",

@@ -73,7 +73,7 @@ export class Node {
     const { clock, random } = runtime;
     if (this.#roles.includes("worker")) {
       const runnable = [...definitions.values()].filter((definition) => definition.run !== null);
-      checkDeliveries(runnable, store.capabilities, settings.acceptWeakDurability, log);
+      checkDeliveries(runnable, store.capabilities, settings, log);
       this.#worker = new Worker({ ...this.#parts, store, claimer: this.#id, queues: this.#queues });
     }
     if (this.#roles.includes("planner")) {

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
-import type { InboxClaim, InboxStore } from "../inbox-store.ts";
+import type { EffectInbox, InboxClaim, InboxMessage, InboxOutcome, InboxStore } from "../inbox-store.ts";
 import { checkKey } from "../names.ts";
 import { checkInteger, checkKnown } from "../options.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
@@ -17,18 +17,6 @@ export interface InboxOptions {
   readonly longestReplay?: Duration;
 }
 
-/** A message, as far as the inbox cares: the key it travels under. */
-export interface InboxMessage {
-  /** The idempotency key: the same for every copy. */
-  readonly key: string;
-}
-
-/** `handled`: this copy took effect. `duplicate`: an earlier one had. `busy`: another one is at it; deliver this one again later. */
-export type InboxOutcome<T> =
-  | { readonly outcome: "handled"; readonly value: T }
-  | { readonly outcome: "duplicate" }
-  | { readonly outcome: "busy"; readonly retryInMs: number };
-
 /**
  * Makes redelivered messages harmless.
  *
@@ -43,7 +31,7 @@ export function createInbox(options: InboxOptions): Inbox {
 }
 
 /** What {@link createInbox} returns. */
-export class Inbox implements AsyncDisposable {
+export class Inbox implements EffectInbox, AsyncDisposable {
   readonly #store: InboxStore;
   readonly #leaseMs: number;
   readonly #retentionMs: number;

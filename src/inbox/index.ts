@@ -4,6 +4,8 @@ export type {
   InboxClaim,
   InboxCommit,
   InboxCommitted,
+  InboxMessage,
+  InboxOutcome,
   InboxStore,
 } from "../inbox-store.ts";
-export { createInbox, Inbox, type InboxMessage, type InboxOptions, type InboxOutcome } from "./inbox.ts";
+export { createInbox, Inbox, type InboxOptions } from "./inbox.ts";

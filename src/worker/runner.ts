@@ -2,9 +2,11 @@ import type { Clock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import type { HandlerContext, HandlerJob } from "../handler.ts";
 import { idempotencyKey } from "../idempotency.ts";
+import type { EffectInbox } from "../inbox-store.ts";
 import { validate } from "../schema.ts";
 import type { Store } from "../store.ts";
 import type { Held } from "./held.ts";
+import { inboxTransaction } from "./inbox-transaction.ts";
 import type { Ending } from "./outcome.ts";
 import { encodeResult } from "./outcome.ts";
 import type { Reporter } from "./reporter.ts";
@@ -23,6 +25,8 @@ export interface RunnerParts {
   readonly reporter: Reporter;
   readonly threads: Threads;
   readonly maxResultBytes: number;
+  /** Where `tx` commits, on a store that has no transactions of its own. */
+  readonly inbox: EffectInbox | null;
   onProgress(held: Held, value: unknown): void;
 }
 
@@ -33,11 +37,13 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   const cancelTimeout = armTimeout(held, parts.clock);
   try {
     const input = await readInput(held);
+    const described = describeJob(held, parts.namespace);
+    const { inbox } = parts;
     const context: HandlerContext<never> = {
       input: input as never,
-      job: describeJob(held, parts.namespace),
+      job: described,
       signal: held.signal,
-      tx: transaction.run,
+      tx: inbox === null ? transaction.run : inboxTransaction(inbox, described.idempotencyKey),
       log: (line) => parts.reporter.line(held, line),
       progress: (value) => {
         parts.reporter.progress(held, value);

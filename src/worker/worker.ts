@@ -80,6 +80,7 @@ export class Worker {
       reporter: this.#reporter,
       threads: this.#threads,
       maxResultBytes: settings.maxInputBytes,
+      inbox: store.capabilities.transactions ? null : settings.inbox,
       onProgress: (held, value) => emit("progress", { job: held.job, value }),
     };
   }
@@ -183,7 +184,8 @@ export class Worker {
 
   /** An effectively-once handler that never called tx has nothing that is protected from happening twice; that is told once. */
   #warnWithoutEffect({ job, definition }: Held, ending: Ending): void {
-    if (definition.delivery !== "effectively-once" || ending.kind !== "returned") return;
+    const withTransaction = this.#parts.store.capabilities.transactions;
+    if (definition.delivery !== "effectively-once" || ending.kind !== "returned" || !withTransaction) return;
     if (ending.value instanceof Snooze || this.#warned.has(definition.name)) return;
     this.#warned.add(definition.name);
     this.#parts.log.warn(

@@ -3,7 +3,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { createInbox, Inbox } from "../../src/inbox/index.ts";
+import { createEscapement, defineJob } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
+import type { StoreFactory } from "../../src/store.ts";
+import { memory } from "../../src/stores/memory/index.ts";
 import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { newFolder } from "../behaviour/stores.ts";
@@ -136,5 +140,59 @@ describe("the inbox", () => {
     await assert.rejects(settled(clock, async), { code: "transaction-unavailable" });
     assert.deepEqual(effects(), []);
     await inbox.close();
+  });
+});
+
+describe("effectively-once on a store without transactions", () => {
+  /** Memory with its transactions hidden: what a store such as Redis offers. */
+  function withoutTransactions(): StoreFactory {
+    const inner = memory();
+    return {
+      async open(context) {
+        const store = await inner.open(context);
+        const capabilities = { ...store.capabilities, transactions: false };
+        return new Proxy(store, {
+          get: (_, key) => {
+            if (key === "capabilities") return capabilities;
+            const value: unknown = Reflect.get(store, key, store);
+            return typeof value === "function" ? value.bind(store) : value;
+          },
+        });
+      },
+    };
+  }
+
+  test("B5: it is refused without an SQL inbox, and with one a second dispatch has no second effect", async () => {
+    const path = join(newFolder(), "effects.db");
+    const database = new DatabaseSync(path, { timeout: 5_000 });
+    database.exec("create table effects (key text, by text)");
+    let runs = 0;
+    const job = defineJob<null>({
+      name: "effect",
+      delivery: "effectively-once",
+      retry: { backoff: { delay: 1 } },
+      run: async ({ tx }) => {
+        runs += 1;
+        await tx(insert(`run ${runs}`));
+        if (runs === 1) throw new Error("after the effect was committed");
+        return "done";
+      },
+    });
+    const store = withoutTransactions();
+    await using refused = createEscapement({ store, jobs: [job], log: silentLogger });
+    await assert.rejects(refused.start(), { code: "delivery-unsupported", message: /createInbox/ });
+    await using inbox = createInbox({ store: sqliteInbox(path) });
+    await using app = createEscapement({ store, jobs: [job], inbox, poll: 20, log: silentLogger });
+    await app.start();
+    const { id } = await app.enqueue(job, null);
+    assert.equal(await app.result(id), "done");
+    assert.equal(runs, 2);
+    assert.deepEqual(
+      database
+        .prepare("select by from effects")
+        .all()
+        .map((row) => row["by"]),
+      ["run 1"],
+    );
   });
 });
