@@ -27,6 +27,14 @@ const expected: Readonly<Record<string, readonly RegExp[]>> = {
     /^redriven: the bank is back$/,
   ],
   "transactions.ts": [/^ada has 95 cents$/, /^after the rollback: null$/],
+  "schedules.ts": [
+    /^nightly fires at 02:30, on Monday to Friday$/,
+    /^2026-03-30T00:30:00\.000Z$/,
+    /^all, for 20/,
+    /^pulse at 20.*: succeeded, \d+ ms late$/,
+    /^nightly does not fire at 2026-01-01T12:00:00\.000Z by its rules; after that it fires at 2026-01-02T01:30/,
+  ],
+  "inbox.ts": [/^two copies at once, handled: 1$/, /^one more: duplicate$/, /^payments: 1$/],
   "threads.ts": [/^[0-9a-f]{16}$/, /^the event loop turned meanwhile: true$/],
   "testing.test.ts": [/the reminder goes out an hour later/, /^. pass 1$/],
   "schema.ts": [
