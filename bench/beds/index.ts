@@ -1,7 +1,9 @@
 import type { Bed } from "./bed.ts";
+import { postgresBed } from "./postgres.ts";
 import { sqliteBed } from "./sqlite.ts";
 
 /** How to set up each store that can be measured; `folder` is for those that keep files. */
 export const beds: Readonly<Record<string, (folder: string) => Bed | Promise<Bed>>> = {
   sqlite: sqliteBed,
+  postgres: postgresBed,
 };

@@ -1,4 +1,5 @@
 import { EscapementError } from "../../errors.ts";
+import { isUnsuitable, translateError } from "./errors.ts";
 import { answerOf, type Run, type Value } from "./link.ts";
 
 type Call = (...values: unknown[]) => unknown;
@@ -10,7 +11,14 @@ type Call = (...values: unknown[]) => unknown;
  */
 export function callersRun(tx: unknown): Run {
   const run = adapterFor(tx);
-  return async (sql, values) => answerOf({ rows: rowsOf(await run(sql, values)) });
+  return async (sql, values) => {
+    try {
+      return answerOf({ rows: rowsOf(await run(sql, values)) });
+    } catch (error) {
+      // What went wrong with the caller's own transaction is theirs to see as it is.
+      throw isUnsuitable(error) ? translateError(error, "in the caller's transaction") : error;
+    }
+  };
 }
 
 function adapterFor(tx: unknown): (sql: string, values: readonly Value[]) => unknown {

@@ -63,9 +63,18 @@ const meanings: Readonly<Record<string, Meaning>> = {
 const unreachableText =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|terminated|timeout|closed the connection|Connection ended|not queryable|server_login_retry|query_wait_timeout|server conn crashed|client_login_timeout/i;
 
+/** Postgres' code for what went wrong; libraries on top of a client wrap its errors. */
 function sqlState(error: unknown): string | null {
-  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "string") return null;
-  return /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null;
+  if (!(error instanceof Error)) return null;
+  if ("code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code))
+    return error.code;
+  return sqlState(error.cause);
+}
+
+/** Whether a caller's transaction, or the database it is on, is not one in which jobs can be enqueued. */
+export function isUnsuitable(error: unknown): boolean {
+  const code = sqlState(error);
+  return code === "ES001" || (code !== null && meaningOf(code) === missing);
 }
 
 /** Whether a transaction stood in another's way, so that trying again is all it takes. */
