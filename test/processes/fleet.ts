@@ -17,7 +17,7 @@ export interface LogLine {
 
 export type Work = { readonly ms: number; readonly how: "wait" | "block" };
 
-/** Real processes on one database file, and a client that only asks. Whatever it started, it ends. */
+/** Real processes on one database, and a client that only asks. Whatever it started, it ends. */
 export class Fleet implements AsyncDisposable {
   readonly atMostOnce = defineJob<Work>({ name: "at-most-once", delivery: "at-most-once" });
   readonly atLeastOnce = defineJob<Work>({ name: "at-least-once" });
@@ -26,10 +26,11 @@ export class Fleet implements AsyncDisposable {
   readonly #plan: NodePlan;
   readonly #children = new Set<ChildProcess>();
 
-  constructor(options: { lease: number; concurrency?: number }) {
+  /** @param options the store is a URL; a SQLite file of its own unless it is given. */
+  constructor(options: { lease: number; concurrency?: number; store?: string }) {
     const folder = newFolder();
-    const store = `sqlite:${join(folder, "jobs.db")}`;
-    this.#plan = { store, log: join(folder, "log"), concurrency: 10, ...options };
+    const store = options.store ?? `sqlite:${join(folder, "jobs.db")}`;
+    this.#plan = { log: join(folder, "log"), concurrency: 10, ...options, store };
     this.store = store;
     this.client = createEscapement({ store, log: silentLogger });
   }
