@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, before, test } from "node:test";
-import { FaultProxy } from "./proxy.ts";
+import { FaultProxy } from "../src/verify/proxy.ts";
 
 const seen: string[] = [];
 const echo = createServer({ allowHalfOpen: true }, (socket) => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { FaultProxy } from "../src/verify/proxy.ts";
 import { type Server, testbed } from "./index.ts";
-import { FaultProxy } from "./proxy.ts";
 import { ask } from "./resp.ts";
 import { mysql, query as mysqlQuery } from "./servers/mysql.ts";
 import { postgres, query as postgresQuery } from "./servers/postgres.ts";

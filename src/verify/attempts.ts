@@ -1,0 +1,63 @@
+import type { FaultWindow, History } from "./history.ts";
+
+/** One dispatch of a job, as its handler wrote it down. */
+export interface Attempt {
+  readonly job: string;
+  readonly token: number;
+  readonly node: string;
+  readonly startAtMs: number;
+  /** Null: nobody knows, since it was killed. */
+  readonly endAtMs: number | null;
+  readonly how: "returned" | "threw" | null;
+  /** The store accepted its success, as its node was told. */
+  readonly done: boolean;
+  readonly schedule: string | null;
+  readonly fireAt: number | null;
+}
+
+/** All dispatches by job, in order of their start. */
+export function attemptsOf({ lines }: History): Map<string, Attempt[]> {
+  const ends = new Map<string, History["lines"][number]>();
+  const done = new Set<string>();
+  for (const line of lines) {
+    const ref = `${line.job} ${line.token} ${line.node}`;
+    if (line.what === "end") ends.set(ref, line);
+    if (line.what === "done") done.add(ref);
+  }
+  const attempts = lines
+    .filter(({ what }) => what === "start")
+    .map(({ job, token, node, atMs, schedule, fireAt }): Attempt => {
+      const ref = `${job} ${token} ${node}`;
+      const end = ends.get(ref);
+      const [endAtMs, how] = [end?.atMs ?? null, end?.how ?? null];
+      return {
+        job,
+        token,
+        node,
+        startAtMs: atMs,
+        endAtMs,
+        how,
+        done: done.has(ref),
+        schedule,
+        fireAt,
+      };
+    })
+    .toSorted((a, b) => a.startAtMs - b.startAtMs);
+  return Map.groupBy(attempts, ({ job }) => job);
+}
+
+/** The faults that can have cost a process its claims. A clock that is wrong must cost nothing, so it excuses nothing. */
+export function faultOn(
+  faults: readonly FaultWindow[],
+  node: string | null,
+  fromMs: number,
+  untilMs: number,
+): FaultWindow | undefined {
+  return faults.find(
+    (fault) =>
+      fault.kind !== "clock" &&
+      (node === null || fault.node === null || fault.node === node) &&
+      fault.fromMs <= untilMs &&
+      fault.untilMs >= fromMs,
+  );
+}

@@ -1,0 +1,147 @@
+import { type Delivery, deliveries } from "../job.ts";
+import { type Attempt, attemptsOf } from "./attempts.ts";
+import { checkJob, type JobCase } from "./check-job.ts";
+import { checkSchedules } from "./check-schedules.ts";
+import { type ExpectedJob, expectedJobs } from "./expected-jobs.ts";
+import type { History } from "./history.ts";
+import { checkRecovery } from "./recovery.ts";
+import { type Violation, type ViolationKind, violationKinds } from "./violation.ts";
+
+/** The figures of one guarantee. */
+export interface Figures {
+  readonly delivery: Delivery;
+  /** Acknowledged, or due by a schedule. */
+  readonly jobs: number;
+  readonly dispatches: number;
+  /** Second dispatches that a fault explains. */
+  readonly reruns: number;
+  readonly succeeded: number;
+  /** Given up with a reason, as at-most-once must. */
+  readonly givenUp: number;
+  readonly cancelled: number;
+  readonly dead: number;
+  readonly effects: number;
+  readonly broken: Readonly<Record<ViolationKind, number>>;
+}
+
+export interface Verdict {
+  readonly valid: boolean;
+  readonly violations: readonly Violation[];
+  readonly figures: readonly Figures[];
+  readonly reruns: { readonly count: number; readonly bound: number };
+  /** Outcomes of holders that had lost their claim, which the store refused as it must. */
+  readonly staleRefused: number;
+  readonly recovery: {
+    readonly count: number;
+    readonly p50Ms: number;
+    readonly p99Ms: number;
+    readonly maxMs: number;
+    readonly boundMs: number;
+  };
+}
+
+/** Judges a run by its history, and by nothing else. */
+export function check(history: History): Verdict {
+  const expected = expectedJobs(history);
+  const attempts = attemptsOf(history);
+  const effects = Map.groupBy(history.effects, ({ job }) => job);
+  const finals = new Map(history.jobs.map((job) => [job.id, job]));
+  const cases = [...expected.values()].map(
+    (job): JobCase => ({
+      history,
+      job,
+      attempts: attempts.get(job.id) ?? [],
+      effects: effects.get(job.id) ?? [],
+      final: finals.get(job.id) ?? null,
+    }),
+  );
+  const findings = cases.map((one) => checkJob(one));
+  const recovery = checkRecovery(history, attempts);
+  const reruns = findings.reduce((sum, { excusedReruns }) => sum + excusedReruns, 0);
+  const bound = rerunBound(history);
+  const violations = [
+    ...findings.flatMap((one) => one.violations),
+    ...checkPhantoms(history, expected, attempts),
+    ...checkSchedules({ history, expected, attempts, finals }),
+    ...recovery.violations,
+    ...(reruns > bound ? [tooManyReruns(reruns, bound)] : []),
+  ];
+  return {
+    valid: violations.length === 0,
+    violations,
+    figures: deliveries.map((delivery) =>
+      figuresOf(
+        delivery,
+        cases.filter(({ job }) => job.delivery === delivery),
+        findings.filter((_, index) => cases[index]?.job.delivery === delivery),
+        violations,
+      ),
+    ),
+    reruns: { count: reruns, bound },
+    staleRefused: history.lines.filter(({ what }) => what === "stale").length,
+    recovery: {
+      count: recovery.samplesMs.length,
+      p50Ms: quantile(recovery.samplesMs, 0.5),
+      p99Ms: quantile(recovery.samplesMs, 0.99),
+      maxMs: quantile(recovery.samplesMs, 1),
+      boundMs: recovery.boundMs,
+    },
+  };
+}
+
+/** A fault can cost each process that it strikes what that process had in hand, and no more. */
+function rerunBound({ faults, rules }: History): number {
+  const struck = faults
+    .filter(({ kind }) => kind !== "clock")
+    .reduce((sum, { node }) => sum + (node === null ? rules.nodes : 1), 0);
+  return struck * rules.concurrency;
+}
+
+function tooManyReruns(reruns: number, bound: number): Violation {
+  const detail = `${reruns} jobs were dispatched again, and faults × concurrency allow ${bound}`;
+  return { kind: "duplicated", delivery: null, subject: "all jobs", detail, atMs: null };
+}
+
+/** Whatever ran, stands in the store or took effect was asked for by somebody. */
+function checkPhantoms(
+  history: History,
+  expected: ReadonlyMap<string, ExpectedJob>,
+  attempts: ReadonlyMap<string, readonly Attempt[]>,
+): Violation[] {
+  const unknown = new Map<string, Violation>();
+  const note = (subject: string, detail: string, atMs: number | null): void => {
+    if (expected.has(subject) || unknown.has(subject)) return;
+    unknown.set(subject, { kind: "phantom", delivery: null, subject, detail, atMs });
+  };
+  for (const [id, [first]] of attempts) note(id, "it ran, and nobody asked for it", first?.startAtMs ?? null);
+  for (const { id } of history.jobs) note(id, "the store has it, and nobody asked for it", null);
+  for (const { job } of history.effects) note(job, "it took effect, and nobody asked for it", null);
+  return [...unknown.values()];
+}
+
+function figuresOf(
+  delivery: Delivery,
+  cases: readonly JobCase[],
+  findings: readonly { readonly excusedReruns: number }[],
+  violations: readonly Violation[],
+): Figures {
+  const ended = (state: string): number => cases.filter(({ final }) => final?.state === state).length;
+  const own = violations.filter((violation) => violation.delivery === delivery);
+  const counts = violationKinds.map((kind) => [kind, own.filter((one) => one.kind === kind).length]);
+  return {
+    delivery,
+    jobs: cases.filter(({ job, final }) => job.certain || final !== null).length,
+    dispatches: cases.reduce((sum, one) => sum + one.attempts.length, 0),
+    reruns: findings.reduce((sum, { excusedReruns }) => sum + excusedReruns, 0),
+    succeeded: ended("succeeded"),
+    givenUp: ended("lost"),
+    cancelled: ended("cancelled"),
+    dead: ended("dead"),
+    effects: cases.reduce((sum, one) => sum + one.effects.length, 0),
+    broken: Object.fromEntries(counts) as Record<ViolationKind, number>,
+  };
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
+}
