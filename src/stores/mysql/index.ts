@@ -8,6 +8,7 @@ import { ForeignPool, OwnPool } from "./pool.ts";
 import { MysqlStore } from "./store.ts";
 
 export type { MysqlPool } from "./client.ts";
+export { type MysqlInboxOptions, mysqlInbox } from "./inbox.ts";
 
 export interface MysqlOptions {
   /** `mysql://user:password@host:3306/database`, or the same with `mariadb:`; with `?ssl=true` for an encrypted connection. */

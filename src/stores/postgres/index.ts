@@ -10,6 +10,7 @@ import { recordOf } from "./rows.ts";
 import { PostgresStore } from "./store.ts";
 
 export type { PgClient, PgNotification, PgPool } from "./client.ts";
+export { type PostgresInboxOptions, postgresInbox } from "./inbox.ts";
 export { migrationSql } from "./migrate.ts";
 
 export interface PostgresOptions {

@@ -7,6 +7,7 @@ import { type RedisOptions, type ResolvedOptions, resolveOptions, whereOf } from
 import { RedisStore } from "./store.ts";
 
 export type { RedisClient, RedisNode } from "./client.ts";
+export { type RedisInboxOptions, redisInbox } from "./inbox.ts";
 export type { RedisOptions } from "./options.ts";
 
 /**

@@ -1,0 +1,177 @@
+import type { Clock } from "../../clock.ts";
+import { EscapementError } from "../../errors.ts";
+import type {
+  InboxBegin,
+  InboxBegun,
+  InboxClaim,
+  InboxCommit,
+  InboxCommitted,
+  InboxStore,
+} from "../../inbox-store.ts";
+import { openPool, type PgClient, type PgPool } from "./client.ts";
+import { translateError } from "./errors.ts";
+import { recordOf } from "./rows.ts";
+
+export interface PostgresInboxOptions {
+  /** Either this or {@link pool}. */
+  readonly url?: string;
+  /** A pool of `pg` that the application has already; it is not ended with the inbox. */
+  readonly pool?: PgPool;
+  /** The schema of its table. @default the first of the search path */
+  readonly schema?: string;
+  /** @default the server's own */
+  readonly clock?: Clock;
+}
+
+/** Keeps an inbox's markers in Postgres, beside the effects: each commits with its marker. The effect gets a client of `pg` in an open transaction. */
+export function postgresInbox(urlOrOptions: string | PostgresInboxOptions): InboxStore {
+  const options = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+  if ((options.url === undefined) === (options.pool === undefined)) {
+    throw new EscapementError("invalid-option", "expected postgresInbox to get a url or a pool, one of them");
+  }
+  return new PostgresInbox(options);
+}
+
+/** A key that was begun and never done is forgotten when nobody has come back to it for so long. */
+const abandonedMs = 30 * 86_400_000;
+/** Makers of the table wait for each other: `if not exists` alone does not keep two from trying. */
+const makerLock = 0x65736370;
+
+const isHeld = "key = $1 and token = $2 and running_until is not null";
+
+class PostgresInbox implements InboxStore {
+  readonly atomic = true;
+  readonly #options: PostgresInboxOptions;
+  readonly #table: string;
+  #pool: Promise<PgPool> | null = null;
+
+  constructor(options: PostgresInboxOptions) {
+    this.#options = options;
+    const { schema } = options;
+    this.#table = `${schema === undefined ? "" : `${quote(schema)}.`}escapement_inbox`;
+  }
+
+  migrate(): Promise<void> {
+    return this.#inTransaction(async (client) => {
+      await client.query("select pg_advisory_xact_lock($1)", [makerLock]);
+      await client.query(`create table if not exists ${this.#table} (
+        key text primary key, token bigint not null, holder text not null, running_until bigint, done_until bigint)`);
+      await client.query(`create index if not exists escapement_inbox_done on ${this.#table} (done_until)`);
+      await client.query(
+        `create index if not exists escapement_inbox_running on ${this.#table} (running_until)`,
+      );
+    });
+  }
+
+  async begin({ key, holder, leaseMs }: InboxBegin): Promise<InboxBegun> {
+    const now = this.#now();
+    // Takes the key where nobody has it, and tells in the same statement who has it where somebody does.
+    const { rows } = await this.#query(
+      `with taken as (
+         insert into ${this.#table} as i (key, token, holder, running_until) values ($1, 1, $2, ${now} + $3)
+         on conflict (key) do update set token = i.token + 1, holder = $2, running_until = ${now} + $3, done_until = null
+         where coalesce(i.done_until, 0) <= ${now} and coalesce(i.running_until, 0) <= ${now}
+         returning token)
+       select token::float8 as token, true as begun, null as done, 0::float8 as left from taken
+       union all
+       select token::float8, holder = $2, done_until is not null, (running_until - ${now})::float8 from ${this.#table}
+       where key = $1 and not exists (select from taken)`,
+      [key, holder, leaseMs],
+    );
+    const row = recordOf(rows[0]);
+    if (row["done"] === true) return { outcome: "done" };
+    if (row["begun"] === true) return { outcome: "begun", token: Number(row["token"]) };
+    return { outcome: "running", retryInMs: Math.max(0, Number(row["left"])) };
+  }
+
+  commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
+    return this.#inTransaction(async (client): Promise<InboxCommitted<T>> => {
+      const value = await run(client);
+      // The marker last: until then its lease can be renewed, and others can see it.
+      const sql = `update ${this.#table} set running_until = null, done_until = ${this.#now()} + $3 where ${isHeld} returning key`;
+      const { rows } = await client.query(sql, [key, token, retentionMs]);
+      return rows.length === 0 ? { outcome: "stale" } : { outcome: "committed", value };
+    });
+  }
+
+  async extend({ key, token, leaseMs }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
+    const sql = `update ${this.#table} set running_until = ${this.#now()} + $3 where ${isHeld} returning key`;
+    return (await this.#query(sql, [key, token, leaseMs])).rows.length > 0;
+  }
+
+  async release({ key, token }: InboxClaim): Promise<void> {
+    await this.#query(`update ${this.#table} set running_until = 0 where ${isHeld}`, [key, token]);
+  }
+
+  async prune({ limit }: { readonly limit: number }): Promise<number> {
+    const now = this.#now();
+    const { rows } = await this.#query(
+      `delete from ${this.#table} where key in (
+         select key from ${this.#table} where done_until <= ${now} or running_until <= ${now} - $2 limit $1) returning key`,
+      [limit, abandonedMs],
+    );
+    return rows.length;
+  }
+
+  async close(): Promise<void> {
+    const pool = await this.#pool?.catch(() => null);
+    this.#pool = null;
+    if (this.#options.pool === undefined) await pool?.end();
+  }
+
+  /** The clock as an expression: a test's own, or the server's. */
+  #now(): string {
+    const { clock } = this.#options;
+    return clock === undefined
+      ? "(extract(epoch from clock_timestamp()) * 1000)::bigint"
+      : String(Math.trunc(clock.now()));
+  }
+
+  #query(sql: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }> {
+    return this.#withClient((client) => client.query(sql, values));
+  }
+
+  #inTransaction<T>(work: (client: PgClient) => Promise<T>): Promise<T> {
+    return this.#withClient(async (client) => {
+      await client.query("begin isolation level read committed");
+      try {
+        const result = await work(client);
+        await client.query(isStale(result) ? "rollback" : "commit");
+        return result;
+      } catch (error) {
+        await client.query("rollback");
+        throw error;
+      }
+    });
+  }
+
+  async #withClient<T>(use: (client: PgClient) => Promise<T>): Promise<T> {
+    const { url = "", pool } = this.#options;
+    this.#pool ??=
+      pool === undefined ? openPool({ url, connections: 5, callTimeoutMs: 10_000 }) : Promise.resolve(pool);
+    const client = await this.#pool
+      .then((opened) => opened.connect())
+      .catch((error: unknown) => {
+        throw translateError(error, "of the inbox");
+      });
+    const ignore = (): void => {};
+    client.on("error", ignore);
+    try {
+      const result = await use(client);
+      client.removeListener("error", ignore);
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+  }
+}
+
+function isStale(result: unknown): boolean {
+  return typeof result === "object" && result !== null && "outcome" in result && result.outcome === "stale";
+}
+
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

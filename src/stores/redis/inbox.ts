@@ -1,0 +1,137 @@
+import type { Clock } from "../../clock.ts";
+import type {
+  InboxBegin,
+  InboxBegun,
+  InboxClaim,
+  InboxCommit,
+  InboxCommitted,
+  InboxStore,
+} from "../../inbox-store.ts";
+import { silentLogger } from "../../log.ts";
+import { newClient } from "./connect.ts";
+import { Link } from "./link.ts";
+import { resolveOptions, whereOf } from "./options.ts";
+
+export interface RedisInboxOptions {
+  /** As for the store: `redis://…`, `redis+sentinel://…`, `redis+cluster://…`. */
+  readonly url: string;
+  /** What the names of all keys begin with. @default "escapement-inbox" */
+  readonly prefix?: string;
+  /** @default the server's own */
+  readonly clock?: Clock;
+}
+
+/**
+ * Keeps an inbox's markers in Redis. It narrows duplicates and does not exclude them: the effect lies elsewhere, so a holder that dies, or sleeps past its
+ * lease, between its effect and its marker lets another copy take effect as well.
+ */
+export function redisInbox(urlOrOptions: string | RedisInboxOptions): InboxStore {
+  return new RedisInbox(typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions);
+}
+
+/** A key that was begun and never done is forgotten when nobody has come back to it for so long. */
+const abandonedMs = 30 * 86_400_000;
+
+/** KEYS: the marker. ARGV: now ('' for the server's), then what the verb needs. The marker is a hash: token, holder, running (until), done (until). */
+const prelude = `
+local now = ARGV[1]
+if now == '' then local time = redis.call('TIME'); now = time[1] * 1000 + math.floor(time[2] / 1000) else now = tonumber(now) end
+local function field(name) return redis.call('HGET', KEYS[1], name) end
+local function held(token) return field('token') == token and field('running') end`;
+
+const scripts = {
+  begin: `${prelude}
+    local done, running = tonumber(field('done') or 0), tonumber(field('running') or 0)
+    if done > now then return {'done'} end
+    if running > now then
+      if field('holder') == ARGV[2] then return {'begun', field('token')} end
+      return {'running', tostring(running - now)}
+    end
+    local token = redis.call('HINCRBY', KEYS[1], 'token', 1)
+    redis.call('HSET', KEYS[1], 'holder', ARGV[2], 'running', now + tonumber(ARGV[3]))
+    redis.call('HDEL', KEYS[1], 'done')
+    redis.call('PEXPIRE', KEYS[1], ${abandonedMs})
+    return {'begun', tostring(token)}`,
+  done: `${prelude}
+    if not held(ARGV[2]) then return {'stale'} end
+    redis.call('HDEL', KEYS[1], 'running')
+    redis.call('HSET', KEYS[1], 'done', now + tonumber(ARGV[3]))
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    return {'done'}`,
+  lease: `${prelude}
+    if not held(ARGV[2]) then return {'stale'} end
+    redis.call('HSET', KEYS[1], 'running', ARGV[3] == '' and 0 or now + tonumber(ARGV[3]))
+    return {'held'}`,
+} as const;
+
+class RedisInbox implements InboxStore {
+  readonly atomic = false;
+  readonly #options: RedisInboxOptions;
+  #link: Promise<Link> | null = null;
+
+  constructor(options: RedisInboxOptions) {
+    this.#options = options;
+  }
+
+  async migrate(): Promise<void> {
+    await this.#open();
+  }
+
+  async begin({ key, holder, leaseMs }: InboxBegin): Promise<InboxBegun> {
+    const [outcome, value] = await this.#run("begin", key, [holder, String(Math.trunc(leaseMs))]);
+    if (outcome === "done") return { outcome: "done" };
+    if (outcome === "running") return { outcome: "running", retryInMs: Number(value) };
+    return { outcome: "begun", token: Number(value) };
+  }
+
+  async commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
+    const value = await run(undefined);
+    const [outcome] = await this.#run("done", key, [String(token), String(Math.trunc(retentionMs))]);
+    return outcome === "stale" ? { outcome: "stale" } : { outcome: "committed", value };
+  }
+
+  async extend({ key, token, leaseMs }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
+    const [outcome] = await this.#run("lease", key, [String(token), String(Math.trunc(leaseMs))]);
+    return outcome === "held";
+  }
+
+  async release({ key, token }: InboxClaim): Promise<void> {
+    await this.#run("lease", key, [String(token), ""]);
+  }
+
+  /** Redis forgets by itself. */
+  async prune(): Promise<number> {
+    return 0;
+  }
+
+  async close(): Promise<void> {
+    const link = await this.#link?.catch(() => null);
+    this.#link = null;
+    link?.close();
+  }
+
+  async #run(verb: keyof typeof scripts, key: string, args: readonly string[]): Promise<string[]> {
+    const { prefix = "escapement-inbox", clock } = this.#options;
+    const now = clock === undefined ? "" : String(Math.trunc(clock.now()));
+    const link = await this.#open();
+    const answer = await link.call("EVAL", [scripts[verb], "1", `${prefix}:{${key}}`, now, ...args]);
+    return Array.isArray(answer) ? answer.map(String) : [];
+  }
+
+  #open(): Promise<Link> {
+    this.#link ??= this.#connect().catch((error: unknown) => {
+      this.#link = null;
+      throw error;
+    });
+    return this.#link;
+  }
+
+  async #connect(): Promise<Link> {
+    const { connection, callTimeoutMs } = resolveOptions(this.#options.url);
+    const client = await newClient(connection, callTimeoutMs);
+    const parts = { client, owned: true, mode: connection.mode, where: whereOf(connection), callTimeoutMs };
+    const link = new Link({ ...parts, log: silentLogger });
+    await link.open();
+    return link;
+  }
+}

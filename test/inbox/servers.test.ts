@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import pg from "pg";
+import { Inbox, type InboxStore } from "../../src/inbox/index.ts";
+import { systemRuntime } from "../../src/runtime.ts";
+import { mysqlInbox } from "../../src/stores/mysql/index.ts";
+import { postgresInbox } from "../../src/stores/postgres/index.ts";
+import { redisInbox } from "../../src/stores/redis/index.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { testbed } from "../../testbed/index.ts";
+
+/** An inbox on a server, with effects that are rows of a table where there are transactions. */
+interface Bed {
+  readonly clock: VirtualClock;
+  readonly store: () => InboxStore;
+  /** Writes an effect through what the inbox gives. */
+  readonly effect: (by: string) => (db: unknown) => Promise<string>;
+  readonly effects: () => Promise<string[]>;
+  readonly close: () => Promise<void>;
+}
+
+type Queryable = { query(sql: string, values?: unknown[]): Promise<unknown> };
+
+const [postgres, mysql, redis] = [await testbed.postgres(), await testbed.mysql(), await testbed.redis()];
+
+async function postgresBed(): Promise<Bed> {
+  const clock = new VirtualClock();
+  const pool = new pg.Pool({ connectionString: postgres.url });
+  await pool.query("create table if not exists effects (by text); truncate effects");
+  await pool.query("drop table if exists escapement_inbox");
+  return {
+    clock,
+    store: () => postgresInbox({ url: postgres.url, clock }),
+    effect: (by) => async (db) => {
+      await (db as Queryable).query("insert into effects values ($1)", [by]);
+      return by;
+    },
+    effects: async () => (await pool.query("select by from effects")).rows.map((row) => row.by),
+    close: () => pool.end(),
+  };
+}
+
+async function mysqlBed(): Promise<Bed> {
+  const clock = new VirtualClock();
+  const { createConnection } = await import("mysql2/promise");
+  const connection = await createConnection(mysql.url);
+  await connection.query("create table if not exists effects (actor text)");
+  await connection.query("truncate effects");
+  await connection.query("drop table if exists escapement_inbox");
+  return {
+    clock,
+    store: () => mysqlInbox({ url: mysql.url, clock }),
+    effect: (by) => async (db) => {
+      await (db as Queryable).query("insert into effects values (?)", [by]);
+      return by;
+    },
+    effects: async () => {
+      const [rows] = await connection.query("select actor from effects");
+      return (rows as { actor: string }[]).map(({ actor }) => actor);
+    },
+    close: () => connection.end(),
+  };
+}
+
+async function redisBed(): Promise<Bed> {
+  const clock = new VirtualClock();
+  const effects: string[] = [];
+  const prefix = `${redis.name}-${Math.random()}`;
+  return {
+    clock,
+    store: () => redisInbox({ url: redis.url, prefix, clock }),
+    effect: (by) => async () => {
+      effects.push(by);
+      return by;
+    },
+    effects: async () => effects,
+    close: async () => {},
+  };
+}
+
+for (const [name, server, open] of [
+  ["Postgres", postgres, postgresBed],
+  ["MySQL", mysql, mysqlBed],
+  ["Redis", redis, redisBed],
+] as const) {
+  describe(`the inbox on ${name}`, { skip: server.skip }, () => {
+    test("B5: the first copy takes effect, every later one is a duplicate, also when they come at once", async () => {
+      const bed = await open();
+      const inboxes = Array.from({ length: 4 }, () => new Inbox({ store: bed.store() }, systemRuntime));
+      const outcomes = await Promise.all(
+        inboxes.map((inbox, n) => inbox.handle({ key: "k'é\\" }, bed.effect(String(n)))),
+      );
+      assert.equal(outcomes.filter(({ outcome }) => outcome === "handled").length, 1);
+      for (const inbox of inboxes) {
+        assert.deepEqual(await inbox.handle({ key: "k'é\\" }, bed.effect("late")), { outcome: "duplicate" });
+        await inbox.close();
+      }
+      assert.equal((await bed.effects()).length, 1);
+      await bed.close();
+    });
+
+    test("B5: a copy that holds the key keeps others out until its lease is over; a late one is stale", async () => {
+      const bed = await open();
+      const [dead, other] = [bed.store(), bed.store()];
+      await dead.migrate();
+      const begun = await dead.begin({ key: "k", holder: "dead", leaseMs: 30_000 });
+      assert.deepEqual(begun, { outcome: "begun", token: 1 });
+      assert.deepEqual(
+        await dead.begin({ key: "k", holder: "dead", leaseMs: 30_000 }),
+        begun,
+        "a lost reply",
+      );
+      const busy = await other.begin({ key: "k", holder: "other", leaseMs: 30_000 });
+      assert.deepEqual(busy, { outcome: "running", retryInMs: 30_000 });
+      assert.equal(await dead.extend({ key: "k", token: 1, leaseMs: 60_000 }), true);
+      await bed.clock.advance(60_001);
+      assert.deepEqual(await other.begin({ key: "k", holder: "other", leaseMs: 30_000 }), {
+        outcome: "begun",
+        token: 2,
+      });
+      assert.equal(await dead.extend({ key: "k", token: 1, leaseMs: 60_000 }), false);
+      const commit = { key: "k", retentionMs: 1_000 };
+      if (dead.atomic) {
+        assert.deepEqual(await dead.commit({ ...commit, token: 1, run: bed.effect("zombie") }), {
+          outcome: "stale",
+        });
+      }
+      assert.equal(
+        (await other.commit({ ...commit, token: 2, run: bed.effect("other") })).outcome,
+        "committed",
+      );
+      assert.deepEqual(await bed.effects(), ["other"]);
+      assert.deepEqual(await dead.begin({ key: "k", holder: "third", leaseMs: 1 }), { outcome: "done" });
+      await bed.clock.advance(1_001);
+      if (dead.atomic) assert.equal(await dead.prune({ limit: 10 }), 1);
+      await Promise.all([dead.close(), other.close(), bed.close()]);
+    });
+
+    test("B5: an effect that throws is undone where it can be, and the next copy may try at once", async () => {
+      const bed = await open();
+      await using inbox = new Inbox({ store: bed.store() }, systemRuntime);
+      const failing = inbox.handle({ key: "k" }, async (db) => {
+        if (inbox.atomic) await bed.effect("failed")(db);
+        throw new Error("no");
+      });
+      await assert.rejects(failing, { message: "no" });
+      assert.equal((await inbox.handle({ key: "k" }, bed.effect("second"))).outcome, "handled");
+      assert.deepEqual(await bed.effects(), ["second"]);
+      await bed.close();
+    });
+  });
+}
