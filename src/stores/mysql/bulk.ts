@@ -20,7 +20,19 @@ export async function enqueueInBulk(
   if (!distinct.every(isPlain)) writeCompanions(session, distinct, sql`born = ${tag}`);
   session.commit();
   for (const { queue } of distinct) notices.claimable(queue);
+  expectJobs(session, distinct);
   const added = (await Promise.all(answers)).reduce((sum, { affected }) => sum + affected, 0);
   if (link.countsChanges && added === distinct.length) return resultsOf(jobs, null);
   return resultsOf(jobs, await knownBefore(session, distinct, tag));
+}
+
+/** The next claim of this process may find them at once. */
+function expectJobs({ lines, recall }: Session, jobs: readonly NewJob[]): void {
+  let last: NewJob | null = null;
+  for (const job of jobs) {
+    if (!isPlain(job) || job.runAt !== null || job.delayMs > 0) continue;
+    const same = last?.queue === job.queue && last.name === job.name && last.priority === job.priority;
+    if (!same) recall.expect({ line: lines.waiting("plain", job.queue, job.name), urgency: -job.priority });
+    last = job;
+  }
 }

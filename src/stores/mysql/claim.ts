@@ -16,15 +16,13 @@ import { Limits } from "./limits.ts";
 import type { WaitingLine } from "./lines.ts";
 import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { byTurn, type Candidate, holdCandidates, readLater, readRun, readRuns } from "./shelves.ts";
+import { byTurn, type Candidate, hiddenMs, holdCandidates, readLater, readRun, readRuns } from "./shelves.ts";
 import { join, now, sql } from "./sql.ts";
 
 /** How many jobs that must run alone are looked at; more than one is rare. */
 const maxFragile = 100;
 /** With a small limit, more lanes than that are looked at, so that one with an urgent job is not passed over for one that was ready first. */
 const minLanes = 20;
-/** How soon a line is looked at again whose due jobs somebody else is changing, or have expired and wait for the reaper. */
-const hiddenMs = 250;
 
 /** Everything that this claimer could run, read before anything is taken. */
 interface View {
@@ -65,6 +63,7 @@ export async function claim(session: Session, params: ClaimParams): Promise<Clai
   } else {
     taken = choose(session, params, view);
     jobs = await hold(session, params, claimer, taken);
+    remember(session, view, taken, jobs);
     const seqs = new Set(taken.map(({ seq }) => seq));
     for (const lane of view.lanes) timeLane(session, view.limits, lane, seqs);
     view.limits.write();
@@ -75,6 +74,26 @@ export async function claim(session: Session, params: ClaimParams): Promise<Clai
   const left = view.fragile.filter((job) => !taken.includes(job));
   const fragile = left.some((job) => view.limits.opensAt(job) <= session.now);
   return { outcome: "claimed", jobs, now: at, nextAt: await nextAt(session, params, view, taken), fragile };
+}
+
+/** Tells the next claim whether it may go the short way. */
+function remember(
+  session: Session,
+  view: View,
+  taken: readonly Candidate[],
+  jobs: readonly ClaimedJob[],
+): void {
+  const { recall, queues, lines } = session;
+  const limited = view.runs.some(([job]) => job !== undefined && queues.isLimited(job.queue));
+  recall.obstructed = limited || view.laneGroups.length > 0 || view.fragile.length > 0;
+  for (const [first] of view.runs) {
+    if (first === undefined) continue;
+    recall.expect({ line: lines.waiting("plain", first.queue, first.name), urgency: -first.priority });
+  }
+  for (const [index, { seq, concurrencyKey, rateKey }] of taken.entries()) {
+    const job = jobs[index];
+    if (job !== undefined && concurrencyKey === null && rateKey === null) recall.hold(job, seq);
+  }
 }
 
 function withHinted(groups: readonly Group[], hints: readonly Hint[]): Group[] {

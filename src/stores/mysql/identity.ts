@@ -4,6 +4,7 @@ import { Lines } from "./lines.ts";
 import type { Link } from "./link.ts";
 import { appliedMigrations, refuseNewer } from "./migrate.ts";
 import { Queues } from "./queues.ts";
+import { Recall } from "./recall.ts";
 import { numberOf } from "./rows.ts";
 import { sql } from "./sql.ts";
 
@@ -13,6 +14,7 @@ export interface Identity {
   readonly lines: Lines;
   readonly claimers: Claimers;
   readonly queues: Queues;
+  readonly recall: Recall;
 }
 
 /** Finds the number, making it where it is missing. */
@@ -36,7 +38,13 @@ export async function hasSchema(link: Link, where: string): Promise<boolean> {
 }
 
 function remembering(ns: number): Identity {
-  return { ns, lines: new Lines(ns), claimers: new Claimers(ns), queues: new Queues(ns) };
+  return {
+    ns,
+    lines: new Lines(ns),
+    claimers: new Claimers(ns),
+    queues: new Queues(ns),
+    recall: new Recall(),
+  };
 }
 
 async function findNamespace(link: Link, namespace: string): Promise<number | null> {

@@ -54,6 +54,7 @@ export async function reap(session: Session, limit: number): Promise<ReapResult>
   const reaped: ReapResult["reaped"][number][] = [];
   await session.lines.refresh(session.link);
   while (reaped.length < limit) {
+    session.changed.clear();
     const jobs = await nextToReap(session, limit - reaped.length);
     if (jobs.length === 0) break;
     const parents = await parentsAmong(session, jobs);

@@ -3,6 +3,7 @@ import type { Lines } from "./lines.ts";
 import type { Link } from "./link.ts";
 import type { NoticeDraft } from "./notices.ts";
 import type { Queues } from "./queues.ts";
+import type { Recall } from "./recall.ts";
 
 /** What a verb works with. */
 export interface Session {
@@ -18,6 +19,7 @@ export interface Session {
   readonly lines: Lines;
   readonly claimers: Claimers;
   readonly queues: Queues;
+  readonly recall: Recall;
   /** What to tell once the transaction has been committed. */
   readonly notices: NoticeDraft;
   /** Jobs that this call changed, by seq: what was read of them before holds no more. */

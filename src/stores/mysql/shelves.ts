@@ -25,21 +25,26 @@ export interface Run {
   readonly urgency: number;
 }
 
-interface TimedRun extends Run {
+export interface TimedRun extends Run {
   readonly firstAt: number;
 }
 
+/** How soon a line is looked at again whose due jobs somebody else is changing, or have expired and wait for the reaper. */
+export const hiddenMs = 250;
+
 /** The runs of some lines, each with its earliest time. It leaps through the index from run to run, however long they are. */
+export function runsOf(lines: readonly number[]): Sql {
+  return sql`select line, urgency, min(at) as first_at from escapement_jobs where line in (${lines}) group by line, urgency`;
+}
+
+export function toRun(row: Tuple): TimedRun {
+  return { line: numberOf(row[0]), urgency: numberOf(row[1]), firstAt: numberOf(row[2]) };
+}
+
 export async function readRuns(link: Link, lines: readonly WaitingLine[]): Promise<TimedRun[]> {
   if (lines.length === 0) return [];
-  const { rows } = await link.query(
-    sql`select line, urgency, min(at) from escapement_jobs where line in (${lines.map(({ line }) => line)}) group by line, urgency`,
-  );
-  return rows.map((row) => ({
-    line: numberOf(row[0]),
-    urgency: numberOf(row[1]),
-    firstAt: numberOf(row[2]),
-  }));
+  const { rows } = await link.query(runsOf(lines.map(({ line }) => line)));
+  return rows.map(toRun);
 }
 
 /** The earliest time after now of some lines, or infinity. */
@@ -48,7 +53,7 @@ export async function readLater(link: Link, lines: readonly WaitingLine[]): Prom
   return rows[0]?.[0] == null ? Number.POSITIVE_INFINITY : numberOf(rows[0][0]);
 }
 
-export function laterIn(lines: readonly number[]): Sql {
+function laterIn(lines: readonly number[]): Sql {
   return sql`select min(first_at) from (select min(at) as first_at from escapement_jobs
     where line in (${lines}) and at > ${now} group by line, urgency) as runs`;
 }

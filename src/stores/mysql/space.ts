@@ -90,19 +90,19 @@ export class Space {
 
   /** Makes sure that the lines of these jobs have numbers, before a transaction begins that may be rolled back. */
   async prepareLines(jobs: readonly NewJob[]): Promise<void> {
-    const { lines } = await this.#known();
+    const { lines } = await this.known();
     const unknown = jobs.filter((job) => !lines.knows(job));
     if (unknown.length > 0) await this.#autocommit((link) => lines.make(link, unknown));
   }
 
   async prepareClaimer(claimer: string): Promise<void> {
-    const { claimers } = await this.#known();
+    const { claimers } = await this.known();
     if (!claimers.knows(claimer)) await this.#autocommit((link) => claimers.make(link, claimer));
   }
 
   /** Runs a verb in a transaction of its own. */
   async write<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const identity = await this.#known();
+    const identity = await this.known();
     const run = (): Promise<T> =>
       this.#transactions.write((transaction) => work(this.#session(identity, transaction)));
     try {
@@ -116,7 +116,7 @@ export class Space {
 
   /** Runs a question. */
   async read<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const identity = await this.#known();
+    const identity = await this.known();
     return this.#transactions.read((transaction) => work(this.#session(identity, transaction)));
   }
 
@@ -154,7 +154,7 @@ export class Space {
   ): Promise<T> {
     const run = runnerOf(tx);
     await this.prepareLines(jobs);
-    const identity = await this.#known();
+    const identity = await this.known();
     try {
       const link = new ForeignLink(run, this.#options.tablePrefix);
       const transaction = this.#transactions.on(link);
@@ -169,7 +169,7 @@ export class Space {
   }
 
   async transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
-    const identity = await this.#known();
+    const identity = await this.known();
     try {
       return await this.#transactions.once(async (borrowed) => {
         const transaction = this.#transactions.begin(borrowed);
@@ -187,7 +187,7 @@ export class Space {
   }
 
   /** What is known of the namespace; where the schema was made by somebody else, it is found out now. */
-  async #known(): Promise<Identity> {
+  async known(): Promise<Identity> {
     if (this.#identity !== null) return this.#identity;
     const { namespace } = this.#options.context;
     this.#identity = await this.#transactions.once(async ({ link }) => {

@@ -77,6 +77,7 @@ import { configureQueue, queues } from "./queues.ts";
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import { cancel, redrive } from "./select.ts";
 import { Space } from "./space.ts";
+import { maySwift, swiftFinish, swiftStep } from "./swift.ts";
 
 export interface MysqlStoreOptions {
   readonly connections: Connections;
@@ -156,13 +157,22 @@ export class MysqlStore implements Store {
   }
 
   async finish(params: FinishParams): Promise<FinishResult[]> {
-    await this.#space.prepareClaimer(params.claimer);
+    const { claimer, finishes } = params;
+    await this.#space.prepareClaimer(claimer);
+    if (maySwift(await this.#space.known(), finishes, null)) {
+      const swift = await this.#space.write((session) => swiftFinish(session, claimer, finishes));
+      if (swift !== null) return swift;
+    }
     return this.#space.write((session) => finish(session, params));
   }
 
   async step({ finishes, claim: params }: StepParams): Promise<StepResult> {
     const { claimer } = params;
     await this.#space.prepareClaimer(claimer);
+    if (maySwift(await this.#space.known(), finishes, params)) {
+      const swift = await this.#space.write((session) => swiftStep(session, finishes, params));
+      if (swift !== null) return swift;
+    }
     return this.#space.write(async (session) => {
       const finished = await finish(session, { claimer, finishes });
       return { finished, claimed: await claim(session, params) };

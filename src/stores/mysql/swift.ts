@@ -1,0 +1,319 @@
+import { follow } from "../../state.ts";
+import type { ClaimParams, ClaimResult, Finish, FinishResult, StepResult } from "../../store.ts";
+import type { Identity } from "./identity.ts";
+import type { WaitingLine } from "./lines.ts";
+import type { Answer, Tuple } from "./link.ts";
+import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
+import type { Session } from "./session.ts";
+import { claimLock, hiddenMs, isDue, type Run, runsOf, type TimedRun, toRun } from "./shelves.ts";
+import { fixed, join, now, type Sql, sql } from "./sql.ts";
+
+/**
+ * The way of almost every step: finish some plain jobs that succeeded, claim the next plain ones. It is one packet, with the commit at
+ * its end, built on what this handle remembers. The first statements check that it still holds, and set @escapement_go; the others do
+ * nothing unless it does. Whoever gets null takes the way of `finish.ts` and `claim.ts`.
+ */
+
+/** A piece of work that one packet does, if all its conditions hold. */
+interface Part<T> {
+  /** Statements that find out what the condition rests on. */
+  readonly before: readonly Sql[];
+  readonly condition: Sql;
+  /** Queues the statements that do the work. What they bring is read only if the conditions held. */
+  run(): { readonly answers: readonly Promise<Answer>[]; read(): T };
+}
+
+/** Whether the short way can be tried, without asking the server: the finishes are successes of plain jobs that this handle holds. */
+export function maySwift(
+  { recall }: Identity,
+  finishes: readonly Finish[],
+  params: ClaimParams | null,
+): boolean {
+  const seqs = new Set<number>();
+  for (const one of finishes) {
+    const seq = recall.held(one);
+    if (seq === undefined || one.outcome.kind !== "succeed" || seqs.has(seq)) return false;
+    seqs.add(seq);
+  }
+  if (params === null) return finishes.length > 0;
+  return !recall.obstructed && params.limit > 0;
+}
+
+/** Ends claims with success. */
+export function swiftFinish(
+  session: Session,
+  claimer: string,
+  finishes: readonly Finish[],
+): Promise<FinishResult[] | null> {
+  return runParts(session, [finishPart(session, claimer, finishes)], ([finished]) => finished);
+}
+
+export async function swiftStep(
+  session: Session,
+  finishes: readonly Finish[],
+  params: ClaimParams,
+): Promise<StepResult | null> {
+  const parts = [finishPart(session, params.claimer, finishes), claimPart(session, params)] as const;
+  return runParts(session, parts, ([finished, claimed]) => ({ finished, claimed }));
+}
+
+const go = fixed("@escapement_go = 1");
+
+async function runParts<const P extends readonly Part<unknown>[], T>(
+  session: Session,
+  parts: P,
+  combine: (values: { [K in keyof P]: P[K] extends Part<infer V> ? V : never }) => T,
+): Promise<T | null> {
+  const { link } = session;
+  for (const statement of parts.flatMap(({ before }) => before)) link.write(statement);
+  const conditions = parts.map((part) => part.condition);
+  // Not with SET, whose subqueries would lock what they read.
+  link.write(sql`select coalesce(${join(conditions, " and ")}, 0) into @escapement_go`);
+  link.write(sql`set @escapement_until = if(${go}, ${now}, -1)`);
+  const asked = link.query(sql`select @escapement_go`);
+  const running = parts.map((part) => part.run());
+  session.commit();
+  const [{ rows }] = await Promise.all([asked, ...running.flatMap(({ answers }) => answers)]);
+  if (numberOf(rows[0]?.[0]) !== 1) return null;
+  const values = running.map((one) => one.read()) as Parameters<typeof combine>[0];
+  return combine(values);
+}
+
+/** How many results one statement writes: they are told apart by comparing. */
+const resultsAtOnce = 100;
+
+function finishPart(session: Session, claimer: string, finishes: readonly Finish[]): Part<FinishResult[]> {
+  const { link, lines, recall, notices } = session;
+  const held = new Map(finishes.map((one) => [recall.held(one) ?? 0, one]));
+  const seqs = [...held.keys()];
+  const state = follow("active", "succeed");
+  const none = finishes.length === 0;
+  return {
+    before: none ? [] : checkHeld(held, session.claimers.of(claimer)),
+    condition: none ? fixed("true") : sql`@escapement_held = ${held.size} and @escapement_children = 0`,
+    run() {
+      for (let start = 0; start < seqs.length; start += resultsAtOnce) {
+        const own = seqs.slice(start, start + resultsAtOnce);
+        link.write(
+          sql`update escapement_jobs set state = ${state}, line = ${lines.common("succeeded")}, urgency = 0, at = ${now},
+              reason = null, result = ${resultsOf(held, own)}, settled = token, settled_by = claimer
+            where seq in (${own}) and ${go}`,
+        );
+      }
+      return {
+        answers: [],
+        read() {
+          for (const one of finishes) {
+            notices.ended(one.id);
+            recall.drop(one);
+          }
+          return finishes.map(() => ({ outcome: "written", state }));
+        },
+      };
+    },
+  };
+}
+
+/** Locks the rows, so that neither a child nor anybody else comes in between. */
+function checkHeld(held: ReadonlyMap<number, Finish>, claimer: number): Sql[] {
+  const seqs = [...held.keys()];
+  const tokens = Map.groupBy(held, ([, { token }]) => token);
+  const isMine = [...tokens].map(([token, own]) =>
+    tokens.size === 1
+      ? sql`token = ${token}`
+      : sql`(token = ${token} and seq in (${own.map(([seq]) => seq)}))`,
+  );
+  return [
+    sql`select count(*) into @escapement_held from escapement_jobs force index (primary)
+      where seq in (${seqs}) and state = 'active' and claimer = ${claimer} and (${join(isMine, " or ")}) for update`,
+    sql`select count(*) into @escapement_children from escapement_parents where parent in (${seqs})`,
+  ];
+}
+
+function resultsOf(held: ReadonlyMap<number, Finish>, seqs: readonly number[]): Sql {
+  const given = seqs.flatMap((seq) => {
+    const outcome = held.get(seq)?.outcome;
+    const result = outcome?.kind === "succeed" ? outcome.result : null;
+    return result === null ? [] : [sql`when ${seq} then ${result}`];
+  });
+  return given.length === 0 ? fixed("null") : sql`case seq ${join(given, " ")} end`;
+}
+
+/** What a claimer asks for, as far as it is known here. */
+interface Asked {
+  /** Lines whose jobs may be claimed in one trip. */
+  readonly open: readonly WaitingLine[];
+  /** Lines that must have nothing due: jobs that run alone, and those of limited queues. */
+  readonly other: readonly WaitingLine[];
+}
+
+function askedLines({ lines, queues }: Session, params: ClaimParams): Asked {
+  const names = new Set(params.names.map(({ name }) => name));
+  const asked =
+    params.queues === null
+      ? null
+      : new Set(params.queues.filter(({ limit }) => limit > 0).map(({ queue }) => queue));
+  const wanted = ({ queue, name }: WaitingLine): boolean =>
+    names.has(name) && (asked === null || asked.has(queue)) && !queues.of(queue).paused;
+  const plain = lines.plain.filter(wanted);
+  return {
+    open: plain.filter(({ queue }) => !queues.isLimited(queue)),
+    other: [...lines.fragile.filter(wanted), ...plain.filter(({ queue }) => queues.isLimited(queue))],
+  };
+}
+
+function claimPart(session: Session, params: ClaimParams): Part<ClaimResult> {
+  const { link, recall } = session;
+  const { open, other } = askedLines(session, params);
+  const asked = [...open, ...other];
+  const runs = recall.expected(new Set(open.map(({ line }) => line)));
+  const limits = limitsOf(params, runs, open);
+  const claimer = session.claimers.of(params.claimer);
+  return {
+    before: [
+      sql`select sequence into @escapement_last from escapement_claimers where claimer = ${claimer} for update`,
+    ],
+    condition: limits === null ? fixed("false") : checkClaim(session, params, asked, runs),
+    run() {
+      link.write(
+        sql`update escapement_claimers set sequence = ${params.sequence}, seen_at = ${now} where claimer = ${claimer} and ${go}`,
+      );
+      let jobs: readonly Tuple[] = [];
+      let after: readonly TimedRun[] = [];
+      const answers: Promise<Answer>[] = [];
+      if (runs.length > 0 && limits !== null) {
+        answers.push(
+          hold(session, params, runs, limits, open).then((answer) => {
+            jobs = answer.rows;
+            return answer;
+          }),
+        );
+      }
+      if (asked.length > 0) {
+        answers.push(
+          link.query(runsOf(asked.map(({ line }) => line))).then((answer) => {
+            after = answer.rows.map(toRun);
+            return answer;
+          }),
+        );
+      }
+      return { answers, read: () => resultOf(session, params, jobs, after) };
+    },
+  };
+}
+
+/** How many jobs each run may give; null where the limit of a queue is to be shared by several. */
+function limitsOf(
+  params: ClaimParams,
+  runs: readonly Run[],
+  lines: readonly WaitingLine[],
+): ReadonlyMap<Run, number> | null {
+  const ofQueue = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
+  const limits = new Map<Run, number>();
+  const used = new Set<string>();
+  for (const run of runs) {
+    const queue = lines.find(({ line }) => line === run.line)?.queue ?? "";
+    const limit = ofQueue.get(queue) ?? params.limit;
+    if (limit < params.limit && used.has(queue)) return null;
+    used.add(queue);
+    limits.set(run, Math.min(limit, params.limit));
+  }
+  return limits;
+}
+
+/** That nothing is in the way: a later claim, a change of queues, a new line, a lane, or a due job where none is expected. */
+function checkClaim(
+  { ns, queues, lines }: Session,
+  params: ClaimParams,
+  asked: readonly WaitingLine[],
+  runs: readonly Run[],
+): Sql {
+  const base = sql`@escapement_last < ${params.sequence}
+    and (select config_version from escapement_namespaces where ns = ${ns}) = ${queues.version}
+    and (${lines.countThem()}) = ${lines.size}
+    and not exists (select 1 from escapement_hints where ns = ${ns})`;
+  if (asked.length === 0) return base;
+  const groups = new Map(asked.map(({ queue, name }) => [`${queue}\n${name}`, { queue, name }]));
+  const gates = [...groups.values()].map(({ queue, name }) => sql`(queue = ${queue} and name = ${name})`);
+  const expected = runs.map(({ line, urgency }) => sql`(line = ${line} and urgency = ${urgency})`);
+  const unexpected = runs.length === 0 ? fixed("true") : sql`not (${join(expected, " or ")})`;
+  return sql`${base}
+    and not exists (select 1 from escapement_gates force index (escapement_gates_ready) where ns = ${ns} and (${join(gates, " or ")}))
+    and not exists (select 1 from (${runsOf(asked.map(({ line }) => line))}) as runs where first_at <= ${now} and ${unexpected})`;
+}
+
+/** Takes the first jobs of the runs by their turn, and reads them. Index: escapement_jobs_line. */
+function hold(
+  session: Session,
+  params: ClaimParams,
+  runs: readonly Run[],
+  limits: ReadonlyMap<Run, number>,
+  open: readonly WaitingLine[],
+): Promise<Answer> {
+  const { link, lines, skipLocked } = session;
+  const claimer = session.claimers.of(params.claimer);
+  const queues = new Map(open.map(({ line, queue }) => [line, queue]));
+  const activeLine = runs.map(({ line }) => sql`when ${line} then ${lines.activeOf(queues.get(line) ?? "")}`);
+  const firstOf = (run: Run): Sql =>
+    sql`select seq as chosen, urgency as turn, at as due_at from escapement_jobs force index (escapement_jobs_line)
+      where line = ${run.line} and urgency = ${run.urgency} and at <= @escapement_until and ${isDue}
+      order by at, seq limit ${limits.get(run) ?? params.limit} ${claimLock(skipLocked)}`;
+  const chosen =
+    runs.length === 1 && runs[0] !== undefined
+      ? firstOf(runs[0])
+      : sql`select chosen from (${join(
+          runs.map((run) => sql`(${firstOf(run)})`),
+          " union all ",
+        )}) as due order by turn, due_at, chosen limit ${params.limit}`;
+  const from = [...new Set(runs.map(({ line }) => line))];
+  link.write(
+    sql`update (${chosen}) as c straight_join escapement_jobs as j on j.seq = c.chosen
+      set j.state = ${follow("waiting", "claim")}, j.line = case j.line ${join(activeLine, " ")} end, j.urgency = 0,
+        j.at = ${now} + ${Math.ceil(params.leaseMs)}, j.reason = null, j.attempt = j.attempt + 1, j.token = j.token + 1,
+        j.claimer = ${claimer}, j.claim_sequence = ${params.sequence}, j.claimed_at = ${now}
+      where j.line in (${from}) and ${isDue}`,
+  );
+  const active = [...new Set(from.map((line) => lines.activeOf(queues.get(line) ?? "")))];
+  return link.query(
+    sql`select ${claimedColumns} from escapement_jobs as j force index (escapement_jobs_line)
+      where line in (${active}) and urgency = 0 and at = ${now} + ${Math.ceil(params.leaseMs)}
+        and claimer = ${claimer} and claim_sequence = ${params.sequence}
+      order by priority desc, run_at, seq`,
+  );
+}
+
+/** @param after the runs as they are now. */
+function resultOf(
+  session: Session,
+  params: ClaimParams,
+  rows: readonly Tuple[],
+  after: readonly TimedRun[],
+): ClaimResult {
+  const { now: at, recall } = session;
+  const jobs = rows.map(toClaimedJob);
+  for (const [index, job] of jobs.entries()) recall.hold(job, seqOf(rows[index] ?? []));
+  // What is due and was not taken, although there was room, is hidden by others, or has expired.
+  const dueAgainAt = isFull(params, jobs) ? at : at + hiddenMs;
+  let nextAt = Number.POSITIVE_INFINITY;
+  for (const run of after) {
+    if (run.firstAt <= at + soonMs) recall.expect(run);
+    nextAt = Math.min(nextAt, run.firstAt <= at ? dueAgainAt : run.firstAt);
+  }
+  return {
+    outcome: "claimed",
+    jobs,
+    now: new Date(at),
+    nextAt: Number.isFinite(nextAt) ? new Date(nextAt) : null,
+    fragile: false,
+  };
+}
+
+/** Whether the claimer got all that it wanted, of everything or of one queue. */
+function isFull({ limit, queues }: ClaimParams, jobs: ClaimResult["jobs"]): boolean {
+  if (jobs.length >= limit) return true;
+  const taken = Map.groupBy(jobs, ({ queue }) => queue);
+  return queues?.some((one) => one.limit > 0 && (taken.get(one.queue)?.length ?? 0) >= one.limit) ?? false;
+}
+
+/** A run whose first job is due this soon is looked into by the next claim. */
+const soonMs = 2_000;
