@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import type { CountRow } from "../../store.ts";
 import { leaseMs, named } from "./claimer.ts";
-import { type ConformanceTest, die, hour, newJob, retry, type Scene, succeed } from "./scene.ts";
+import {
+  type ConformanceTest,
+  die,
+  hour,
+  later,
+  minute,
+  newJob,
+  retry,
+  type Scene,
+  succeed,
+} from "./scene.ts";
 
 /** Several handles, as several processes have them, each with a claimer. */
 async function crowd(scene: Scene, size: number) {
@@ -21,6 +31,21 @@ export function concurrencyTests(test: ConformanceTest): void {
     }
     assert.deepEqual(taken.toSorted(), ids.toSorted());
     for (const job of await scene.store.get({ ids })) assert.equal(job?.token, 1);
+  });
+
+  test("K7: delayed jobs are swept in the order of their time, each by one of the nodes that sweep at once", async (scene) => {
+    const now = await scene.now();
+    const ids = Array.from({ length: 40 }, (_, n) => `j${String(n).padStart(2, "0")}`);
+    const jobs = ids.map((id, n) =>
+      newJob(id, { runAt: later(now, (n + 1) * minute), delivery: "at-most-once" }),
+    );
+    await scene.add(...jobs.toReversed());
+    await scene.advance(hour);
+    const nodes = await crowd(scene, 4);
+    const swept = await Promise.all(nodes.map(({ claimer }) => claimer.ids({ limit: 10 })));
+    for (const one of swept) assert.deepEqual(one, one.toSorted(), "in the order of their time");
+    const rest = await nodes[0]?.claimer.ids({ limit: 40 });
+    assert.deepEqual([...swept.flat(), ...(rest ?? [])].toSorted(), ids, "each once");
   });
 
   test("C1: without faults every job is run exactly once by nodes that step in parallel", async (scene) => {
