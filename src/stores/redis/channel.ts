@@ -58,7 +58,7 @@ export class Channel {
     const { link, channels, callTimeoutMs, log } = this.#parts;
     const client = await this.#parts.newClient();
     this.#client = client;
-    client.on("error", (error: Error) =>
+    client.on("error", (error) =>
       log.debug({ error, where: link.where }, "the connection that listens to Redis failed"),
     );
     const timer = setTimeout(() => client.disconnect(), callTimeoutMs);
@@ -75,7 +75,7 @@ export class Channel {
     } finally {
       clearTimeout(timer);
     }
-    client.on("message", (_channel: string, message: string) => this.#hear(message));
+    client.on("message", (_channel, message) => this.#hear(String(message)));
     client.on("ready", () => this.#tell(everything));
     return client;
   }

@@ -81,9 +81,16 @@ export function finish(space: Space, { claimer, finishes }: FinishParams): Promi
   );
 }
 
+/** What the handle knows of earlier claims of the same claimer. */
+interface Known {
+  readonly answered: number;
+  readonly doubtful: boolean;
+}
+
 /** A claim as lua/claim.lua reads it; what is null is false there. */
-function claimJson(params: ClaimParams, limit: number): string {
+function claimJson(params: ClaimParams, known: Known, limit = params.limit): string {
   return JSON.stringify({
+    ...known,
     claimer: params.claimer,
     sequence: params.sequence,
     leaseMs: params.leaseMs,
@@ -109,27 +116,34 @@ function readClaim(reader: Reader): ClaimResult {
   return { outcome, jobs, now, nextAt, fragile };
 }
 
-export async function claim(space: Space, params: ClaimParams): Promise<ClaimResult> {
-  if (space.slots > 1) return claimEverywhere(space, params);
-  return readClaim(new Reader(await space.text("claim", 0, claimJson(params, params.limit))));
+export function claim(space: Space, params: ClaimParams): Promise<ClaimResult> {
+  return space.sequences.send(params.claimer, params.sequence, async (known) => {
+    if (space.slots > 1) return claimEverywhere(space, params, known);
+    return readClaim(new Reader(await space.text("claim", 0, claimJson(params, known))));
+  });
 }
 
 export async function step(space: Space, { finishes, claim: wanted }: StepParams): Promise<StepResult> {
+  const { claimer, sequence } = wanted;
   if (finishes.length === 0) return { finished: [], claimed: await claim(space, wanted) };
   if (space.slots > 1) {
-    const finished = await finish(space, { claimer: wanted.claimer, finishes });
+    const finished = await finish(space, { claimer, finishes });
     return { finished, claimed: await claim(space, wanted) };
   }
-  const args = [claimJson(wanted, wanted.limit), finishes.length, finishFrames(finishes)];
-  const reader = new Reader(await space.text("step", 0, ...args).catch(explainRefusal));
-  return { finished: readFinished(reader, finishes.length), claimed: readClaim(reader) };
+  return space.sequences.send(claimer, sequence, async (known) => {
+    const args = [claimJson(wanted, known), finishes.length, finishFrames(finishes)];
+    const reader = new Reader(await space.text("step", 0, ...args).catch(explainRefusal));
+    return { finished: readFinished(reader, finishes.length), claimed: readClaim(reader) };
+  });
 }
 
 /**
- * One slot after the other, until the limit is reached; each is told of the sequence all the same, so that a claim that comes late
+ * One slot after the other, until the limit is reached; each is told of the sequence all the same, so that a copy that comes late
  * finds it used everywhere. The order follows from the sequence: a repetition meets the slots that answered before in front.
  */
-async function claimEverywhere(space: Space, params: ClaimParams): Promise<ClaimResult> {
+async function claimEverywhere(space: Space, params: ClaimParams, { answered }: Known): Promise<ClaimResult> {
+  // What was taken in one slot must be known in all of them.
+  const known = { answered, doubtful: true };
   const jobs: ClaimedJob[] = [];
   let now = new Date(0);
   let nextAt: Date | null = null;
@@ -137,7 +151,7 @@ async function claimEverywhere(space: Space, params: ClaimParams): Promise<Claim
   for (const offset of space.everySlot) {
     const index = (params.sequence + offset) % space.slots;
     const room = Math.max(0, params.limit - jobs.length);
-    const part = readClaim(new Reader(await space.text("claim", index, claimJson(params, room))));
+    const part = readClaim(new Reader(await space.text("claim", index, claimJson(params, known, room))));
     if (part.outcome === "stale") return part;
     jobs.push(...part.jobs);
     now = part.now;

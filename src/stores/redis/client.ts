@@ -6,8 +6,8 @@ export interface RedisClient {
   disconnect(): void;
   duplicate(): RedisClient;
   subscribe(...channels: string[]): Promise<unknown>;
-  on(event: string, listener: (...values: never[]) => void): unknown;
-  off(event: string, listener: (...values: never[]) => void): unknown;
+  on(event: string, listener: (...values: unknown[]) => void): unknown;
+  off(event: string, listener: (...values: unknown[]) => void): unknown;
 }
 
 /** A server's address. */

@@ -33,6 +33,7 @@ export async function newClient(connection: Connection, callTimeoutMs: number): 
       lazyConnect: true,
       enableOfflineQueue: false,
       clusterRetryStrategy: delayMs,
+      retryDelayOnFailover: 0,
       slotsRefreshTimeout: Math.min(callTimeoutMs, 5_000),
     });
     return client;

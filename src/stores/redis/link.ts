@@ -28,8 +28,7 @@ export class Link {
     this.where = where;
     this.#callTimeoutMs = callTimeoutMs;
     // Without a listener an error of the connection would end the process; calls tell of it soon enough.
-    if (owned)
-      client.on("error", (error: Error) => log.debug({ error, where }, "the connection to Redis failed"));
+    if (owned) client.on("error", (error) => log.debug({ error, where }, "the connection to Redis failed"));
   }
 
   /** Texts come as buffers. While there is no connection, a call waits for one until its deadline. */

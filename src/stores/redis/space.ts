@@ -4,6 +4,7 @@ import { slotOf } from "../../id.ts";
 import { slotCount } from "../../store.ts";
 import type { Link } from "./link.ts";
 import { runScript } from "./scripts.ts";
+import { Sequences } from "./sequences.ts";
 
 export interface SpaceParts {
   readonly link: Link;
@@ -21,6 +22,7 @@ type Argument = string | Buffer | number;
 export class Space {
   readonly link: Link;
   readonly slots: number;
+  readonly sequences = new Sequences();
   readonly #tag: string;
   readonly #clock: Clock | null;
   #closed = false;

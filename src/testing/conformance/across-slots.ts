@@ -42,6 +42,9 @@ const titles: ReadonlySet<string> = new Set([
   "many producers of one unique key, at once, make one job, and the rest are aliases of it",
   "ten thousand jobs are enqueued, claimed, extended, finished, counted and pruned in single calls",
   "a parent with a thousand children unblocks them all",
+  "a step repeated after a lost reply finishes once and claims once",
+  "a step with a stale sequence still writes its finishes",
+  "claims, finishes and sequences stay in their namespace",
 ]);
 
 export const acrossSlotsReason =

@@ -284,22 +284,23 @@ do
       for _, queue in ipairs(params.queues) do ask.queues[queue[1]] = queue[2] end
     end
     local last = call("HGET", CLAIMERS, ask.claimer)
-    local lastSequence, position = -1, 1
-    if last then lastSequence, position = struct.unpack(">d", last) end
-    if params.sequence < lastSequence then return struct.pack(">BddB", 0, now, huge, 0) end
-    local limit, repeated = params.limit, params.sequence == lastSequence
+    local kept, position = -1, 1
+    if last then kept, position = struct.unpack(">d", last) end
+    local latest = math.max(kept, params.answered)
+    if params.sequence < latest then return struct.pack(">BddB", 0, now, huge, 0) end
+    local limit, repeated = params.limit, params.sequence == latest
     local view = look(limit)
     findFragile(view)
     local jobs
     if repeated then
-      jobs = stillHeld(last, position)
+      jobs = kept == latest and stillHeld(last, position) or {}
     else
       findLanes(view, limit)
       jobs = choose(view, limit, params.leaseMs)
       flush()
       flushLimits()
       settleLanes(view)
-      remember(params.sequence, jobs)
+      if jobs[1] or params.doubtful then remember(params.sequence, jobs) end
     end
     for _, group in ipairs(view.lines) do settleLine(group) end
     for _, group in ipairs(view.gates) do settleGates(group) end
