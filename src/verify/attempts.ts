@@ -1,4 +1,4 @@
-import type { FaultWindow, History } from "./history.ts";
+import type { FaultWindow, History, LogLine } from "./history.ts";
 
 /** One dispatch of a job, as its handler wrote it down. */
 export interface Attempt {
@@ -8,7 +8,7 @@ export interface Attempt {
   readonly startAtMs: number;
   /** Null: nobody knows, since it was killed. */
   readonly endAtMs: number | null;
-  readonly how: "returned" | "threw" | null;
+  readonly how: LogLine["how"];
   /** The store accepted its success, as its node was told. */
   readonly done: boolean;
   readonly schedule: string | null;
@@ -17,7 +17,7 @@ export interface Attempt {
 
 /** All dispatches by job, in order of their start. */
 export function attemptsOf({ lines }: History): Map<string, Attempt[]> {
-  const ends = new Map<string, History["lines"][number]>();
+  const ends = new Map<string, LogLine>();
   const done = new Set<string>();
   for (const line of lines) {
     const ref = `${line.job} ${line.token} ${line.node}`;

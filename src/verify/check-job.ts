@@ -88,6 +88,9 @@ function checkDispatches(facts: JobCase): JobFindings {
         const text = `tried again ${Math.round(waitedMs)} ms after it failed`;
         violations.push(...broken(facts, "early", text, attempt.startAtMs));
       }
+    } else if (before.how === "refused" && faultOn(history.faults, null, 0, attempt.startAtMs)) {
+      // Its transaction met what an earlier holder had left behind.
+      excusedReruns += 1;
     } else if (excuse === undefined) {
       const text = `dispatched again on ${attempt.node} though nothing happened to ${before.node}`;
       violations.push(...broken(facts, "duplicated", text, attempt.startAtMs));

@@ -82,17 +82,21 @@ export interface LogLine {
   readonly job: string;
   readonly token: number;
   readonly atMs: number;
-  /** For `end`. */
-  readonly how: "returned" | "threw" | null;
+  /** For `end`: `threw` by its script; `refused`: its transaction was not allowed to commit. */
+  readonly how: "returned" | "threw" | "refused" | null;
   readonly schedule: string | null;
   /** Its nominal time on the store's wall clock; for jobs of schedules. */
   readonly fireAt: number | null;
 }
 
-export type FaultKind = "kill" | "pause" | "network" | "clock" | "restart" | "block";
+/** What can be done to a run. */
+export const faultKinds = ["kill", "pause", "network", "clock", "restart", "block"] as const;
+
+export type FaultKind = (typeof faultKinds)[number];
 
 export interface FaultWindow {
-  readonly kind: FaultKind;
+  /** `stall`: nobody did it, the machine was too busy to let a process run for a good part of a lease. */
+  readonly kind: FaultKind | "stall";
   /** Null: all of them. */
   readonly node: string | null;
   readonly fromMs: number;

@@ -1,0 +1,165 @@
+import { sleep, systemClock } from "../clock.ts";
+import { Chance } from "./chance.ts";
+import { crashPoints } from "./crash-points.ts";
+import type { EffectsTable } from "./effects.ts";
+import type { Fleet, NodeProcess } from "./fleet.ts";
+import type { FaultKind, FaultWindow } from "./history.ts";
+import type { FaultProxy } from "./proxy.ts";
+
+export interface NemesisParts {
+  readonly seed: number;
+  readonly kinds: readonly FaultKind[];
+  readonly leaseMs: number;
+  readonly everyMs: number;
+  readonly fleet: Fleet;
+  readonly effects: EffectsTable;
+  /** Null: there is no network to the store. */
+  readonly proxy: FaultProxy | null;
+  /** Restarts the store's server; only for one that was started for the run. */
+  readonly restart: (() => Promise<void>) | null;
+}
+
+/** How far clocks are off. */
+export const mostSkewMs = 5 * 60_000;
+/** How often a node is stopped anew that was in the middle of a write. */
+const pauseTries = 3;
+/** How long a node may take to come to the point at which it was told to die. */
+const pointWithinMs = 5_000;
+
+/** Does harm, one fault after the other, by its seed, and writes down what it did and when. */
+export class Nemesis {
+  readonly faults: FaultWindow[] = [];
+  readonly #parts: NemesisParts;
+  readonly #chance: Chance;
+  readonly #end = new AbortController();
+  readonly #pending = new Set<Promise<unknown>>();
+  /** Those to which something is being done. */
+  readonly #busy = new Set<NodeProcess>();
+  #running: Promise<void> | null = null;
+  #rounds = 0;
+
+  constructor(parts: NemesisParts) {
+    this.#parts = parts;
+    this.#chance = new Chance(parts.seed, "faults");
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Ends every fault that lasts. */
+  async stop(): Promise<void> {
+    this.#end.abort();
+    await this.#running;
+    await Promise.all(this.#pending);
+    this.#parts.proxy?.pass();
+  }
+
+  async #run(): Promise<void> {
+    const { everyMs, kinds } = this.#parts;
+    if (kinds.length === 0) return;
+    for (;;) {
+      await sleep(systemClock, this.#chance.integer(everyMs / 2, everyMs * 1.5), this.#end.signal);
+      if (this.#end.signal.aborted) return;
+      // In turn first, so that a short run has some of each.
+      const kind = kinds[this.#rounds] ?? this.#chance.pick(kinds);
+      this.#rounds += 1;
+      const harm = this.#harm(kind).finally(() => this.#pending.delete(harm));
+      this.#pending.add(harm);
+    }
+  }
+
+  async #harm(kind: FaultKind): Promise<void> {
+    if (kind === "network") return this.#disturb();
+    if (kind === "restart") return this.#restart();
+    const free = this.#parts.fleet.alive.filter((node) => !this.#busy.has(node));
+    if (free.length === 0) return;
+    const node = this.#chance.pick(free);
+    this.#busy.add(node);
+    if (kind === "kill") await this.#kill(node);
+    else if (kind === "pause") await this.#pause(node);
+    else if (kind === "block") await this.#block(node);
+    else this.#skew(node);
+    this.#busy.delete(node);
+  }
+
+  /** Half of them at random moments, half at the points that hurt most; those the node writes down itself. */
+  async #kill(node: NodeProcess): Promise<void> {
+    if (this.#chance.happens(0.5)) {
+      this.faults.push(await this.#parts.fleet.kill(node));
+      return;
+    }
+    node.order({ kind: "crash", point: this.#chance.pick(crashPoints) });
+    await Promise.race([node.exited, sleep(systemClock, pointWithinMs, this.#end.signal)]);
+    if (node.isAlive) this.faults.push(await this.#parts.fleet.kill(node));
+  }
+
+  async #pause(node: NodeProcess): Promise<void> {
+    const { leaseMs } = this.#parts;
+    const fromMs = systemClock.monotonic();
+    const holdsFile = await this.#hold(node);
+    await sleep(systemClock, 3 * leaseMs, this.#end.signal);
+    node.signal("SIGCONT");
+    const detail = holdsFile ? `${node.name} stopped while it held the file` : "stopped for 3 leases";
+    this.#note("pause", holdsFile ? null : node.name, fromMs, detail);
+  }
+
+  /** Stops a node. One that is in the middle of a write holds the file and with it everybody, which is another fault; true then. */
+  async #hold(node: NodeProcess): Promise<boolean> {
+    const { leaseMs, effects } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      node.signal("SIGSTOP");
+      if (effects.isWritable(leaseMs / 20)) return false;
+      if (tries === pauseTries) return true;
+      node.signal("SIGCONT");
+      await sleep(systemClock, this.#chance.integer(1, 20));
+    }
+  }
+
+  async #block(node: NodeProcess): Promise<void> {
+    const ms = 2 * this.#parts.leaseMs;
+    const fromMs = systemClock.monotonic();
+    node.order({ kind: "block", ms });
+    const news = await node.hear("blocked", ms + 10_000);
+    const detail = "its event loop blocked for 2 leases";
+    if (news === null) this.#note("block", node.name, fromMs, detail);
+    else this.faults.push({ kind: "block", node: node.name, detail, ...windowOf(news) });
+  }
+
+  #skew(node: NodeProcess): void {
+    const offsetMs = this.#chance.integer(-mostSkewMs, mostSkewMs);
+    node.order({ kind: "clock", offsetMs });
+    this.#note("clock", node.name, systemClock.monotonic(), `its clock off by ${offsetMs} ms`);
+  }
+
+  async #disturb(): Promise<void> {
+    const { proxy, leaseMs } = this.#parts;
+    if (proxy === null) return;
+    const fromMs = systemClock.monotonic();
+    const forMs = this.#chance.integer(100, leaseMs);
+    const what = this.#chance.pick(["cut", "black hole", "lost replies", "latency"] as const);
+    if (what === "cut") proxy.cut(this.#chance.happens(0.5) ? 0 : forMs);
+    else if (what === "black hole") proxy.blackHole(forMs);
+    else if (what === "lost replies") proxy.dropReplies(forMs);
+    else proxy.delay(this.#chance.integer(5, 100));
+    await sleep(systemClock, forMs, this.#end.signal);
+    if (what === "latency") proxy.delay(0);
+    this.#note("network", null, fromMs, what);
+  }
+
+  async #restart(): Promise<void> {
+    const { restart } = this.#parts;
+    if (restart === null) return;
+    const fromMs = systemClock.monotonic();
+    await restart();
+    this.#note("restart", null, fromMs, "the store's server");
+  }
+
+  #note(kind: FaultKind, node: string | null, fromMs: number, detail: string): void {
+    this.faults.push({ kind, node, fromMs, untilMs: systemClock.monotonic(), detail });
+  }
+}
+
+function windowOf(news: { readonly fromMs: number; readonly untilMs: number }) {
+  return { fromMs: news.fromMs, untilMs: news.untilMs };
+}

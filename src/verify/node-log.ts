@@ -1,0 +1,65 @@
+import { openSync, readdirSync, readFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "../clock.ts";
+import type { JobFacts } from "../job.ts";
+import type { FaultWindow, LogLine } from "./history.ts";
+
+type Line = { readonly line: LogLine } | { readonly fault: FaultWindow };
+
+/** A node's own file, outside of the store that is tested. Each line is written at once: whatever kills the process, it stays. */
+export class NodeLog {
+  readonly #node: string;
+  readonly #file: number;
+
+  constructor(node: string, path: string) {
+    this.#node = node;
+    this.#file = openSync(path, "a");
+  }
+
+  line(what: LogLine["what"], job: JobFacts, how: LogLine["how"] = null): void {
+    const { id, token, schedule, fireAt } = job;
+    const line: LogLine = {
+      what,
+      node: this.#node,
+      job: id,
+      token,
+      atMs: systemClock.monotonic(),
+      how,
+      schedule,
+      fireAt: schedule === null ? null : fireAt.getTime(),
+    };
+    this.#write({ line });
+  }
+
+  fault(kind: FaultWindow["kind"], fromMs: number, untilMs: number, detail: string): void {
+    this.#write({ fault: { kind, node: this.#node, fromMs, untilMs, detail } });
+  }
+
+  #write(line: Line): void {
+    writeSync(this.#file, `${JSON.stringify(line)}\n`);
+  }
+}
+
+/** Reads what all nodes wrote. */
+export function readLogs(folder: string): { lines: LogLine[]; faults: FaultWindow[] } {
+  const lines: LogLine[] = [];
+  const faults: FaultWindow[] = [];
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".log"))) {
+    for (const text of readFileSync(join(folder, file), "utf8").split("\n")) {
+      const read = parse(text);
+      if (read === null) continue;
+      if ("line" in read) lines.push(read.line);
+      else faults.push(read.fault);
+    }
+  }
+  return { lines: lines.toSorted((a, b) => a.atMs - b.atMs), faults };
+}
+
+/** The last line of a process that was killed may be cut off. */
+function parse(text: string): Line | null {
+  try {
+    return text === "" ? null : JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

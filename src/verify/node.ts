@@ -1,0 +1,162 @@
+/** A node of a run: a real process with every role. It does as it is told, and writes down what its handlers did. */
+import { Escapement } from "../app/escapement.ts";
+import { systemClock } from "../clock.ts";
+import type { HandlerContext } from "../handler.ts";
+import { createInbox } from "../inbox/inbox.ts";
+import { silentLogger } from "../log.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
+import type { StoreFactory } from "../store.ts";
+import { storeFromUrl } from "../stores/open.ts";
+import { sqliteInbox } from "../stores/sqlite/inbox.ts";
+import { CrashPoints } from "./crash-points.ts";
+import { asList, defineJobs, type Script, type ScriptResult } from "./definitions.ts";
+import { writeEffect } from "./effects.ts";
+import { NodeLog } from "./node-log.ts";
+import type { NodeNews, NodeOrder, NodePlan, Tampering, TamperingModule } from "./node-plan.ts";
+import { SkewedRuntime } from "./skewed-clock.ts";
+import { type StoreKind, storeTarget } from "./store-kind.ts";
+
+/** How often the process looks whether it was kept from running. */
+const lookEveryMs = 50;
+
+class VerifyNode {
+  readonly #plan: NodePlan;
+  readonly #tampering: Tampering;
+  readonly #log: NodeLog;
+  readonly #crashes: CrashPoints;
+  readonly #skewed: SkewedRuntime | null;
+  readonly #app: Escapement;
+  readonly #kind: StoreKind;
+  #lookedAtMs = 0;
+
+  constructor(plan: NodePlan, tampering: Tampering) {
+    this.#plan = plan;
+    this.#tampering = tampering;
+    this.#kind = storeTarget(plan.store).kind;
+    this.#log = new NodeLog(plan.name, plan.log);
+    this.#crashes = new CrashPoints((point) => {
+      const nowMs = systemClock.monotonic();
+      this.#log.fault("kill", nowMs, nowMs, point);
+    });
+    this.#skewed = plan.clockOffsetMs === null ? null : new SkewedRuntime(plan.clockOffsetMs);
+    this.#app = this.#createApp(this.#skewed ?? systemRuntime);
+  }
+
+  async start(): Promise<void> {
+    this.#app.on("succeeded", ({ job }) => this.#log.line("done", job));
+    this.#app.on("stale", ({ job }) => this.#log.line("stale", job));
+    process.on("message", (order: NodeOrder) => void this.#obey(order));
+    process.once("disconnect", () => process.exit(0));
+    await this.#app.start();
+    this.#lookedAtMs = systemClock.monotonic();
+    setInterval(() => this.#look(), lookEveryMs);
+    tell({ kind: "ready" });
+  }
+
+  #createApp(runtime: Runtime): Escapement {
+    const { namespace, leaseMs, pollMs, concurrency, retryMs, inbox } = this.#plan;
+    const jobs = defineJobs(retryMs, (context) => this.#run(context));
+    return new Escapement(
+      {
+        store: this.#factory(),
+        namespace,
+        jobs: asList(jobs),
+        lease: leaseMs,
+        poll: pollMs,
+        concurrency,
+        // The run ends long before the power does.
+        acceptWeakDurability: true,
+        log: silentLogger,
+        ...(inbox === null ? {} : { inbox: this.#createInbox(inbox) }),
+      },
+      runtime,
+    );
+  }
+
+  #createInbox(path: string) {
+    const store = sqliteInbox({ path, durability: "normal" });
+    return createInbox({ store: this.#tampering.inbox?.(store) ?? store, lease: this.#plan.leaseMs });
+  }
+
+  #factory(): StoreFactory {
+    const { store: url } = this.#plan;
+    return {
+      open: async (context) => {
+        const factory = await storeFromUrl(url);
+        // SQLite's clock is the machine's: a clock of one process that is off must not make it the store's.
+        const clock = this.#kind === "sqlite" ? systemClock : context.clock;
+        const store = await factory.open({ ...context, clock });
+        return this.#crashes.around(this.#tampering.store?.(store) ?? store);
+      },
+    };
+  }
+
+  async #run({ input, job, tx }: HandlerContext<Script>): Promise<ScriptResult> {
+    this.#crashes.pass("before handler");
+    this.#log.line("start", job);
+    if (input.ms > 0) await new Promise((resolve) => setTimeout(resolve, input.ms));
+    if (job.attempt - job.crashes <= input.failures) {
+      this.#log.line("end", job, "threw");
+      throw new Error("the script wants it so");
+    }
+    const result = { token: job.token };
+    if (job.delivery === "effectively-once") {
+      this.#log.line("effect", job);
+      const row = { run: this.#plan.namespace, job: job.id, token: job.token };
+      try {
+        await tx((db: Parameters<typeof writeEffect>[0]) => {
+          const written = writeEffect(db, this.#kind, row);
+          this.#crashes.pass("in the middle of a transaction");
+          // On SQLite the transaction is over with this turn, so nothing may be awaited.
+          return written instanceof Promise ? written.then(() => result) : result;
+        });
+      } catch (error) {
+        this.#log.line("end", job, "refused");
+        throw error;
+      }
+    }
+    this.#log.line("end", job, "returned");
+    this.#crashes.pass("after handler");
+    return result;
+  }
+
+  async #obey(order: NodeOrder): Promise<void> {
+    switch (order.kind) {
+      case "block": {
+        const fromMs = systemClock.monotonic();
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, order.ms);
+        this.#lookedAtMs = systemClock.monotonic();
+        return tell({ kind: "blocked", fromMs, untilMs: this.#lookedAtMs });
+      }
+      case "clock":
+        if (this.#skewed !== null) this.#skewed.offsetMs = order.offsetMs;
+        return;
+      case "crash":
+        return this.#crashes.arm(order.point);
+      case "stop":
+        await this.#app.stop({ timeout: "5s" });
+        process.exit(0);
+    }
+  }
+
+  /** A machine that is too busy is a fault like any other, if nobody's. */
+  #look(): void {
+    const nowMs = systemClock.monotonic();
+    if (nowMs - this.#lookedAtMs > lookEveryMs + this.#plan.leaseMs / 2)
+      this.#log.fault("stall", this.#lookedAtMs, nowMs, "the process could not run");
+    this.#lookedAtMs = nowMs;
+  }
+}
+
+function tell(news: NodeNews): void {
+  process.send?.(news);
+}
+
+async function tamperingOf({ tampering }: NodePlan): Promise<Tampering> {
+  if (tampering === null) return {};
+  const module: TamperingModule = await import(tampering.module);
+  return module.tamper(tampering.bug);
+}
+
+const plan: NodePlan = JSON.parse(process.argv[2] ?? "{}");
+await new VerifyNode(plan, await tamperingOf(plan)).start();

@@ -1,0 +1,47 @@
+import type { Delivery } from "../job.ts";
+import { Chance } from "./chance.ts";
+import type { Script } from "./definitions.ts";
+
+/** A job to be enqueued at some moment of the run. */
+export interface PlannedJob {
+  readonly id: string;
+  readonly delivery: Delivery;
+  /** After the start of the run. */
+  readonly atMs: number;
+  readonly delayMs: number;
+  /** How long after its enqueueing it is cancelled; null: it is not. */
+  readonly cancelAfterMs: number | null;
+  readonly script: Script;
+}
+
+export interface WorkloadOptions {
+  readonly seed: number;
+  readonly jobs: number;
+  readonly durationMs: number;
+  readonly deliveries: readonly Delivery[];
+}
+
+const longestDelayMs = 2_000;
+
+/**
+ * The jobs of a run, in the order of their enqueueing: most of them plain, some delayed, some that fail at first, some that are cancelled,
+ * at a moment when they may wait, run or be done. The same options give the same jobs.
+ */
+export function planJobs({ seed, jobs, durationMs, deliveries }: WorkloadOptions): PlannedJob[] {
+  const chance = new Chance(seed, "workload");
+  return Array.from({ length: jobs }, (_, index): PlannedJob => {
+    const kind = chance.integer(0, 99);
+    const delayed = kind < 15 || (kind >= 30 && kind < 38);
+    const delayMs = delayed ? chance.integer(50, longestDelayMs) : 0;
+    const failures = kind >= 15 && kind < 30 ? chance.integer(1, 2) : 0;
+    const cancelAfterMs = kind >= 30 && kind < 40 ? chance.integer(0, delayMs + 50) : null;
+    return {
+      id: `job-${index}`,
+      delivery: chance.pick(deliveries),
+      atMs: (index / jobs) * durationMs,
+      delayMs,
+      cancelAfterMs,
+      script: { ms: chance.happens(0.1) ? chance.integer(20, 300) : chance.integer(0, 5), failures },
+    };
+  });
+}
