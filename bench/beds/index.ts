@@ -1,4 +1,5 @@
 import type { Bed } from "./bed.ts";
+import { mysqlBed } from "./mysql.ts";
 import { postgresBed } from "./postgres.ts";
 import { sqliteBed } from "./sqlite.ts";
 
@@ -6,4 +7,5 @@ import { sqliteBed } from "./sqlite.ts";
 export const beds: Readonly<Record<string, (folder: string) => Bed | Promise<Bed>>> = {
   sqlite: sqliteBed,
   postgres: postgresBed,
+  mysql: mysqlBed,
 };

@@ -15,8 +15,7 @@ export async function enqueueInBulk(
 ): Promise<EnqueueResult[]> {
   const { link, notices } = session;
   const distinct = firstOfEach(jobs);
-  const inserts = insertStatements(session, distinct, tag);
-  const answers = inserts.map(({ statement }) => link.query(statement));
+  const answers = insertStatements(session, distinct, tag).map((statement) => link.query(statement));
   if (!distinct.every(isPlain)) writeCompanions(session, distinct, sql`born = ${tag}`);
   session.commit();
   for (const { queue } of distinct) notices.claimable(queue);

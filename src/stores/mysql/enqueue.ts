@@ -67,7 +67,7 @@ async function addIndependent(
 ): Promise<Map<string, string>> {
   const { link, notices } = session;
   const distinct = firstOfEach(jobs);
-  for (const { statement } of insertStatements(session, distinct, tag)) link.write(statement);
+  for (const statement of insertStatements(session, distinct, tag)) link.write(statement);
   writeCompanions(session, distinct, sql`born = ${tag}`);
   for (const { queue } of distinct) notices.claimable(queue);
   return knownBefore(session, distinct, tag);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { NewJob } from "../../store.ts";
 import { laneOf, shelfOf } from "./jobs.ts";
 import type { Session } from "./session.ts";
-import { fixed, join, now, type Sql, sql } from "./sql.ts";
+import { type Dialect, fixed, join, now, render, renderNumber, type Sql, sql } from "./sql.ts";
 
 /** Whether nothing but its id can keep it from being added: then many are written together. */
 export function isIndependent(job: NewJob): boolean {
@@ -71,29 +71,53 @@ function allValues(session: Session, job: NewJob, tag: number, state: "waiting" 
 const maxRows = 1_000;
 const maxBytes = 512 * 1024;
 
-/** Statements that insert jobs whose ids may be taken already, with the number of rows of each. What is there stays as it is. */
-export function insertStatements(session: Session, jobs: readonly NewJob[], tag: number): InsertStatement[] {
-  const statements: InsertStatement[] = [];
-  const all = !jobs.every(isPlain);
+/** Statements that insert jobs whose ids may be taken already. What is there stays as it is. */
+export function insertStatements(session: Session, jobs: readonly NewJob[], tag: number): Sql[] {
+  const statements: Sql[] = [];
+  const plain = jobs.every(isPlain);
   for (let start = 0; start < jobs.length; ) {
     const end = endOfChunk(jobs, start);
-    const rows = jobs.slice(start, end).map((job) => {
-      const values = all
-        ? allValues(session, job, tag, "waiting")
-        : plainValues(session, job, tag, "waiting");
-      return sql`(${values})`;
-    });
-    const statement = sql`insert into escapement_jobs (${all ? allColumns : plainColumns}) values
-      ${join(rows, ",")} on duplicate key update seq = seq`;
-    statements.push({ statement, rows: rows.length });
+    const chunk = jobs.slice(start, end);
+    const rows = plain
+      ? (dialect: Dialect): string => plainRows(session, chunk, tag, dialect)
+      : join(
+          chunk.map((job) => sql`(${allValues(session, job, tag, "waiting")})`),
+          ",",
+        );
+    statements.push(
+      sql`insert into escapement_jobs (${plain ? plainColumns : allColumns}) values ${rows} on duplicate key update seq = seq`,
+    );
     start = end;
   }
   return statements;
 }
 
-interface InsertStatement {
-  readonly statement: Sql;
-  readonly rows: number;
+/** The rows of plain jobs, in the order of the columns. What many of them have in common is written once. */
+function plainRows(session: Session, jobs: readonly NewJob[], tag: number, dialect: Dialect): string {
+  const instant = render(now, dialect);
+  const common = new Map<string, { readonly line: number; readonly text: string }>();
+  const commonOf = ({ queue, name, delivery }: NewJob): { line: number; text: string } => {
+    const key = `${delivery}\n${queue}\n${name}`;
+    const known = common.get(key);
+    if (known !== undefined) return known;
+    const text = `${dialect.text(name)},${dialect.text(queue)},${dialect.text(delivery)}`;
+    const made = { line: session.lines.waiting("plain", queue, name), text };
+    common.set(key, made);
+    return made;
+  };
+  const rows = jobs.map((job) => {
+    const { line, text } = commonOf(job);
+    const { priority, delayMs, attempts, maxCrashes, slot } = job;
+    const delayed = delayMs === 0 ? instant : `${instant}+${renderNumber(delayMs)}`;
+    const runAt = job.runAt === null ? delayed : renderNumber(job.runAt.getTime());
+    const fireAt = job.fireAt === null ? runAt : renderNumber(job.fireAt.getTime());
+    return (
+      `(${session.ns},${dialect.text(job.id)},'waiting',${line},${renderNumber(-priority)},${runAt},${tag},${text},` +
+      `${renderNumber(priority)},${runAt},${fireAt},${instant},${renderNumber(attempts)},${renderNumber(maxCrashes)},` +
+      `${renderNumber(slot)},${dialect.text(job.input)})`
+    );
+  });
+  return rows.join(",");
 }
 
 function endOfChunk(jobs: readonly NewJob[], start: number): number {

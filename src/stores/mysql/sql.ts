@@ -1,5 +1,8 @@
 /** What stands for a value in a statement. A list becomes the inside of `in (…)`; an empty one matches nothing. */
-export type SqlValue = string | number | boolean | null | Sql | readonly SqlValue[];
+export type SqlValue = string | number | boolean | null | Sql | Rendered | readonly SqlValue[];
+
+/** A piece of a statement that writes itself: where there are thousands of them, that is a good deal cheaper. */
+export type Rendered = (dialect: Dialect) => string;
 
 /** A statement, or a piece of one, with its values apart. Only the text between the values is ever taken as SQL. */
 export class Sql {
@@ -61,10 +64,11 @@ function renderValue(value: SqlValue, dialect: Dialect): string {
   if (value === null) return "null";
   if (typeof value === "boolean") return value ? "1" : "0";
   if (value instanceof Sql) return render(value, dialect);
+  if (typeof value === "function") return value(dialect);
   return value.length === 0 ? "null" : value.map((one) => renderValue(one, dialect)).join(", ");
 }
 
-function renderNumber(value: number): string {
+export function renderNumber(value: number): string {
   if (!Number.isFinite(value)) throw new RangeError(`expected a finite number for a statement, got ${value}`);
   return String(Math.trunc(value));
 }
