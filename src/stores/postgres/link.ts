@@ -59,11 +59,11 @@ export class Link {
   }
 
   /** A connection that the caller gives back. */
-  async connect(): Promise<PgClient> {
+  async connect(ms = this.#options.callTimeoutMs): Promise<PgClient> {
     if (this.#closed) throw this.#closedError();
     const connecting = this.#options.pool.connect();
     try {
-      const client = await this.within(connecting, "a connection");
+      const client = await this.within(connecting, "a connection", ms);
       client.on("error", ignore);
       return client;
     } catch (error) {
@@ -87,9 +87,13 @@ export class Link {
   }
 
   async #runPatiently(sql: string, values: readonly Value[]): Promise<unknown> {
+    const until = performance.now() + this.#options.callTimeoutMs;
+    const leftMs = (): number => Math.max(1, Math.round(until - performance.now()));
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.#borrow((client) => this.#runOn(client, sql, values), spoilsConnection);
+        const use = async (client: PgClient): Promise<unknown> =>
+          answerOf(await this.within(client.query(sql, values), "an answer", leftMs()));
+        return await this.#borrow(use, spoilsConnection, leftMs());
       } catch (error) {
         if (!isConflict(error) || tries === maxTries) throw translateError(error, this.place);
       }
@@ -97,12 +101,12 @@ export class Link {
     }
   }
 
-  async #runOn(client: PgClient, sql: string, values: readonly Value[]): Promise<unknown> {
-    return answerOf(await this.within(client.query(sql, values), "an answer"));
-  }
-
-  async #borrow<T>(use: (client: PgClient) => Promise<T>, spoils: (error: unknown) => boolean): Promise<T> {
-    const client = await this.connect();
+  async #borrow<T>(
+    use: (client: PgClient) => Promise<T>,
+    spoils: (error: unknown) => boolean,
+    connectMs?: number,
+  ): Promise<T> {
+    const client = await this.connect(connectMs);
     try {
       const value = await use(client);
       this.release(client, false);

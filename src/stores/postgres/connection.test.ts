@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import pg from "pg";
+import { testbed } from "../../../testbed/index.ts";
+import { systemClock } from "../../clock.ts";
+import { isTransient } from "../../errors.ts";
+import { silentLogger } from "../../log.ts";
+import type { Notice, Store } from "../../store.ts";
+import { newJob } from "../../testing/conformance/scene.ts";
+import { FaultProxy } from "../../verify/proxy.ts";
+import { type PostgresOptions, postgres } from "./index.ts";
+import { newSchema } from "./test/harness.ts";
+
+const server = await testbed.postgres();
+const pooler = await testbed.pgbouncer();
+
+async function open(options: PostgresOptions): Promise<Store> {
+  const store = await postgres(options).open({ namespace: "n", clock: systemClock, log: silentLogger });
+  await store.migrate();
+  return store;
+}
+
+/** Asks again until it is so; a deadline, not a sleep. */
+async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!(await condition())) {
+    assert(performance.now() < deadline, `waited 20 s in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The first answer that is not a passing failure. */
+async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  let answer: { readonly value: T } | undefined;
+  await until("the store answers", async () => {
+    try {
+      answer = { value: await call() };
+      return true;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      return false;
+    }
+  });
+  assert(answer !== undefined);
+  return answer.value;
+}
+
+describe("the way to Postgres", { skip: server.skip }, () => {
+  let admin: pg.Client;
+  before(async () => {
+    admin = new pg.Client(server.url);
+    await admin.connect();
+  });
+  after(() => admin.end());
+
+  const killAll = async (): Promise<void> => {
+    await admin.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
+  };
+
+  test("K6: killed connections are replaced, idle ones without anybody noticing", async () => {
+    const store = await open({ url: server.url, schema: newSchema() });
+    await store.enqueue({ jobs: [newJob("before")] });
+    for (let round = 0; round < 3; round += 1) {
+      await killAll();
+      await patiently(() => store.enqueue({ jobs: [newJob(`after ${round}`)] }));
+    }
+    assert.deepEqual(await store.count({ filter: {}, by: [] }), [{ count: 4 }]);
+    await store.close();
+  });
+
+  test("wake-ups go on after the listening connection was killed", async () => {
+    const schema = newSchema();
+    const [listening, sending] = [
+      await open({ url: server.url, schema }),
+      await open({ url: server.url, schema }),
+    ];
+    const heard: Notice[] = [];
+    const stop = await listening.subscribe((notice) => heard.push(notice));
+    await killAll();
+    let sent = 0;
+    await until("a notice arrives again", async () => {
+      sent += 1;
+      await patiently(() => sending.enqueue({ jobs: [newJob(`j${sent}`, { queue: `q${sent}` })] }));
+      return heard.some((notice) => notice.kind === "jobs" && notice.queues !== null);
+    });
+    // Whoever was deaf for a while is told that it may have missed anything.
+    assert(heard.some((notice) => notice.kind === "jobs" && notice.queues === null));
+    await stop();
+    await listening.close();
+    await sending.close();
+  });
+
+  test("a connection that hangs is given up in time and thrown away, and the next call uses another", async () => {
+    const schema = newSchema();
+    await (await open({ url: server.url, schema })).close();
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, schema, callTimeout: 300 });
+    await store.enqueue({ jobs: [newJob("before")] });
+    proxy.blackHole(60_000);
+    const since = performance.now();
+    await assert.rejects(store.enqueue({ jobs: [newJob("lost")] }), { code: "store-unavailable" });
+    assert(performance.now() - since < 3_000);
+    proxy.pass();
+    assert.equal((await patiently(() => store.get({ ids: ["before"] })))[0]?.state, "waiting");
+    await store.close();
+  });
+
+  test("C3: an enqueue whose reply was lost is the same job when it is repeated", async () => {
+    const schema = newSchema();
+    await (await open({ url: server.url, schema })).close();
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, schema, callTimeout: 300 });
+    proxy.dropReplies(60_000);
+    await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), { code: "store-unavailable" });
+    proxy.pass();
+    const [result] = await patiently(() => store.enqueue({ jobs: [newJob("a")] }));
+    assert.equal(result?.outcome, "existing");
+    await store.close();
+  });
+
+  test("A7: a claim whose reply was lost is answered again with the same jobs, also while the first is under way", async () => {
+    const schema = newSchema();
+    const direct = await open({ url: server.url, schema });
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, schema, callTimeout: 300 });
+    await store.enqueue({ jobs: [newJob("a", { delivery: "at-most-once" })] });
+    const names = [{ name: "work", concurrency: null, rate: null }];
+    const claim = { claimer: "c", sequence: 1, leaseMs: 30_000, limit: 5, queues: null, names, alone: false };
+    proxy.dropReplies(60_000);
+    await assert.rejects(store.claim(claim), { code: "store-unavailable" });
+    proxy.pass();
+    const again = await patiently(() => store.claim(claim));
+    assert.deepEqual(
+      again.jobs.map(({ id, token }) => [id, token]),
+      [["a", 1]],
+    );
+    // What a network delivers late is refused once the claimer has gone on.
+    await direct.claim({ ...claim, sequence: 2 });
+    assert.equal((await direct.claim(claim)).outcome, "stale");
+    await store.close();
+    await direct.close();
+  });
+
+  test("a server that is not there, a wrong password and a read-only server are told apart, without the password", async () => {
+    const url = new URL(server.url);
+    url.password = "not-the-secret";
+    const context = { namespace: "n", clock: systemClock, log: silentLogger };
+    const refused = postgres(url.href).open(context);
+    await assert.rejects(refused, (error: Error & { code: string }) => {
+      assert.equal(error.code, "store-unavailable");
+      assert.doesNotMatch(`${error.stack} ${JSON.stringify(error)}`, /not-the-secret/);
+      return true;
+    });
+    url.port = "1";
+    await assert.rejects(postgres(url.href).open(context), { code: "store-unavailable" });
+    const schema = newSchema();
+    await (await open({ url: server.url, schema })).close();
+    const pool = new pg.Pool({
+      connectionString: server.url,
+      max: 2,
+      options: "-cdefault_transaction_read_only=on",
+    });
+    const store = await postgres({ pool, schema }).open(context);
+    await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), { code: "store-readonly" });
+    await store.close();
+    await pool.end();
+  });
+
+  test("a lock that somebody holds for long is waited for, and then told", { timeout: 60_000 }, async () => {
+    const schema = newSchema();
+    const store = await open({ url: server.url, schema });
+    await admin.query(`begin; lock table ${schema}.jobs in access exclusive mode`);
+    await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), { code: "store-busy" });
+    await admin.query("rollback");
+    await store.enqueue({ jobs: [newJob("a")] });
+    await store.close();
+  });
+});
+
+describe("the way through PgBouncer", { skip: pooler.skip }, () => {
+  test("that it cannot listen is found out, and notices of its own handles still come", async () => {
+    const direct = await open({ url: pooler.url, schema: newSchema() });
+    assert.equal(direct.capabilities.listen, false);
+    const { promise, resolve } = Promise.withResolvers<Notice>();
+    const stop = await direct.subscribe(resolve);
+    await direct.enqueue({ jobs: [newJob("a")] });
+    assert.equal((await promise).kind, "jobs");
+    await stop();
+    await direct.close();
+  });
+
+  test("listening can be insisted on or done without", { skip: server.skip }, async () => {
+    const store = await open({ url: server.url, schema: newSchema() });
+    const quiet = await open({ url: server.url, schema: newSchema(), listen: false });
+    assert.deepEqual([store.capabilities.listen, quiet.capabilities.listen], [true, false]);
+    await store.close();
+    await quiet.close();
+  });
+});
