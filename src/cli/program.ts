@@ -10,6 +10,7 @@ import { schedulesCommand } from "./commands/schedules.ts";
 import { startCommand } from "./commands/start.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tickCommand } from "./commands/tick.ts";
+import { verifyCommand } from "./commands/verify.ts";
 
 const commands = [
   initCommand,
@@ -21,6 +22,7 @@ const commands = [
   explainCommand,
   migrateCommand,
   doctorCommand,
+  verifyCommand,
 ];
 
 /** Reads the command line and runs one command; ends with 0, 1 when it failed, or 2 when the line itself is wrong. */

@@ -72,8 +72,10 @@ export class Nemesis {
   async #harm(kind: FaultKind): Promise<void> {
     if (kind === "network") return this.#disturb();
     if (kind === "restart") return this.#restart();
-    const free = this.#parts.fleet.alive.filter((node) => !this.#busy.has(node));
-    if (free.length === 0) return;
+    const { alive } = this.#parts.fleet;
+    const free = alive.filter((node) => !this.#busy.has(node));
+    // Somebody must be left to take over.
+    if (free.length <= alive.length / 2) return;
     const node = this.#chance.pick(free);
     this.#busy.add(node);
     if (kind === "kill") await this.#kill(node);

@@ -191,9 +191,10 @@ class VerifyRun {
     await Promise.all(
       deliveries.map((delivery) => client.schedule(`every-${delivery}`, scheduleEveryMs, delivery)),
     );
-    await client.play(planJobs(this.#options));
+    const played = client.play(planJobs(this.#options));
     await ended;
     await nemesis.stop();
+    await played;
     // What is due now must still be planned: the rule stands a little longer than the faults.
     await sleep(systemClock, this.#options.pollMs + scheduleEveryMs);
     await Promise.all(keys.map((key) => client.unschedule(key)));

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { deliveries } from "../../src/job.ts";
 import { type VerifyOptions, type VerifyResult, verify } from "../../src/verify/run.ts";
+import { newFolder } from "../behaviour/stores.ts";
 
 const short: VerifyOptions = {
   store: null,
@@ -44,5 +48,39 @@ describe("real processes keep every promise on SQLite", () => {
 
   test("with clocks that are off by minutes, and jump", async () => {
     assertKept(await verify({ ...short, faults: ["clock"], seed: 3 }));
+  });
+});
+
+describe("escapement verify", () => {
+  test("says in a few lines what was kept, and writes a file for programs and a page for people", () => {
+    const folder = newFolder();
+    const [json, page] = [join(folder, "verify.json"), join(folder, "verify.html")];
+    const flags = "--faults kill --nodes 2 --jobs 60 --duration 2s --seed 5".split(" ");
+    const main = join(import.meta.dirname, "../../src/cli/main.ts");
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [main, "verify", ...flags, "--json", json, "--report", page],
+      { encoding: "utf8", timeout: 60_000 },
+    );
+    assert.equal(status, 0, stdout + stderr);
+    assert.match(stdout, /^KEPT {2}SQLite/);
+    const data = JSON.parse(readFileSync(json, "utf8"));
+    assert.deepEqual([data.valid, data.seed, data.violations], [true, 5, []]);
+    assert.match(readFileSync(page, "utf8"), /<svg .*handlers started.*at-least-once/s);
+  });
+
+  test("refuses what it cannot do before it starts anything", () => {
+    const main = join(import.meta.dirname, "../../src/cli/main.ts");
+    for (const flags of [
+      ["--faults", "fire"],
+      ["--store", "memory:"],
+      ["--nodes", "none"],
+    ]) {
+      const { status, stderr } = spawnSync(process.execPath, [main, "verify", ...flags], {
+        encoding: "utf8",
+      });
+      assert.equal(status, 1);
+      assert.match(stderr, /expected .* got .*\[invalid-option\]/);
+    }
   });
 });

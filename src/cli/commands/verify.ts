@@ -1,0 +1,89 @@
+import { writeFileSync } from "node:fs";
+import { Command } from "commander";
+import { parseDuration } from "../../duration.ts";
+import { EscapementError } from "../../errors.ts";
+import { type Delivery, deliveries } from "../../job.ts";
+import { checkInteger, checkOneOf } from "../../options.ts";
+import { type FaultKind, faultKinds } from "../../verify/history.ts";
+import { reportData, reportLines } from "../../verify/report.ts";
+import { reportPage } from "../../verify/report-page.ts";
+import { type Progress, type VerifyOptions, verify } from "../../verify/run.ts";
+
+interface VerifyFlags {
+  readonly store?: string;
+  readonly delivery: string;
+  readonly faults: string;
+  readonly nodes: string;
+  readonly jobs: string;
+  readonly duration: string;
+  readonly lease: string;
+  readonly concurrency: string;
+  readonly seed?: string;
+  readonly json?: string;
+  readonly report?: string;
+}
+
+const pollMs = 100;
+
+export function verifyCommand(): Command {
+  return new Command("verify")
+    .description("break real processes on a store, and check that every guarantee was kept")
+    .option("--store <url>", "the store; its jobs stand in a namespace of their own (default: a SQLite file)")
+    .option("--delivery <which>", `all, or of ${deliveries.join(", ")}`, "all")
+    .option("--faults <which>", `none, or of ${faultKinds.join(",")}`, "kill,pause,network,clock,block")
+    .option("--nodes <count>", "how many processes", "4")
+    .option("--jobs <count>", "how many jobs, beside those of schedules", "20000")
+    .option("--duration <time>", "how long jobs are enqueued and faults happen", "60s")
+    .option("--lease <time>", "how long a claim holds without renewal", "2s")
+    .option("--concurrency <count>", "how many handlers a process runs at once", "10")
+    .option("--seed <number>", "repeats the workload and the faults of another run (default: a new one)")
+    .option("--json <file>", "writes every violation and all figures there")
+    .option("--report <file>", "writes a page with a time line there")
+    .action(async (flags: VerifyFlags) => {
+      const options = resolve(flags);
+      const result = await verify({ ...options, onProgress: showProgress });
+      if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
+      console.log(reportLines(options, result).join("\n"));
+      if (flags.json !== undefined)
+        writeFileSync(flags.json, `${JSON.stringify(reportData(options, result), null, 2)}\n`);
+      if (flags.report !== undefined) writeFileSync(flags.report, reportPage(options, result));
+      if (!result.verdict.valid) process.exitCode = 1;
+    });
+}
+
+function resolve(flags: VerifyFlags): VerifyOptions {
+  const number = (text: string, min: number, max: number, name: string): number =>
+    checkInteger(/^\d+$/.test(text) ? Number(text) : text, min, max, name);
+  const seed = flags.seed ?? String(Math.floor(Math.random() * 2 ** 31));
+  const faults: FaultKind[] = flags.faults === "none" ? [] : listOf(flags.faults, faultKinds, "faults");
+  return {
+    store: flags.store ?? null,
+    deliveries:
+      flags.delivery === "all" ? deliveries : listOf<Delivery>(flags.delivery, deliveries, "delivery"),
+    faults,
+    nodes: number(flags.nodes, 1, 64, "nodes"),
+    jobs: number(flags.jobs, 1, 10_000_000, "jobs"),
+    durationMs: atLeast(parseDuration(flags.duration, "duration"), 1_000, "duration"),
+    leaseMs: atLeast(parseDuration(flags.lease, "lease"), 500, "lease"),
+    concurrency: number(flags.concurrency, 1, 1_000, "concurrency"),
+    seed: number(seed, 0, Number.MAX_SAFE_INTEGER, "seed"),
+    pollMs,
+  };
+}
+
+function listOf<T extends string>(text: string, known: readonly T[], name: string): T[] {
+  return [...new Set(text.split(",").map((one) => checkOneOf(one.trim(), known, name)))];
+}
+
+function atLeast(ms: number, leastMs: number, name: string): number {
+  if (ms >= leastMs) return ms;
+  throw new EscapementError("invalid-option", `expected ${name} to be at least ${leastMs} ms, got ${ms}`);
+}
+
+/** One line that is written over on a screen, and a line now and then where there is none. */
+function showProgress({ phase, elapsedMs, enqueued, unfinished, faults }: Progress): void {
+  const seconds = Math.round(elapsedMs / 1_000);
+  const text = `${phase} ${seconds} s: ${enqueued} jobs enqueued, ${unfinished} to do, ${faults} faults`;
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+  else if (seconds % 5 === 0) process.stderr.write(`${text}\n`);
+}

@@ -1,0 +1,75 @@
+import type { FaultWindow } from "./history.ts";
+import type { VerifyOptions, VerifyResult } from "./run.ts";
+import { type ViolationKind, violationKinds } from "./violation.ts";
+
+/** How many violations the screen shows; the rest is in the JSON and the page. */
+const shown = 10;
+
+/** A run for a program: everything that was found, and what repeats it. */
+export function reportData(options: VerifyOptions, { verdict, history, engine, beganAtMs }: VerifyResult) {
+  return {
+    valid: verdict.valid,
+    seed: options.seed,
+    command: commandOf(options),
+    engine,
+    settings: history.rules,
+    durationMs: Math.round(history.endedAtMs - beganAtMs),
+    guarantees: verdict.figures.filter(({ delivery }) => options.deliveries.includes(delivery)),
+    reruns: verdict.reruns,
+    staleRefused: verdict.staleRefused,
+    recovery: verdict.recovery,
+    faults: countFaults(history.faults),
+    violations: verdict.violations.map((violation) => ({
+      ...violation,
+      atMs: violation.atMs === null ? null : Math.round(violation.atMs - beganAtMs),
+    })),
+  };
+}
+
+/** What repeats the run, without a password that the store's URL may carry. */
+export function commandOf(options: VerifyOptions): string {
+  const { store, deliveries, faults, nodes, jobs, durationMs, seed } = options;
+  const delivery = deliveries.length === 3 ? "all" : deliveries.join(",");
+  return [
+    "escapement verify",
+    ...(store === null ? [] : [`--store ${store.replace(/\/\/[^@/]*@/, "//…@")}`]),
+    `--delivery ${delivery} --faults ${faults.length === 0 ? "none" : faults.join(",")}`,
+    `--nodes ${nodes} --jobs ${jobs} --duration ${durationMs / 1_000}s --seed ${seed}`,
+  ].join(" ");
+}
+
+export function countFaults(faults: readonly FaultWindow[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { kind } of faults) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
+}
+
+/** The verdict in a few lines. */
+export function reportLines(options: VerifyOptions, result: VerifyResult): string[] {
+  const { verdict, history, engine } = result;
+  const faults = Object.entries(countFaults(history.faults)).map(([kind, count]) => `${count} ${kind}`);
+  const { recovery, reruns } = verdict;
+  const seconds = Math.round((history.endedAtMs - result.beganAtMs) / 1_000);
+  return [
+    `${verdict.valid ? "KEPT" : "BROKEN"}  ${engine}, ${options.nodes} nodes, ${seconds} s, faults: ${faults.join(", ") || "none"}, seed ${options.seed}`,
+    ...verdict.figures
+      .filter(({ delivery }) => options.deliveries.includes(delivery))
+      .map((figures) => {
+        const { jobs, dispatches, succeeded, cancelled, dead, givenUp, effects, delivery } = figures;
+        const ends = `${jobs} jobs: ${succeeded} succeeded, ${cancelled} cancelled, ${dead} dead by script, ${givenUp} given up as lost`;
+        const runs = `${dispatches} dispatches, ${figures.reruns} again after a fault`;
+        const extra = delivery === "effectively-once" ? `, ${effects} effects` : "";
+        return `  ${delivery.padEnd(16)}  ${problems(figures.broken)}; ${ends}; ${runs}${extra}`;
+      }),
+    `  reruns ${reruns.count} of at most ${reruns.bound} (faults × concurrency); stale outcomes refused: ${verdict.staleRefused}; recovery p50 ${Math.round(recovery.p50Ms)} ms, p99 ${Math.round(recovery.p99Ms)} ms, max ${Math.round(recovery.maxMs)} ms over ${recovery.count} interrupted jobs (bound after the last fault: ${recovery.boundMs} ms)`,
+    ...verdict.violations
+      .slice(0, shown)
+      .map(({ kind, subject, detail }) => `  ${kind.toUpperCase()}  ${subject}: ${detail}`),
+    ...(verdict.violations.length > shown ? [`  and ${verdict.violations.length - shown} more`] : []),
+  ];
+}
+
+function problems(broken: Readonly<Record<ViolationKind, number>>): string {
+  const found = violationKinds.filter((kind) => broken[kind] > 0).map((kind) => `${broken[kind]} ${kind}`);
+  return found.length === 0 ? "0 lost, 0 duplicated" : found.join(", ");
+}

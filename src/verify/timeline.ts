@@ -1,0 +1,92 @@
+import type { FaultWindow } from "./history.ts";
+import type { VerifyResult } from "./run.ts";
+
+const width = 1_200;
+const left = 70;
+const laneHeight = 44;
+const axisHeight = 28;
+const bins = 240;
+
+/** One picture of the run: a lane for each node with its dispatches, faults as bands, violations as marks below. */
+export function timelineSvg({ history, verdict, beganAtMs }: VerifyResult): string {
+  const untilMs = Math.max(history.endedAtMs, beganAtMs + 1);
+  const x = (atMs: number): number =>
+    left + ((clamp(atMs) - beganAtMs) / (untilMs - beganAtMs)) * (width - left);
+  const clamp = (atMs: number): number => Math.min(Math.max(atMs, beganAtMs), untilMs);
+  const lanes = Array.from({ length: history.rules.nodes }, (_, slot) => String(slot + 1));
+  const top = (lane: number): number => lane * laneHeight;
+  const marksTop = top(lanes.length);
+  const height = marksTop + laneHeight + axisHeight;
+  const parts = [
+    ...lanes.flatMap((lane, index) => [
+      label(lane, top(index)),
+      ...dispatchBars(history.lines, lane, x, top(index)),
+    ]),
+    ...history.faults.map((fault) => band(fault, lanes, x, top)),
+    label("broken", marksTop, "broken"),
+    ...verdict.violations.slice(0, 500).map(({ atMs, kind, subject, detail }) => {
+      const at = x(atMs ?? untilMs).toFixed(1);
+      return `<path class="violation" d="M${at} ${marksTop + 10}l6 18h-12z"><title>${escapeText(`${kind}: ${subject}: ${detail}`)}</title></path>`;
+    }),
+    ...axis(beganAtMs, untilMs, x, marksTop + laneHeight),
+  ];
+  return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Timeline of nodes, faults and violations">${parts.join("")}</svg>`;
+}
+
+function label(text: string, top: number, name = `node ${text}`): string {
+  const y = top + laneHeight - 1;
+  return `<text x="0" y="${top + 26}">${name}</text><path class="rule" d="M${left} ${y}H${width}"/>`;
+}
+
+/** How many handlers started, over time. */
+function dispatchBars(
+  lines: VerifyResult["history"]["lines"],
+  lane: string,
+  x: (atMs: number) => number,
+  top: number,
+): string[] {
+  const binWidth = (width - left) / bins;
+  const counts = new Map<number, number>();
+  for (const { what, node, atMs } of lines) {
+    if (what !== "start" || !node.startsWith(`${lane}.`)) continue;
+    const bin = Math.min(bins - 1, Math.floor((x(atMs) - left) / binWidth));
+    counts.set(bin, (counts.get(bin) ?? 0) + 1);
+  }
+  const most = Math.max(1, ...counts.values());
+  return [...counts].map(([bin, count]) => {
+    const barHeight = Math.max(2, (count / most) * (laneHeight - 10));
+    const at = left + bin * binWidth;
+    return `<rect class="runs" x="${at.toFixed(1)}" y="${(top + laneHeight - 2 - barHeight).toFixed(1)}" width="${(binWidth - 0.5).toFixed(1)}" height="${barHeight.toFixed(1)}"/>`;
+  });
+}
+
+function band(
+  { kind, node, fromMs, untilMs, detail }: FaultWindow,
+  lanes: readonly string[],
+  x: (atMs: number) => number,
+  top: (lane: number) => number,
+): string {
+  const lane = node === null ? 0 : lanes.indexOf(node.split(".")[0] ?? "");
+  const tall = node === null ? lanes.length * laneHeight : laneHeight;
+  const from = x(fromMs);
+  const wide = Math.max(3, x(untilMs) - from);
+  const title = escapeText(`${kind} of ${node ?? "all"}: ${detail}, ${Math.round(untilMs - fromMs)} ms`);
+  return `<rect class="fault ${kind}" x="${from.toFixed(1)}" y="${top(Math.max(lane, 0))}" width="${wide.toFixed(1)}" height="${tall - 2}"><title>${title}</title></rect>`;
+}
+
+function axis(beganAtMs: number, untilMs: number, x: (atMs: number) => number, top: number): string[] {
+  const seconds = (untilMs - beganAtMs) / 1_000;
+  const step = [1, 2, 5, 10, 30, 60, 120, 300].find((one) => seconds / one <= 12) ?? 600;
+  return Array.from({ length: Math.floor(seconds / step) + 1 }, (_, index) => {
+    const at = x(beganAtMs + index * step * 1_000).toFixed(1);
+    return `<text class="tick" x="${at}" y="${top + 18}">${index * step} s</text><path class="rule" d="M${at} 0V${top + 4}"/>`;
+  });
+}
+
+export function escapeText(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
