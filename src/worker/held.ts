@@ -16,8 +16,8 @@ export class Held {
   recorded = false;
   /** Where its `tx` stands. Once that is on its way the claim may end by it, and the store's calling the claim stale is no loss. */
   transaction: "none" | "open" | "committed" = "none";
-  readonly #controller = new AbortController();
-  readonly #endController = new AbortController();
+  #controllerMade: AbortController | null = null;
+  #endControllerMade: AbortController | null = null;
 
   constructor(job: ClaimedJob, definition: AnyDefinition, startedAtMs: number, safeUntilMs: number) {
     this.job = job;
@@ -26,6 +26,7 @@ export class Held {
     this.safeUntilMs = safeUntilMs;
   }
 
+  /** Made when it is first asked for: most handlers never look at it, and it costs as much as all the rest of a dispatch. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -52,5 +53,15 @@ export class Held {
     this.#controller.abort(reason);
     if (cause !== "cancelled") this.#endController.abort(reason);
     return true;
+  }
+
+  get #controller(): AbortController {
+    this.#controllerMade ??= new AbortController();
+    return this.#controllerMade;
+  }
+
+  get #endController(): AbortController {
+    this.#endControllerMade ??= new AbortController();
+    return this.#endControllerMade;
   }
 }

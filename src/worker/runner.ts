@@ -42,7 +42,9 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
     const context: HandlerContext<never> = {
       input: input as never,
       job: described,
-      signal: held.signal,
+      get signal() {
+        return held.signal;
+      },
       tx: inbox === null ? transaction.run : inboxTransaction(inbox, described.idempotencyKey),
       log: (line) => parts.reporter.line(held, line),
       progress: (value) => {
@@ -86,6 +88,8 @@ function readInput(held: Held): unknown {
 /** Field by field: copying what is left of an object by `...` takes a hundred times as long. */
 function describeJob({ job }: Held, namespace: string): HandlerJob {
   const { id, schedule, fireAt } = job;
+  // What the handler does to the Date that it is given must not change its key.
+  const fireAtMs = fireAt.getTime();
   return {
     id,
     name: job.name,
@@ -103,7 +107,9 @@ function describeJob({ job }: Held, namespace: string): HandlerJob {
     redrives: job.redrives,
     token: job.token,
     schedule,
-    idempotencyKey: idempotencyKey({ namespace, id, schedule, fireAt }),
+    get idempotencyKey() {
+      return idempotencyKey({ namespace, id, schedule, fireAt: new Date(fireAtMs) });
+    },
   };
 }
 
