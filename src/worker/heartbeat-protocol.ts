@@ -12,8 +12,12 @@ export interface HeartbeatPlan {
 
 /** Claims travel as columns: lists of texts and numbers cross between threads at half the price of a list of objects. */
 export type HeartbeatMessage =
-  | ({ readonly kind: "hold"; readonly heldAtMs: number } & Columns<Renewal>)
-  | ({ readonly kind: "drop" } & Columns<ClaimRef>)
+  | {
+      readonly kind: "claims";
+      readonly held: Columns<Renewal>;
+      readonly dropped: Columns<ClaimRef>;
+      readonly heldAtMs: number;
+    }
   | { readonly kind: "stop" };
 
 type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] };

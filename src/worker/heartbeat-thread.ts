@@ -48,16 +48,15 @@ async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): 
   });
 
   port.on("message", async (message: HeartbeatMessage) => {
-    if (message.kind === "hold") {
-      const { token, timeoutAtMs } = message;
-      const renewals = message.id.map((id, row) => ({
+    if (message.kind === "claims") {
+      const { held, dropped, heldAtMs } = message;
+      const renewals = held.id.map((id, row) => ({
         id,
-        token: token[row] ?? 0,
-        timeoutAtMs: timeoutAtMs[row] ?? null,
+        token: held.token[row] ?? 0,
+        timeoutAtMs: held.timeoutAtMs[row] ?? null,
       }));
-      renewer.hold(renewals, message.heldAtMs);
-    } else if (message.kind === "drop") {
-      renewer.drop(message.id.map((id, row) => ({ id, token: message.token[row] ?? 0 })));
+      const claims = dropped.id.map((id, row) => ({ id, token: dropped.token[row] ?? 0 }));
+      renewer.keep(renewals, claims, heldAtMs);
     } else {
       await renewer.stop();
       await store.close();

@@ -17,8 +17,8 @@ import { type Renewal, Renewer, type RenewerParts } from "./renewer.ts";
 
 /** What keeps the leases of a worker alive. */
 export interface Heartbeat {
-  hold(renewals: readonly Renewal[]): void;
-  drop(claims: readonly ClaimRef[]): void;
+  /** Keeps some claims from now on, and others no longer. */
+  keep(renewals: readonly Renewal[], dropped: readonly ClaimRef[]): void;
   /** Told regularly that the main loop turns. */
   pulse(): void;
   /**
@@ -34,8 +34,7 @@ export function loopHeartbeat(parts: Omit<RenewerParts, "mayRenew" | "onCovered"
   const renewer = new Renewer({ ...parts, mayRenew: () => true, onCovered() {} });
   renewer.start();
   return {
-    hold: (renewals) => renewer.hold(renewals, parts.clock.monotonic()),
-    drop: (claims) => renewer.drop(claims),
+    keep: (renewals, dropped) => renewer.keep(renewals, dropped, parts.clock.monotonic()),
     pulse() {},
     renewedAtMs: () => null,
     stop: () => renewer.stop(),
@@ -85,19 +84,19 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
   if (!ready) return null;
   const post = (message: HeartbeatMessage): void => thread.postMessage(message);
   return {
-    hold: (renewals) =>
+    keep: (renewals, dropped) =>
       post({
-        kind: "hold",
+        kind: "claims",
+        held: {
+          id: renewals.map(({ id }) => id),
+          token: renewals.map(({ token }) => token),
+          timeoutAtMs: renewals.map(({ timeoutAtMs }) => timeoutAtMs),
+        },
+        dropped: {
+          id: dropped.map(({ id }) => id),
+          token: dropped.map(({ token }) => token),
+        },
         heldAtMs: clock.monotonic(),
-        id: renewals.map(({ id }) => id),
-        token: renewals.map(({ token }) => token),
-        timeoutAtMs: renewals.map(({ timeoutAtMs }) => timeoutAtMs),
-      }),
-    drop: (claims) =>
-      post({
-        kind: "drop",
-        id: claims.map(({ id }) => id),
-        token: claims.map(({ token }) => token),
       }),
     pulse,
     renewedAtMs(heldAtMs) {

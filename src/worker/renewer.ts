@@ -40,13 +40,11 @@ export class Renewer {
     this.#parts = parts;
   }
 
-  hold(renewals: readonly Renewal[], heldAtMs: number): void {
+  /** From now on, which is `heldAtMs`, keeps `renewals` too and `dropped` no longer. */
+  keep(renewals: readonly Renewal[], dropped: readonly ClaimRef[], heldAtMs: number): void {
     this.#heldAtMs = heldAtMs;
+    this.#drop(dropped);
     for (const renewal of renewals) this.#held.set(renewal.id, renewal);
-  }
-
-  drop(claims: readonly ClaimRef[]): void {
-    for (const { id, token } of claims) if (this.#held.get(id)?.token === token) this.#held.delete(id);
   }
 
   start(): void {
@@ -93,9 +91,13 @@ export class Renewer {
     const results = await store.extend({ claimer, leaseMs, claims });
     const stale = claims.filter((_, index) => results[index]?.outcome === "stale");
     const cancelled = claims.filter((_, index) => results[index]?.cancelRequested === true);
-    this.drop(stale);
+    this.#drop(stale);
     onRenewed(stale.length === 0 ? claims : claims.filter((claim) => !stale.includes(claim)), sentAtMs);
     if (stale.length > 0) onStale(stale);
     if (cancelled.length > 0) onCancel(cancelled);
+  }
+
+  #drop(claims: readonly ClaimRef[]): void {
+    for (const { id, token } of claims) if (this.#held.get(id)?.token === token) this.#held.delete(id);
   }
 }

@@ -71,6 +71,7 @@ export class Worker {
       },
       outbox: this.#outbox,
       onClaimed: this.#claimed,
+      onGivenUp: this.#givenUp,
     });
     this.#runnerParts = {
       namespace: settings.namespace,
@@ -137,7 +138,7 @@ export class Worker {
       else this.#record(held, released);
     }
     // The heartbeat must know them before a handler can block the loop.
-    if (started.length > 0) this.#heartbeat?.hold(started.map(asRenewal));
+    if (started.length > 0) this.#keep(started.map(asRenewal));
     for (const held of started) this.#start(held);
   };
 
@@ -152,10 +153,14 @@ export class Worker {
     this.#running.add(held);
     this.#parts.emit("started", { job: held.job });
     const cancelWatch = this.#watchTimeout(held);
-    void runJob(held, this.#runnerParts).then((run) => {
-      cancelWatch();
-      this.#ended(held, run);
-    });
+    // A runner that fails by itself is treated as its handler's failure: it must not end the process and all its neighbours.
+    const failed = (error: unknown): Run => ({ kind: "ended", ending: { kind: "threw", error } });
+    void runJob(held, this.#runnerParts)
+      .catch(failed)
+      .then((run) => {
+        cancelWatch();
+        this.#ended(held, run);
+      });
   }
 
   #ended(held: Held, run: Run): void {
@@ -217,15 +222,32 @@ export class Worker {
 
   /** A handler that does not settle after its timeout keeps its slot, but not its job: the failure is recorded all the same. */
   #watchTimeout(held: Held): () => void {
-    const { runtime, settings } = this.#parts;
+    const { runtime, settings, log } = this.#parts;
     const { timeoutMs } = held.definition;
     if (timeoutMs === null) return () => {};
     return runtime.clock.after(timeoutMs + settings.leaseMs, () => {
+      if (held.recorded) return;
+      const { id, name } = held.job;
+      log.warn(
+        { job: id, name },
+        "a handler has not settled a lease after its timeout; it keeps its slot, the job has failed",
+      );
+      // Whatever else it was told before, it is a timeout that ends it: it has not returned.
+      held.stopCause = "timeout";
       this.#record(held, this.#decide(held, { kind: "returned", value: undefined }));
     });
   }
 
   // ── From the outbox ──
+
+  readonly #givenUp = (held: Held): void => {
+    this.#forget(held);
+    const { id, name } = held.job;
+    this.#parts.log.error(
+      { job: id, name },
+      "the store cannot take what became of this job; its lease will run out",
+    );
+  };
 
   readonly #written = (held: Held, outcome: Outcome, result: FinishResult): void => {
     this.#forget(held);
@@ -236,11 +258,16 @@ export class Worker {
     if (this.#held.get(held.job.id) === held) this.#held.delete(held.job.id);
     this.#dropped.push({ id: held.job.id, token: held.job.token });
     if (this.#dropped.length > 1) return;
-    // Gathered, because a trip settles many at once.
+    // Gathered, because a trip settles many at once; where it also brings new ones, one message tells both.
     this.#parts.runtime.clock.defer(() => {
-      this.#heartbeat?.drop(this.#dropped);
-      this.#dropped = [];
+      if (this.#dropped.length > 0) this.#keep([]);
     });
+  }
+
+  #keep(renewals: readonly Renewal[]): void {
+    const dropped = this.#dropped;
+    this.#dropped = [];
+    this.#heartbeat?.keep(renewals, dropped);
   }
 
   #dropped: ClaimRef[] = [];
