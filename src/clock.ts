@@ -21,14 +21,34 @@ export const systemClock: Clock = {
   // performance.now() counts from the start of its own thread; this is the machine's own count, the same everywhere on it.
   monotonic: () => Number(process.hrtime.bigint() / 1_000n) / 1_000,
   after(ms, callback) {
-    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), maxTimerMs));
-    timer.unref();
+    let timer: NodeJS.Timeout;
+    const arm = (leftMs: number): void => {
+      const isLast = leftMs <= maxTimerMs;
+      timer = setTimeout(
+        () => (isLast ? callback() : arm(leftMs - maxTimerMs)),
+        isLast ? leftMs : maxTimerMs,
+      );
+      timer.unref();
+    };
+    arm(Math.max(ms, 0));
     return () => clearTimeout(timer);
   },
   defer(callback) {
     setImmediate(callback);
   },
 };
+
+/**
+ * Like {@link sleep}, for a call that somebody awaits: the process stays until it is over. The library's own loops do not keep a process alive.
+ */
+export async function sleepAwake(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  const keepAlive = clock === systemClock ? setInterval(() => {}, maxTimerMs) : null;
+  try {
+    await sleep(clock, ms, signal);
+  } finally {
+    if (keepAlive !== null) clearInterval(keepAlive);
+  }
+}
 
 /** Resolves after `ms`, or as soon as the signal aborts; the caller asks the signal which it was. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {

@@ -140,7 +140,15 @@ export function defineJob(
     unique: resolveUnique(options.unique, of),
     debounce: resolveDebounce(options.debounce, of),
     ...resolveRetry(options.retry, of),
-    timeoutMs: optionalDuration(options.timeout, of("timeout")),
+    timeoutMs:
+      options.timeout === undefined
+        ? null
+        : checkNumber(
+            parseDuration(options.timeout, of("timeout")),
+            1,
+            Number.MAX_SAFE_INTEGER,
+            of("timeout"),
+          ),
     expireInMs: optionalDuration(options.expireIn, of("expireIn")),
     maxCrashes:
       options.maxCrashes === undefined ? null : checkInteger(options.maxCrashes, 1, 1_000, of("maxCrashes")),
@@ -216,10 +224,18 @@ function resolveDebounce(
 ): AnyDefinition["debounce"] {
   if (options === undefined) return null;
   checkKnown(options, ["key", "wait", "max"], of("debounce"));
+  const waitMs = parseDuration(options.wait, of("debounce.wait"));
+  const maxMs = optionalDuration(options.max, of("debounce.max"));
+  if (maxMs !== null && maxMs < waitMs) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${of("debounce.max")} to be at least debounce.wait (${waitMs}), got ${maxMs}`,
+    );
+  }
   return {
     key: checkFunction(options.key, of("debounce.key")),
-    waitMs: parseDuration(options.wait, of("debounce.wait")),
-    maxMs: optionalDuration(options.max, of("debounce.max")),
+    waitMs,
+    maxMs,
   };
 }
 

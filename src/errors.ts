@@ -80,18 +80,28 @@ export interface ErrorRecord {
 const maxMessageLength = 2_000;
 const maxStackLength = 8_000;
 
-/** Turns whatever was thrown into what the store keeps; it accepts anything, since anything can be thrown. */
+/** Turns whatever was thrown into what the store keeps; it accepts anything, since anything can be thrown, and never throws itself. */
 export function recordError(thrown: unknown): ErrorRecord {
-  if (!(thrown instanceof Error)) {
-    return { name: "Error", message: describe(thrown).slice(0, maxMessageLength) };
+  try {
+    return thrown instanceof Error ? recordOf(thrown) : { name: "Error", message: textOf(thrown) };
+  } catch {
+    return { name: "Error", message: "something was thrown that cannot be looked at" };
   }
-  const code: unknown = "code" in thrown ? thrown.code : undefined;
+}
+
+function recordOf(error: Error): ErrorRecord {
+  const { name, message, stack }: { name: unknown; message: unknown; stack?: unknown } = error;
+  const code: unknown = "code" in error ? error.code : undefined;
   return {
-    name: thrown.name,
-    message: thrown.message.slice(0, maxMessageLength),
-    ...(thrown.stack === undefined ? {} : { stack: thrown.stack.slice(0, maxStackLength) }),
+    name: typeof name === "string" ? name : "Error",
+    message: textOf(message),
+    ...(typeof stack === "string" ? { stack: stack.slice(0, maxStackLength) } : {}),
     ...(typeof code === "string" || typeof code === "number" ? { code: String(code) } : {}),
   };
+}
+
+function textOf(value: unknown): string {
+  return (typeof value === "string" ? value : describe(value)).slice(0, maxMessageLength);
 }
 
 /** A value as it stands in a message: short, quoted where it is a string, and never throwing. */

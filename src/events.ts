@@ -1,6 +1,7 @@
-import type { ErrorRecord } from "./errors.ts";
+import { describe, type ErrorRecord, EscapementError } from "./errors.ts";
 import type { JobFacts, JobState } from "./job.ts";
 import type { Logger } from "./log.ts";
+import { checkOneOf } from "./options.ts";
 import type { EnqueueReceipt } from "./receipt.ts";
 
 /** What an app tells about its own process. What other processes do is asked of the store. */
@@ -10,6 +11,8 @@ export interface AppEvents {
   progress: { readonly job: JobFacts; readonly value: unknown };
   /** The success is written. */
   succeeded: { readonly job: JobFacts; readonly result: unknown; readonly ms: number };
+  /** Its thread is gone in the middle of it; another try follows. */
+  crashed: { readonly job: JobFacts; readonly reason: string };
   /** A try failed; another one follows. */
   failed: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number };
   snoozed: { readonly job: JobFacts; readonly delayMs: number };
@@ -35,20 +38,49 @@ export interface AppEvents {
 
 export type AppEventName = keyof AppEvents;
 
+const appEventNames = [
+  "enqueued",
+  "started",
+  "progress",
+  "succeeded",
+  "failed",
+  "crashed",
+  "snoozed",
+  "released",
+  "dead",
+  "lost",
+  "cancelled",
+  "stale",
+  "leaseLost",
+  "reaped",
+  "error",
+] as const satisfies AppEventName[];
+
 export type AppListener<E extends AppEventName> = (event: AppEvents[E]) => void;
 
 export type Emit = <E extends AppEventName>(name: E, event: AppEvents[E]) => void;
+
+/** How often the same trouble is logged at the most. */
+const logEveryMs = 10_000;
 
 /** Tells listeners, one after the other. A listener that throws is logged: it must not bring down what it listens to. */
 export class Events {
   readonly #listeners = new Map<AppEventName, Set<(event: never) => void>>();
   readonly #log: Logger;
+  readonly #loggedAt = new Map<string, number>();
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
   on<E extends AppEventName>(name: E, listener: AppListener<E>): void {
+    checkOneOf(name, appEventNames, "the name of an event");
+    if (typeof listener !== "function") {
+      throw new EscapementError(
+        "invalid-option",
+        `expected a listener to be a function, got ${describe(listener)}`,
+      );
+    }
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener));
   }
@@ -57,14 +89,27 @@ export class Events {
     this.#listeners.get(name)?.delete(listener);
   }
 
+  /** Trouble that nobody listens for must not be silent; what comes again and again is told now and then. */
+  #logError({ error, during }: AppEvents["error"]): void {
+    const now = performance.now();
+    if (now - (this.#loggedAt.get(during) ?? Number.NEGATIVE_INFINITY) < logEveryMs) return;
+    this.#loggedAt.set(during, now);
+    this.#log.error({ error }, `trouble while ${during}`);
+  }
+
   emit: Emit = (name, event) => {
     const listeners = this.#listeners.get(name);
-    if (listeners === undefined) return;
+    if (listeners === undefined || listeners.size === 0) {
+      if (name === "error") this.#logError(event as AppEvents["error"]);
+      return;
+    }
+    const failed = (error: unknown): void => this.#log.error({ event: name, error }, "a listener failed");
     for (const listener of [...listeners]) {
       try {
-        listener(event as never);
+        const answer: unknown = listener(event as never);
+        if (answer instanceof Promise) answer.catch(failed);
       } catch (error) {
-        this.#log.error({ event: name, error }, "a listener threw");
+        failed(error);
       }
     }
   };

@@ -19,10 +19,16 @@ export function checkKey(value: unknown, what: string): string {
 }
 
 function checkText(value: unknown, what: string, maxLength: number, code: ErrorCode): string {
-  if (typeof value !== "string" || value === "" || value.length > maxLength || /\p{Cc}/u.test(value)) {
+  if (
+    typeof value !== "string" ||
+    value === "" ||
+    value.length > maxLength ||
+    !value.isWellFormed() ||
+    /\p{Cc}/u.test(value)
+  ) {
     throw new EscapementError(
       code,
-      `expected ${what} to be a text of 1 to ${maxLength} characters without control characters, got ${describe(value)}`,
+      `expected ${what} to be a text of 1 to ${maxLength} characters without control characters and halves of surrogate pairs, got ${describe(value)}`,
     );
   }
   return value;

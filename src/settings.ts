@@ -144,8 +144,8 @@ export function resolveSettings(
   const leaseMs = parseDuration(merged.lease ?? "30s", "lease");
   const settings = Object.freeze({
     store: checkStore(merged.store ?? "sqlite:.escapement/escapement.db"),
-    jobs: merged.jobs ?? [],
-    log: merged.log ?? consoleLogger,
+    jobs: checkJobs(merged.jobs ?? []),
+    log: checkLog(merged.log ?? consoleLogger),
     namespace: checkName(merged.namespace ?? "default", "namespace"),
     leaseMs,
     heartbeatMs: parseDuration(merged.heartbeat ?? Math.floor(leaseMs / 3), "heartbeat"),
@@ -191,6 +191,35 @@ function resolveRetention(options: RetentionOptions): Settings["retention"] {
     lostMs: parseDuration(options.lost ?? "30d", "retention.lost"),
     occurrencesMs: parseDuration(options.occurrences ?? "90d", "retention.occurrences"),
   };
+}
+
+function checkJobs(jobs: unknown): readonly AnyDefinition[] {
+  if (!Array.isArray(jobs)) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected jobs to be a list of definitions, got ${describe(jobs)}`,
+    );
+  }
+  for (const job of jobs) {
+    if (typeof job !== "object" || job === null || !("backoff" in job)) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected jobs to hold what defineJob returned, got ${describe(job)}`,
+      );
+    }
+  }
+  return jobs;
+}
+
+function checkLog(log: Logger): Logger {
+  const missing = (["debug", "info", "warn", "error"] as const).find(
+    (level) => typeof log[level] !== "function",
+  );
+  if (missing === undefined) return log;
+  throw new EscapementError(
+    "invalid-option",
+    `expected log to be a logger with debug, info, warn and error, and it has no ${missing}`,
+  );
 }
 
 function checkStore(store: unknown): string | StoreFactory {

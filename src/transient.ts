@@ -1,4 +1,4 @@
-import { sleep } from "./clock.ts";
+import { sleepAwake } from "./clock.ts";
 import { isTransient } from "./errors.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -18,7 +18,7 @@ export async function withRetries<T>(runtime: Runtime, call: () => Promise<T>, m
       return await call();
     } catch (error) {
       if (tries >= maxTries || !isTransient(error)) throw error;
-      await sleep(runtime.clock, reconnectDelayMs(tries, runtime.random()));
+      await sleepAwake(runtime.clock, reconnectDelayMs(tries, runtime.random()));
     }
   }
 }

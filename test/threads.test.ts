@@ -72,6 +72,28 @@ describe("handlers in a thread", () => {
     assert.match(job.error?.message ?? "", /timeout/);
   });
 
+  test("threads are used again: many jobs, one after the other, on few of them", async () => {
+    const job = defineJob<{ how: string }>({ name: "threaded", run: module });
+    await using app = createEscapement({
+      store: "memory:",
+      jobs: [job],
+      concurrency: 2,
+      log: silentLogger,
+    });
+    await app.start();
+    const receipts = await app.enqueueMany(
+      job,
+      Array.from({ length: 20 }, () => ({ input: { how: "return" } })),
+    );
+    for (const { id } of receipts) await app.result(id, { timeout: "20s" });
+    assert.equal(await app.count({ states: ["succeeded"] }), 20);
+  });
+
+  test("a result or progress that is no JSON is left out; the job has succeeded all the same", async () => {
+    const job = await ending("circular");
+    assert.deepEqual([job.state, job.result], ["succeeded", null]);
+  });
+
   test("effectively-once is refused in a thread, where there is no tx", async () => {
     const job = define("effectively-once");
     await using app = createEscapement({ store: "memory:", jobs: [job], log: silentLogger });

@@ -260,7 +260,7 @@ export class Escapement implements AsyncDisposable {
   }
 
   /** Brings the schema up to date, or only says what that would run; for apps with `migrate: false`. */
-  migrate(options: { readonly dryRun?: boolean } = {}): Promise<readonly PendingMigration[]> {
+  async migrate(options: { readonly dryRun?: boolean } = {}): Promise<readonly PendingMigration[]> {
     checkKnown(options, ["dryRun"], "migrate");
     return this.#client.migrate(options.dryRun ?? false);
   }

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
+import { describe, EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
 import { checkName } from "../names.ts";
@@ -116,6 +117,12 @@ export class Node {
 
 function resolveQueues(queues: StartOptions["queues"]): Queues {
   if (queues === undefined) return null;
+  if (typeof queues !== "object" || queues === null) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected queues to be a list of names, or an object with a queue under each name, got ${describe(queues)}`,
+    );
+  }
   if (Array.isArray(queues)) {
     return queues.map((queue) => ({ queue: checkName(queue, "the name of a queue"), concurrency: null }));
   }

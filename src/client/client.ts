@@ -133,6 +133,7 @@ export class Client {
       jobs.push(made instanceof Promise ? await made : made);
     }
     const receipts: EnqueueReceipt[] = [];
+    const refused: EnqueueResult[] = [];
     for (let start = 0; start < jobs.length; start += enqueueChunk) {
       const chunk = jobs.slice(start, start + enqueueChunk);
       const results = await writeJobs(this.#connection.store, this.#runtime, chunk).catch(
@@ -140,9 +141,14 @@ export class Client {
           throw asPartial(error, start, jobs.length);
         },
       );
-      for (const result of results) receipts.push(receive(result));
-      options.onProgress?.(receipts.length, jobs.length);
+      for (const result of results) {
+        if (result.outcome === "refused") refused.push(result);
+        else receipts.push(receive(result));
+      }
+      options.onProgress?.(receipts.length + refused.length, jobs.length);
     }
+    const [first] = refused;
+    if (first !== undefined) throw asRefused(first, refused.length, jobs.length);
     return receipts;
   }
 
@@ -166,7 +172,7 @@ export class Client {
     return rows.reduce((sum, row) => sum + row.count, 0);
   }
 
-  countBy(by: readonly CountBy[], filter: JobFilter): Promise<CountRow[]> {
+  async countBy(by: readonly CountBy[], filter: JobFilter): Promise<CountRow[]> {
     for (const one of by) checkOneOf(one, ["state", "queue", "name"], "what to count by");
     checkFilter(filter);
     return this.#ask((store) => store.count({ filter, by }));
@@ -254,7 +260,7 @@ export class Client {
     return pending;
   }
 
-  result(id: string, options: { readonly timeout?: Duration }): Promise<unknown> {
+  async result(id: string, options: { readonly timeout?: Duration }): Promise<unknown> {
     checkId(id);
     checkKnown(options, ["timeout"], "result");
     const timeoutMs = parseDuration(options.timeout ?? "30s", "timeout");
@@ -292,6 +298,14 @@ export class Client {
       `${describe(target)} is not a job that this app knows; pass what defineJob returned, or list it in jobs`,
     );
   }
+}
+
+function asRefused({ id, parent }: EnqueueResult, refused: number, total: number): EscapementError {
+  return new EscapementError(
+    "unknown-parent",
+    `${refused} of ${total} jobs wait for parents that no job has as its id, the first of them ${JSON.stringify(id)} for ${JSON.stringify(parent)}; ` +
+      "the others were written",
+  );
 }
 
 function asPartial(error: unknown, written: number, total: number): unknown {

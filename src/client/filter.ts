@@ -6,6 +6,21 @@ import type { JobFilter } from "../store.ts";
 const listKeys = ["ids", "states", "names", "queues", "deliveries", "tags"] as const;
 const dateKeys = ["enqueuedAfter", "enqueuedBefore", "runAfter", "runBefore"] as const;
 
+/** For verbs that change what matches: a condition that is undefined, or no condition at all, would mean everything. */
+export function checkChangeFilter(filter: JobFilter): JobFilter {
+  checkFilter(filter);
+  const conditions = Object.entries(filter);
+  const missing = conditions.find(([, value]) => value === undefined);
+  if (missing !== undefined || conditions.length === 0) {
+    const what = missing === undefined ? "a condition" : `${missing[0]} to be given`;
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${what}, since without it every job would match; for all of them say which states`,
+    );
+  }
+  return filter;
+}
+
 /** Refuses a filter that would quietly match something else than was meant, most of all a misspelt one that matches everything. */
 export function checkFilter(filter: JobFilter): JobFilter {
   checkKnown(filter, [...listKeys, ...dateKeys, "schedule"], "a filter");

@@ -79,6 +79,12 @@ function build(
     throw new EscapementError("invalid-option", "delay and runAt exclude each other; give one of them");
   }
   const { unique, debounce } = definition;
+  if (debounce !== null && (options.delay !== undefined || options.runAt !== undefined)) {
+    throw new EscapementError(
+      "invalid-option",
+      `job ${JSON.stringify(definition.name)} is debounced, so its time comes from that; leave delay and runAt out`,
+    );
+  }
   return {
     id,
     name: definition.name,

@@ -1,4 +1,4 @@
-import { sleep } from "../clock.ts";
+import { sleepAwake } from "../clock.ts";
 import { type ErrorRecord, EscapementError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { isTerminal } from "../state.ts";
@@ -23,8 +23,10 @@ export async function waitForResult(
   const store = await connection.store();
   const deadline = runtime.clock.monotonic() + timeoutMs;
   let wake = new AbortController();
+  // An absorbed id waits for the job that stands for it, which is known once it was read.
+  let known = id;
   const unsubscribe = await store.subscribe((notice) => {
-    if (notice.kind === "ended" && (notice.ids === null || notice.ids.includes(id))) wake.abort();
+    if (notice.kind === "ended" && (notice.ids === null || notice.ids.includes(known))) wake.abort();
   });
   try {
     for (;;) {
@@ -37,6 +39,7 @@ export async function waitForResult(
         );
       }
       if (isTerminal(job.state)) return read(job);
+      known = job.id;
       const leftMs = deadline - runtime.clock.monotonic();
       if (leftMs <= 0) {
         throw new EscapementError(
@@ -44,7 +47,7 @@ export async function waitForResult(
           `job ${JSON.stringify(id)} is still ${job.state} after ${timeoutMs} ms`,
         );
       }
-      await sleep(runtime.clock, Math.min(pollMs, leftMs), ended);
+      await sleepAwake(runtime.clock, Math.min(pollMs, leftMs), ended);
       if (ended.aborted) wake = new AbortController();
     }
   } finally {

@@ -2,7 +2,7 @@ import { checkId } from "../names.ts";
 import type { Runtime } from "../runtime.ts";
 import type { JobFilter, SelectParams, SelectResult } from "../store.ts";
 import { withRetries } from "../transient.ts";
-import { checkFilter } from "./filter.ts";
+import { checkChangeFilter } from "./filter.ts";
 
 /** Which jobs a bulk verb is about: one id, several, or all that match. */
 export type Target = string | readonly string[] | JobFilter;
@@ -32,7 +32,7 @@ export async function runOver<O extends string>(
     }
     return tally;
   }
-  const filter = checkFilter(target as JobFilter);
+  const filter = checkChangeFilter(target as JobFilter);
   let cursor: string | null = null;
   do {
     const select = { filter, limit: selectChunk, cursor };

@@ -1,4 +1,4 @@
-import { isTransient } from "../errors.ts";
+import { EscapementError, isTransient } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
@@ -6,6 +6,7 @@ import { isFragile } from "../state.ts";
 import type { ClaimedJob, ClaimName, ClaimParams, ClaimResult, Store } from "../store.ts";
 import { reconnectDelayMs } from "../transient.ts";
 import { Wakeup } from "../wakeup.ts";
+import type { Held } from "./held.ts";
 import type { Outbox } from "./outbox.ts";
 
 /** What the claimer must know about the jobs that run. */
@@ -26,9 +27,19 @@ export interface ClaimerParts {
   readonly slots: Slots;
   readonly outbox: Outbox;
   readonly emit: Emit;
+  /** An outcome that the store cannot take was given up; the lease of its job will run out. */
+  onGivenUp(held: Held): void;
   /** Starts jobs, or gives them back; `sentAtMs` is when the claim was asked for, on the monotonic clock. */
   onClaimed(jobs: readonly ClaimedJob[], sentAtMs: number): void;
 }
+
+/** Whether it is what was to be written that the store cannot take, and not the store that is in trouble. */
+function isOutcomesFault(error: unknown): boolean {
+  return !(error instanceof EscapementError) || !error.code.startsWith("store-");
+}
+
+/** How many leases to work normally between two attempts to become idle. */
+const drainPauseLeases = 4;
 
 /** A claim that found nothing although the store said "now": do not ask again in a tight circle. */
 const minRepeatMs = 20;
@@ -49,8 +60,8 @@ export class Claimer {
   #failures = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
-  /** A fragile job waits for this process to be idle. */
-  #draining = false;
+  /** On the monotonic clock: until when this process takes nothing, to be idle for a fragile job that waits. */
+  #drainUntilMs = Number.NEGATIVE_INFINITY;
   /** A fragile job runs here, alone. */
   #exclusive: string | null = null;
 
@@ -116,7 +127,7 @@ export class Claimer {
     const free = Math.min(settings.concurrency - running, settings.batch);
     const wanted = this.#askAtMs <= runtime.clock.monotonic() || !outbox.isEmpty;
     if (!this.#claiming || !wanted || free <= 0 || names.length === 0) return null;
-    if (this.#exclusive !== null || (this.#draining && running > 0)) return null;
+    if (this.#exclusive !== null || (this.#isDraining() && running > 0)) return null;
     const queues = this.#queueLimits(free);
     if (queues !== null && queues.length === 0) return null;
     this.#sequence += 1;
@@ -160,11 +171,33 @@ export class Claimer {
       }
       return true;
     } catch (error) {
-      outbox.putBack();
+      if (finishes.length > 0 && isOutcomesFault(error)) this.#narrow();
+      else outbox.putBack();
       if (!isTransient(error) || this.#failures === 0)
         emit("error", { error, during: "claiming and finishing" });
       return false;
     }
+  }
+
+  #isDraining(): boolean {
+    return this.#parts.runtime.clock.monotonic() < this.#drainUntilMs;
+  }
+
+  /**
+   * Takes nothing for a lease, so that the process may become idle. A handler that takes longer must not stop everything for the sake of one job: then
+   * others are claimed again for a while, and the fragile one waits for another node, or the next lull.
+   */
+  #drain(isWanted: boolean): void {
+    const { runtime, settings } = this.#parts;
+    const now = runtime.clock.monotonic();
+    if (!isWanted) this.#drainUntilMs = Number.NEGATIVE_INFINITY;
+    else if (now > this.#drainUntilMs + drainPauseLeases * settings.leaseMs)
+      this.#drainUntilMs = now + settings.leaseMs;
+  }
+
+  #narrow(): void {
+    const given = this.#parts.outbox.narrow();
+    if (given !== null) this.#parts.onGivenUp(given);
   }
 
   #receive(claimed: ClaimResult, claim: ClaimParams, sentAtMs: number): void {
@@ -172,7 +205,7 @@ export class Claimer {
     const [first] = claimed.jobs;
     if (first !== undefined && claimed.jobs.length === 1 && isFragile(first)) this.#exclusive = first.id;
     onClaimed(claimed.jobs, sentAtMs);
-    this.#draining = claimed.fragile && slots.running() > 0;
+    this.#drain(claimed.fragile && slots.running() > 0);
     if (claimed.jobs.length >= claim.limit) {
       this.#askAtMs = 0;
       return;

@@ -16,6 +16,8 @@ export class Outbox {
   readonly #flushReports: () => Promise<void>;
   #waiting: Entry[] = [];
   #sent: Entry[] = [];
+  /** How many outcomes one trip takes. */
+  #most = Number.POSITIVE_INFINITY;
 
   constructor(
     onWritten: (held: Held, outcome: Outcome, result: FinishResult) => void,
@@ -39,8 +41,7 @@ export class Outbox {
   }
 
   take(): Finish[] {
-    this.#sent = this.#waiting;
-    this.#waiting = [];
+    this.#sent = this.#waiting.splice(0, this.#most);
     return this.#sent.map(({ held, outcome }) => ({ id: held.job.id, token: held.job.token, outcome }));
   }
 
@@ -50,9 +51,26 @@ export class Outbox {
     this.#sent = [];
   }
 
+  /**
+   * The store refused what was sent, and would refuse it again. The half of it goes next, and so on until the outcome that cannot be written stands
+   * alone; that one is given up, so that it does not keep all the others back, and returned.
+   */
+  narrow(): Held | null {
+    const [only] = this.#sent;
+    if (this.#sent.length === 1 && only !== undefined) {
+      this.#sent = [];
+      this.#most = Number.POSITIVE_INFINITY;
+      return only.held;
+    }
+    this.#most = Math.max(1, Math.floor(this.#sent.length / 2));
+    this.putBack();
+    return null;
+  }
+
   written(results: readonly FinishResult[]): void {
     const sent = this.#sent;
     this.#sent = [];
+    this.#most *= 2;
     for (const [index, { held, outcome }] of sent.entries()) {
       const result = results[index];
       if (result !== undefined) this.#onWritten(held, outcome, result);

@@ -1,10 +1,12 @@
 import type { Clock } from "../clock.ts";
 import type { ReportParams, Store } from "../store.ts";
 import type { Held } from "./held.ts";
+import { encodeResult } from "./outcome.ts";
 
 const flushMs = 200;
 const maxLinesPerFlush = 100;
 const maxLineLength = 2_000;
+const maxProgressBytes = 65_536;
 
 interface Report {
   readonly held: Held;
@@ -28,8 +30,10 @@ export class Reporter {
     this.#flushed = onError;
   }
 
+  /** What is no JSON, or too large, is left out: how far a job is must not decide whether it fails. */
   progress(held: Held, value: unknown): void {
-    this.#of(held).progress = JSON.stringify(value) ?? "null";
+    const text = encodeResult(value, maxProgressBytes);
+    if (text !== null) this.#of(held).progress = text;
   }
 
   line(held: Held, line: string): void {

@@ -2,14 +2,14 @@
 import { parentPort } from "node:worker_threads";
 import { EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, Snooze, type StopCause, StopReason } from "../handler.ts";
-import { noTransaction, type ThreadAnswer, type ThreadOrder } from "./threads.ts";
+import { noTransaction, type ThreadAnswer, type ThreadNews, type ThreadOrder } from "./threads.ts";
 
 let controller = new AbortController();
 
 async function run(
   order: Extract<ThreadOrder, { kind: "run" }>,
-  tell: (answer: ThreadAnswer) => void,
-): Promise<ThreadAnswer> {
+  tell: (news: ThreadNews) => void,
+): Promise<ThreadNews> {
   controller = new AbortController();
   const context: HandlerContext<unknown> = {
     input: order.input,
@@ -17,7 +17,7 @@ async function run(
     signal: controller.signal,
     tx: noTransaction,
     log: (line) => tell({ kind: "log", line: String(line) }),
-    progress: (value) => tell({ kind: "progress", value }),
+    progress: (value) => tell({ kind: "progress", value: copy(value) }),
   };
   try {
     const module: { default?: unknown } = await import(order.module);
@@ -33,17 +33,28 @@ async function run(
   }
 }
 
-/** Results are kept as JSON; going through it here also lets values cross that a structured clone would refuse. */
+/**
+ * Results and progress are kept as JSON; going through it here also lets values cross that a structured clone would refuse. What is no JSON
+ * is left out: the work is done all the same.
+ */
 function copy(value: unknown): unknown {
-  const text = JSON.stringify(value);
-  return text === undefined ? undefined : JSON.parse(text);
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 if (parentPort !== null) {
   const port = parentPort;
-  const tell = (answer: ThreadAnswer): void => port.postMessage(answer);
   port.on("message", async (order: ThreadOrder) => {
-    if (order.kind === "stop") controller.abort(new StopReason(order.cause as StopCause, order.message));
-    else tell(await run(order, tell));
+    if (order.kind === "stop") {
+      controller.abort(new StopReason(order.cause as StopCause, order.message));
+      return;
+    }
+    const tell = (news: ThreadNews): void =>
+      port.postMessage({ ...news, run: order.run } satisfies ThreadAnswer);
+    tell(await run(order, tell));
   });
 }

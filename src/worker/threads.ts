@@ -5,11 +5,19 @@ import { siblingModule } from "../sibling-module.ts";
 
 /** What the main thread tells a handler's thread. */
 export type ThreadOrder =
-  | { readonly kind: "run"; readonly module: string; readonly input: unknown; readonly job: HandlerJob }
+  | {
+      readonly kind: "run";
+      readonly run: number;
+      readonly module: string;
+      readonly input: unknown;
+      readonly job: HandlerJob;
+    }
   | { readonly kind: "stop"; readonly cause: string; readonly message: string };
 
-/** What a handler's thread tells back. */
-export type ThreadAnswer =
+/** What a handler's thread tells back, and about which run. */
+export type ThreadAnswer = ThreadNews & { readonly run: number };
+
+export type ThreadNews =
   | { readonly kind: "log"; readonly line: string }
   | { readonly kind: "progress"; readonly value: unknown }
   | { readonly kind: "returned"; readonly value: unknown }
@@ -29,16 +37,20 @@ const maxIdle = 8;
 export class Threads {
   readonly #idle: Thread[] = [];
   readonly #all = new Set<Thread>();
+  #runs = 0;
 
   /** @param endSignal fires when the thread must end, whether its handler listens or not. */
   run(module: URL, context: HandlerContext<never>, endSignal: AbortSignal): Promise<unknown> {
-    const thread = this.#idle.pop() ?? this.#spawn();
+    const thread = this.#takeIdle() ?? this.#spawn();
     thread.ref();
+    this.#runs += 1;
+    const run = this.#runs;
     return new Promise<unknown>((resolve, reject) => {
       let ending: NodeJS.Timeout | undefined;
+      const order = (what: ThreadOrder): void => thread.postMessage(what);
       const onStop = (): void => {
         const { cause, message } = context.signal.reason as StopReason;
-        thread.postMessage({ kind: "stop", cause, message } satisfies ThreadOrder);
+        order({ kind: "stop", cause, message });
       };
       const onEnd = (): void => {
         ending = setTimeout(() => void thread.terminate(), graceMs);
@@ -47,30 +59,34 @@ export class Threads {
         clearTimeout(ending);
         context.signal.removeEventListener("abort", onStop);
         endSignal.removeEventListener("abort", onEnd);
-        thread.removeAllListeners();
+        // By name: removing all listeners would also remove those by which the thread itself hears of messages.
+        thread.off("message", onMessage).off("error", onError).off("exit", onExit);
         if (reusable) this.#release(thread);
         else this.#all.delete(thread);
         finish();
       };
-      thread.on("message", (answer: ThreadAnswer) => {
+      const onMessage = (answer: ThreadAnswer): void => {
+        // What an earlier job left behind in this thread speaks for nobody any more.
+        if (answer.run !== run) return;
         if (answer.kind === "log") context.log(answer.line);
         else if (answer.kind === "progress") context.progress(answer.value);
         else settle(() => conclude(answer, resolve, reject), true);
-      });
+      };
       const onGone = (why: string): void => {
         const { aborted, reason } = endSignal;
         settle(() => reject(aborted ? reason : new ThreadCrash(why)), false);
       };
-      thread.on("error", (error) => onGone(`its thread failed: ${recordError(error).message}`));
-      thread.on("exit", (code) => onGone(`its thread ended (exit code ${code})`));
+      const onError = (error: unknown): void => onGone(`its thread failed: ${recordError(error).message}`);
+      const onExit = (code: number): void => onGone(`its thread ended (exit code ${code})`);
+      thread.on("message", onMessage).on("error", onError).on("exit", onExit);
       context.signal.addEventListener("abort", onStop, { once: true });
       endSignal.addEventListener("abort", onEnd, { once: true });
-      thread.postMessage({
-        kind: "run",
-        module: module.href,
-        input: context.input,
-        job: context.job,
-      } satisfies ThreadOrder);
+      try {
+        order({ kind: "run", run, module: module.href, input: context.input, job: context.job });
+      } catch (error) {
+        // An input that a schema turned into something that cannot cross to a thread.
+        settle(() => reject(error), true);
+      }
     });
   }
 
@@ -86,13 +102,23 @@ export class Threads {
     return thread;
   }
 
+  #takeIdle(): Thread | undefined {
+    const thread = this.#idle.pop();
+    const forget = thread && this.#watchers.get(thread);
+    if (thread && forget) thread.off("exit", forget).off("error", forget);
+    return thread;
+  }
+
+  readonly #watchers = new WeakMap<Thread, () => void>();
+
   #release(thread: Thread): void {
     thread.unref();
     if (this.#idle.length < maxIdle) {
       this.#idle.push(thread);
       // An idle thread that dies is no crash of a job; it must only not be used again.
-      thread.once("exit", () => this.#forget(thread));
-      thread.once("error", () => this.#forget(thread));
+      const forget = (): void => this.#forget(thread);
+      thread.once("exit", forget).once("error", forget);
+      this.#watchers.set(thread, forget);
       return;
     }
     this.#all.delete(thread);

@@ -93,6 +93,14 @@ onEveryStore("bad input", (bed) => {
       /unknown option "timeot" of stop/,
       (app) => app.stop({ timeot: 1 } as object),
     ],
+    ["half a surrogate pair", "invalid-id", /surrogate/, (app) => app.enqueue(job, 1, { id: "\ud800" })],
+    [
+      "a cancel of everything by mistake",
+      "invalid-option",
+      /expected ids to be given/,
+      (app) => app.cancel({ ids: undefined } as object),
+    ],
+    ["a redrive of everything by mistake", "invalid-option", /a condition/, (app) => app.redrive({})],
     [
       "wrong state",
       "invalid-option",
@@ -144,6 +152,8 @@ test("definitions with nonsense are refused when they are made", () => {
     [{ name: "a", unique: { key: "x", for: "pending" } }, /unique.key of job "a" to be a function/],
     [{ name: "a", input: {} }, /Standard Schema/],
     [{ name: "a", run: "handler.js" }, /a function or the URL/],
+    [{ name: "a", timeout: 0 }, /timeout of job "a"/],
+    [{ name: "a", debounce: { key: String, wait: 10, max: 5 } }, /debounce.max of job "a" to be at least/],
     [
       { name: "a", unique: { key: String, for: 1 }, debounce: { key: String, wait: 1 } },
       /exclude each other/,
@@ -155,6 +165,9 @@ test("definitions with nonsense are refused when they are made", () => {
 test("apps with nonsense are refused when they are made, or when they would first need it", async () => {
   assert.throws(() => createEscapement({ jobs: [job, job] }), { code: "duplicate-definition" });
   assert.throws(() => createEscapement({ store: 5 as never }), { code: "invalid-option" });
+  assert.throws(() => createEscapement({ jobs: [undefined] as never }), { code: "invalid-option" });
+  assert.throws(() => createEscapement({ jobs: "abc" as never }), { code: "invalid-option" });
+  assert.throws(() => createEscapement({ log: {} as never }), { code: "invalid-option" });
   const app = createEscapement({ store: "mongodb://user:secret@host/db", log: silentLogger });
   await assert.rejects(app.count(), (error: Error) => {
     assert.match(error.message, /expected store to be a URL that starts with sqlite:/);

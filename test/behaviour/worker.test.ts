@@ -156,6 +156,58 @@ onEveryStore("running jobs", (bed) => {
     assert.equal((await app.get(id))?.state, "dead");
   });
 
+  test("whatever a handler throws is recorded, and harms nobody else", async () => {
+    const odd: (() => unknown)[] = [
+      () => undefined,
+      () => "a text",
+      () => Object.assign(new Error("x"), { message: undefined }),
+      () => Object.assign(new Error("x"), { stack: 5, name: {} }),
+      () =>
+        new Proxy(new Error("x"), {
+          get() {
+            throw new Error("do not look");
+          },
+        }),
+      () => ({ toString: null }),
+    ];
+    const throwing = defineJob<number>({
+      name: "throwing",
+      retry: { attempts: 1 },
+      run: ({ input }) => {
+        throw odd[input]?.();
+      },
+    });
+    await using app = await bed.app({ jobs: [throwing] });
+    await app.enqueueMany(
+      throwing,
+      odd.map((_, input) => ({ input })),
+    );
+    await app.runUntilIdle();
+    const { jobs } = await app.list({ states: ["dead"] });
+    assert.equal(jobs.length, odd.length);
+    for (const { error } of jobs) assert.equal(typeof error?.message, "string");
+  });
+
+  test("a listener that fails later harms nothing either, and trouble that nobody listens for is logged", async () => {
+    const logged: string[] = [];
+    const log = {
+      debug() {},
+      info() {},
+      warn() {},
+      error: (_: object, message: string) => void logged.push(message),
+    };
+    const job = defineJob<null>({ name: "job", run: () => {} });
+    await using app = await bed.app({ jobs: [job], log });
+    app.on("succeeded", async () => {
+      throw new Error("later");
+    });
+    await app.enqueue(job, null);
+    await app.runUntilIdle();
+    await app.clock.settle();
+    assert.deepEqual(logged, ["a listener failed"]);
+    assert.throws(() => app.on("succeded" as "succeeded", () => {}), { code: "invalid-option" });
+  });
+
   test("a snooze moves the job and counts as no try; at-most-once cannot snooze", async () => {
     const attempts: number[] = [];
     const sleepy = defineJob<null>({
@@ -233,7 +285,10 @@ onEveryStore("running jobs", (bed) => {
     await app[Symbol.asyncDispose]();
   });
 
-  test("enqueueing inside a handler's tx is part of it: it commits or rolls back with the job", async () => {
+  const skip = bed.noTransactions;
+  test("enqueueing inside a handler's tx is part of it: it commits or rolls back with the job", {
+    skip,
+  }, async () => {
     const child = defineJob<string>({ name: "child" });
     const parent = defineJob<boolean>({
       name: "parent",

@@ -7,6 +7,12 @@ export default async function work({ input, job, log, progress, signal }: Handle
   switch (input.how) {
     case "return":
       return { how: input.how, id: job.id };
+    case "circular": {
+      const value: { self?: unknown; big: bigint } = { big: 1n };
+      value.self = value;
+      progress(value);
+      return value;
+    }
     case "throw":
       throw new RangeError("from the thread");
     case "exit":

@@ -1,8 +1,27 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
+import { promisify } from "node:util";
+import { newFolder } from "../behaviour/stores.ts";
 import { end, Fleet } from "./fleet.ts";
 
 describe("real processes on one SQLite file", () => {
+  test("a process that only enqueues and waits stays until its calls have ended", async () => {
+    const folder = newFolder();
+    const source = new URL("../../src/index.ts", import.meta.url).href;
+    const program = `
+      import { createEscapement, defineJob } from ${JSON.stringify(source)};
+      const app = createEscapement({ store: "sqlite:app.db" });
+      const { id } = await app.enqueue(defineJob({ name: "nobody" }), 1);
+      app.result(id, { timeout: "2s" }).catch(({ code }) => console.log(code));`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--input-type=module-typescript", "-e", program],
+      { cwd: folder },
+    );
+    assert.equal(stdout.trim(), "result-timeout");
+  });
+
   test("K1, K11: four processes at once dispatch each job exactly once", async () => {
     await using fleet = new Fleet({ lease: 30_000 });
     const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));

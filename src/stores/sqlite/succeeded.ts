@@ -28,11 +28,32 @@ const archiveWithout = `insert into escapement_history (${columns})
 const deleteSucceeded = "delete from escapement_jobs where seq in (select value from json_each(?))";
 const anyChild = "select 1 from escapement_parents limit 1";
 
+type Result = readonly [seq: number, result: string | null];
+
+/** How long the results of one statement may be together: a text has an end, and so has memory. */
+const maxChunkLength = 8_000_000;
+
+function chunksOf(results: readonly Result[]): Result[][] {
+  const chunks: Result[][] = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const one of results) {
+    const own = one[1]?.length ?? 0;
+    length += own;
+    const last = chunks.at(-1);
+    if (last !== undefined && length <= maxChunkLength) last.push(one);
+    else {
+      chunks.push([one]);
+      length = own;
+    }
+  }
+  return chunks;
+}
+
 /** Successes are what almost every job ends with, so those of one call are written together. */
 export class Succeeded {
   readonly #session: Session;
   readonly #jobs: ActiveRow[] = [];
-  readonly #results: (readonly [seq: number, result: string | null])[] = [];
+  readonly #results: Result[] = [];
   readonly #state: JobState = follow("active", "succeed");
 
   constructor(session: Session) {
@@ -52,9 +73,11 @@ export class Succeeded {
     const jobs = this.#jobs.splice(0);
     const results = this.#results.splice(0);
     const seqs = JSON.stringify(results.map(([seq]) => seq));
-    if (results.every(([, result]) => result === null))
-      connection.run(archiveWithout, seqs, this.#state, now);
-    else connection.run(archiveWithResults, JSON.stringify(results), this.#state, now);
+    for (const chunk of chunksOf(results)) {
+      if (chunk.every(([, result]) => result === null))
+        connection.run(archiveWithout, JSON.stringify(chunk.map(([seq]) => seq)), this.#state, now);
+      else connection.run(archiveWithResults, JSON.stringify(chunk), this.#state, now);
+    }
     connection.run(deleteSucceeded, seqs);
     noteFreed(this.#session, jobs);
     if (connection.get(anyChild) === undefined) {

@@ -30,9 +30,9 @@ export function transact<T>(session: Session, params: TransactParams<T>): Transa
 /** Calls the caller's function inside the open transaction; what it throws comes out as a {@link CallerError}. */
 export function runCaller<T>(database: DatabaseSync, run: (tx: unknown) => T | Promise<T>): T {
   const value = attempt(() => run(database));
-  if (value instanceof Promise) {
+  if (isThenable(value)) {
     // Nobody awaits it any more, so its failure would be reported as unhandled.
-    value.catch(() => {});
+    if (value instanceof Promise) value.catch(() => {});
     throw new EscapementError(
       "transaction-unavailable",
       "expected the function given to tx to be synchronous on SQLite, got one that returns a promise; its writes were " +
@@ -46,6 +46,11 @@ export function runCaller<T>(database: DatabaseSync, run: (tx: unknown) => T | P
     );
   }
   return value;
+}
+
+/** A promise, or a query builder that runs when it is awaited, which would be after the commit. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 function attempt<T>(run: () => T): T {
