@@ -46,7 +46,8 @@ export class SimulatedClient {
     const { id, delayMs, priority, after, expireInMs } = job;
     const options = {
       id,
-      delay: delayMs,
+      // The time of a debounced job comes from that.
+      ...(job.kind === "debounced" ? {} : { delay: delayMs }),
       priority,
       after,
       ...(expireInMs === null ? {} : { expireIn: expireInMs }),
