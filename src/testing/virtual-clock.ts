@@ -23,6 +23,7 @@ export class VirtualClock implements Clock {
   /** By dueAt, then in the order of their making. */
   readonly #timers: Timer[] = [];
   readonly #deferred: (() => void)[] = [];
+  readonly #awaited = new Set<Promise<unknown>>();
   #advancing = false;
 
   /** @param start the wall time to begin with. */
@@ -76,12 +77,23 @@ export class VirtualClock implements Clock {
     this.#offsetMs += ms;
   }
 
+  /** Time stands still until this has settled: for calls that leave the process, which take real time and no virtual one. */
+  standStill(call: Promise<unknown>): void {
+    const settled = call.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#awaited.add(settled);
+    void settled.then(() => this.#awaited.delete(settled));
+  }
+
   /** Lets promises settle and deferred callbacks run, without moving time. */
   async settle(): Promise<void> {
     for (let round = 0; round < maxRounds; round += 1) {
+      while (this.#awaited.size > 0) await Promise.race(this.#awaited);
       // Microtasks are drained before the next macrotask, so one hop settles whatever needs no timer.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      if (this.#deferred.length === 0) return;
+      if (this.#deferred.length === 0 && this.#awaited.size === 0) return;
     }
     assert.fail("callbacks keep deferring new ones; nothing will ever settle");
   }

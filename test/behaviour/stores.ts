@@ -1,12 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe } from "node:test";
+import { after, before, describe } from "node:test";
 import type { EscapementOptions } from "../../src/settings.ts";
 import type { StoreFactory } from "../../src/store.ts";
 import { memory } from "../../src/stores/memory/index.ts";
+import { redis } from "../../src/stores/redis/index.ts";
 import { sqlite } from "../../src/stores/sqlite/index.ts";
 import { createTestEscapement, type TestEscapement } from "../../src/testing/kit.ts";
+import { testbed } from "../../testbed/index.ts";
+import { overNetwork } from "./over-network.ts";
 
 /** A store to show a behaviour on, and how to start with a fresh one. */
 export interface Bed {
@@ -14,6 +17,8 @@ export interface Bed {
   app(options?: EscapementOptions): Promise<TestEscapement>;
   /** A fresh store, for tests that start several apps on it. */
   store(): StoreFactory;
+  /** For the option `skip` of tests that need them. */
+  readonly noTransactions: string | false;
 }
 
 const folders: string[] = [];
@@ -21,10 +26,39 @@ process.on("exit", () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-const beds: Readonly<Record<string, () => StoreFactory>> = {
-  memory: () => memory(),
-  sqlite: () => sqlite(join(newFolder(), "jobs.db")),
+const redisServer = await testbed.redis();
+let places = 0;
+
+interface Kind {
+  /** Why it cannot be had here, or false. */
+  readonly skip: string | false;
+  readonly isNetworked: boolean;
+  readonly hasTransactions: boolean;
+  create(): StoreFactory;
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  memory: { skip: false, isNetworked: false, hasTransactions: true, create: () => memory() },
+  sqlite: {
+    skip: false,
+    isNetworked: false,
+    hasTransactions: true,
+    create: () => sqlite(join(newFolder(), "jobs.db")),
+  },
+  redis: {
+    skip: redisServer.skip,
+    isNetworked: true,
+    hasTransactions: false,
+    create: () => {
+      const prefix = `${redisServer.name}-${++places}`;
+      const factory = overNetwork((clock) => redis({ url: redisServer.url, prefix, clock }));
+      networked.push(factory);
+      return factory;
+    },
+  },
 };
+
+const networked: { closeAll(): Promise<void> }[] = [];
 
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "escapement-"));
@@ -34,10 +68,19 @@ export function newFolder(): string {
 
 /** Shows the same behaviour on every store. */
 export function onEveryStore(name: string, define: (bed: Bed) => void): void {
-  for (const [store, create] of Object.entries(beds)) {
-    describe(`${name} (${store})`, () => {
+  for (const [store, { skip, isNetworked, hasTransactions, create }] of Object.entries(kinds)) {
+    describe(`${name} (${store})`, { skip }, () => {
+      before(() => {
+        // Time is virtual, but each poll in it is a real trip.
+        if (isNetworked) process.env["ESCAPEMENT_POLL"] = "15s";
+      });
+      after(() => {
+        delete process.env["ESCAPEMENT_POLL"];
+      });
+      after(() => Promise.all(networked.splice(0).map((factory) => factory.closeAll())));
       define({
         store: create,
+        noTransactions: hasTransactions ? false : `${store} has no transactions that a job could join`,
         app: (options) => createTestEscapement({ store: create(), ...options }),
       });
     });
