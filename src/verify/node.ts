@@ -95,7 +95,7 @@ class VerifyNode {
     this.#crashes.pass("before handler");
     this.#log.line("start", job);
     if (input.ms > 0) await new Promise((resolve) => setTimeout(resolve, input.ms));
-    if (job.attempt - job.crashes <= input.failures) {
+    if (job.attempt - job.crashes + job.redrives <= input.failures) {
       this.#log.line("end", job, "threw");
       throw new Error("the script wants it so");
     }

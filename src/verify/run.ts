@@ -19,7 +19,7 @@ import { readLogs } from "./node-log.ts";
 import type { NodePlan, TamperingPlan } from "./node-plan.ts";
 import { FaultProxy } from "./proxy.ts";
 import { type StoreTarget, storeTarget } from "./store-kind.ts";
-import { planJobs } from "./workload.ts";
+import { planJobs, type WorkloadOptions } from "./workload.ts";
 
 export interface VerifyOptions {
   /** Null: a SQLite file of its own. */
@@ -37,6 +37,7 @@ export interface VerifyOptions {
   /** Restarts the store's server, for one that was started for the run. */
   readonly restart?: () => Promise<void>;
   readonly tampering?: TamperingPlan;
+  readonly slow?: NonNullable<WorkloadOptions["slow"]>;
 }
 
 export interface Progress {

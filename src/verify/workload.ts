@@ -19,6 +19,8 @@ export interface WorkloadOptions {
   readonly jobs: number;
   readonly durationMs: number;
   readonly deliveries: readonly Delivery[];
+  /** How many in a hundred take longer, and how long at the most. @default 10 and 300 */
+  readonly slow?: { readonly percent: number; readonly ms: number };
 }
 
 const longestDelayMs = 2_000;
@@ -27,7 +29,8 @@ const longestDelayMs = 2_000;
  * The jobs of a run, in the order of their enqueueing: most of them plain, some delayed, some that fail at first, some that are cancelled,
  * at a moment when they may wait, run or be done. The same options give the same jobs.
  */
-export function planJobs({ seed, jobs, durationMs, deliveries }: WorkloadOptions): PlannedJob[] {
+export function planJobs(options: WorkloadOptions): PlannedJob[] {
+  const { seed, jobs, durationMs, deliveries, slow = { percent: 10, ms: 300 } } = options;
   const chance = new Chance(seed, "workload");
   return Array.from({ length: jobs }, (_, index): PlannedJob => {
     const kind = chance.integer(0, 99);
@@ -41,7 +44,10 @@ export function planJobs({ seed, jobs, durationMs, deliveries }: WorkloadOptions
       atMs: (index / jobs) * durationMs,
       delayMs,
       cancelAfterMs,
-      script: { ms: chance.happens(0.1) ? chance.integer(20, 300) : chance.integer(0, 5), failures },
+      script: {
+        ms: chance.happens(slow.percent / 100) ? chance.integer(20, slow.ms) : chance.integer(0, 5),
+        failures,
+      },
     };
   });
 }

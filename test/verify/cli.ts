@@ -1,0 +1,24 @@
+/** `npm run verify:bugs [-- <part of a name>]`: each bug must be caught, and the product without one must pass. */
+import { table } from "../../src/cli/output.ts";
+import { bugs } from "./bugs.ts";
+import { type Hunt, hunt } from "./hunt.ts";
+
+const wanted = process.argv[2] ?? "";
+const seed = Number(process.env["ESCAPEMENT_SEED"] ?? 1);
+const chosen = [null, ...bugs].filter((bug) => (bug?.name ?? "none").includes(wanted));
+const hunts: Hunt[] = [];
+for (const bug of chosen) {
+  const one = await hunt(bug, seed);
+  hunts.push(one);
+  process.stderr.write(`${one.caught ? "ok  " : "FAIL"}  ${one.bug}\n`);
+}
+const rows = hunts.map(({ bug, found, caught, result }) => [
+  bug,
+  caught ? (result.verdict.valid ? "passes" : "caught") : "NOT AS IT SHOULD BE",
+  Object.entries(found)
+    .map(([kind, count]) => `${count} ${kind}`)
+    .join(", ") || "nothing",
+  result.verdict.violations[0]?.detail ?? "",
+]);
+console.log(table(["bug", "verdict", "found", "for example"], rows).join("\n"));
+if (hunts.some(({ caught }) => !caught)) process.exitCode = 1;
