@@ -22,6 +22,7 @@ export interface PooledConnection extends RawConnection {
 
 /** What the store needs of a pool of mysql2, in its form with callbacks. */
 export interface RawPool {
+  readonly config?: { readonly connectionLimit?: number };
   getConnection(callback: (error: Error | null, connection: PooledConnection) => void): void;
 }
 

@@ -3,7 +3,7 @@ import { follow, isTerminal, type Outcome, type Settlement, settle, story } from
 import { expireLater } from "./expiring.ts";
 import { type JobRow, laneOfKey, lockBySeq, standing } from "./jobs.ts";
 import { joinLane, laneChanged, laneFreed, leaveLane, waitAgain } from "./lane-jobs.ts";
-import { numberOf } from "./rows.ts";
+import { numberOf, stateOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { fixed, sql } from "./sql.ts";
 import { tell } from "./trail.ts";
@@ -146,3 +146,28 @@ function unblock(session: Session, job: JobRow): void {
 export function orphanReason(parent: { readonly id: string; readonly state: JobState }): string {
   return `its parent ${parent.id} is ${parent.state}`;
 }
+
+/** Looks again at children whose parents may have ended unseen; see `shareJobs`. */
+export async function adoptChildren(session: Session): Promise<void> {
+  const { link, ns, skipLocked } = session;
+  const lock = fixed(skipLocked ? "for update skip locked" : "for update");
+  const { rows } = await link.query(
+    sql`select child from escapement_adoptions where ns = ${ns} limit ${maxAdopted} ${lock}`,
+  );
+  if (rows.length === 0) return;
+  const children = rows.map((row) => numberOf(row[0]));
+  // A parent that has not ended by now sees its child when it does, for that is there for all to see.
+  const { rows: ended } = await link.query(
+    sql`select distinct p.seq, p.id, p.state from escapement_parents as e straight_join escapement_jobs as p on p.seq = e.parent
+      where e.child in (${children}) and p.state in ('succeeded', 'dead', 'lost', 'cancelled') order by p.seq`,
+  );
+  link.write(sql`delete from escapement_adoptions where ns = ${ns} and child in (${children})`);
+  const parents = ended.map((row) => ({
+    seq: numberOf(row[0]),
+    id: textOf(row[1]),
+    state: stateOf(row[2]),
+  }));
+  await tellChildren(session, parents);
+}
+
+const maxAdopted = 1_000;

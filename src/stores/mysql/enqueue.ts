@@ -4,7 +4,7 @@ import { changeIdle } from "./change.ts";
 import { cancelIdle, type Ended, orphanReason, tellChildren } from "./end.ts";
 import { isDuplicate } from "./errors.ts";
 import { insertOne, insertStatements, isIndependent, writeCompanions } from "./insert.ts";
-import { type JobRow, lockBySeq, lockJobs, resolveJob, shareJobs } from "./jobs.ts";
+import { type JobRow, lockBySeq, lockJobs, lookUp, resolveJob, shareJobs } from "./jobs.ts";
 import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { fixed, join, now, sql } from "./sql.ts";
@@ -67,10 +67,20 @@ async function addIndependent(
 ): Promise<Map<string, string>> {
   const { link, notices } = session;
   const distinct = firstOfEach(jobs);
-  for (const statement of insertStatements(session, distinct, tag)) link.write(statement);
-  writeCompanions(session, distinct, sql`born = ${tag}`);
-  for (const { queue } of distinct) notices.claimable(queue);
-  return knownBefore(session, distinct, tag);
+  // An insert locks the row that is in its way; a caller's transaction would hold on to it for too long.
+  const before = session.foreign
+    ? await lookUp(
+        session,
+        distinct.map(({ id }) => id),
+      )
+    : new Map<string, JobRow>();
+  const fresh = distinct.filter(({ id }) => !before.has(id));
+  const known = new Map([...before].map(([id, job]) => [id, job.id]));
+  if (fresh.length === 0) return known;
+  for (const statement of insertStatements(session, fresh, tag)) link.write(statement);
+  writeCompanions(session, fresh, sql`born = ${tag}`);
+  for (const { queue } of fresh) notices.claimable(queue);
+  return new Map([...known, ...(await knownBefore(session, fresh, tag))]);
 }
 
 /** Those ids whose job another call brought. */
@@ -79,6 +89,7 @@ export async function knownBefore(
   jobs: readonly NewJob[],
   tag: number,
 ): Promise<Map<string, string>> {
+  // A caller's transaction sees what was committed after it began only where it locks what it reads.
   const lock = fixed(foreign ? "lock in share mode" : "");
   const ids = jobs.map(({ id }) => id);
   const { rows } = await link.query(
@@ -91,23 +102,41 @@ export async function knownBefore(
 
 /** A job with parents, or with a key that others may hold. */
 async function enqueueBound(session: Session, job: NewJob): Promise<EnqueueResult> {
-  const known = await resolveJob(session, job.id);
-  if (known !== null) return { id: known.id, outcome: "existing" };
+  const known = (await lookUp(session, [job.id])).get(job.id);
+  if (known !== undefined) return { id: known.id, outcome: "existing" };
   const parents = await shareJobs(session, [...new Set(job.after)]);
   const missing = job.after.find((id) => !parents.has(id));
   if (missing !== undefined) return { id: job.id, outcome: "refused", parent: missing };
+  try {
+    return await place(session, job, parents);
+  } catch (error) {
+    if (!isDuplicate(error)) throw error;
+    // Somebody else was faster with the same id.
+    const faster = await resolveJob(session, job.id);
+    return { id: faster?.id ?? job.id, outcome: "existing" };
+  }
+}
+
+/** Adds the job, or lets another one stand for it. An id that was taken meanwhile makes it fail. */
+async function place(
+  session: Session,
+  job: NewJob,
+  parents: ReadonlyMap<string, JobRow>,
+): Promise<EnqueueResult> {
   const holder = job.unique === null ? null : await uniqueHolder(session, job.unique.key);
   if (holder !== null) return absorb(session, job, holder, "absorbed");
   const earlier = await debounceTarget(session, job);
   if (earlier !== null) {
+    const result = await absorb(session, job, earlier.seq, "debounced");
     debounce(session, job, earlier);
-    return absorb(session, job, earlier.seq, "debounced");
+    return result;
   }
-  const inOrder = job.after.flatMap((id) => parents.get(id) ?? []);
-  if (await add(session, job, inOrder)) return { id: job.id, outcome: "added" };
-  // Somebody else was faster with the same id.
-  const faster = await resolveJob(session, job.id);
-  return { id: faster?.id ?? job.id, outcome: "existing" };
+  await add(
+    session,
+    job,
+    job.after.flatMap((id) => parents.get(id) ?? []),
+  );
+  return { id: job.id, outcome: "added" };
 }
 
 async function absorb(
@@ -117,29 +146,28 @@ async function absorb(
   outcome: "absorbed" | "debounced",
 ): Promise<EnqueueResult> {
   const { link, ns, lines } = session;
-  const [{ insertId }, { rows }] = await Promise.all([
-    link.query(
-      sql`insert into escapement_jobs (ns, id, state, line, at, born, run_at, fire_at, enqueued_at, priority, attempts, max_crashes,
-          slot, delivery, name, queue, input, stands_for)
-        values (${ns}, ${job.id}, 'alias', ${lines.common("alias")}, ${now}, 0, ${now}, ${now}, ${now}, 0, 0, 0, 0, 'at-least-once',
-          '', '', '', ${target})`,
-    ),
-    link.query(sql`select id from escapement_jobs where seq = ${target}`),
-  ]);
+  const { insertId } = await link.query(
+    sql`insert into escapement_jobs (ns, id, state, line, at, born, run_at, fire_at, enqueued_at, priority, attempts, max_crashes,
+        slot, delivery, name, queue, input, stands_for)
+      values (${ns}, ${job.id}, 'alias', ${lines.common("alias")}, ${now}, 0, ${now}, ${now}, ${now}, 0, 0, 0, 0, 'at-least-once',
+        '', '', '', ${target})`,
+  );
   link.write(sql`insert into escapement_aliases (job, alias) values (${target}, ${insertId})`);
-  return { id: rows[0] === undefined ? job.id : textOf(rows[0][0]), outcome };
+  return { id: await idOf(session, target), outcome };
 }
 
-/** Returns false where the id was taken meanwhile. */
-async function add(session: Session, job: NewJob, parents: readonly JobRow[]): Promise<boolean> {
+async function idOf(session: Session, seq: number): Promise<string> {
+  const statement = sql`select id from escapement_jobs where seq = ${seq}`;
+  const committed = await session.peek(statement);
+  const { rows } = committed.rows.length > 0 ? committed : await session.link.query(statement);
+  return textOf(rows[0]?.[0]);
+}
+
+async function add(session: Session, job: NewJob, parents: readonly JobRow[]): Promise<void> {
   const { link, ns } = session;
   const open = [...new Set(parents.filter(({ state }) => !isTerminal(state)).map(({ seq }) => seq))];
   const state = open.length === 0 ? "waiting" : "blocked";
-  const seq = await insertOne(session, job, state).catch((error: unknown) => {
-    if (isDuplicate(error)) return null;
-    throw error;
-  });
-  if (seq === null) return false;
+  const seq = await insertOne(session, job, state);
   writeCompanions(session, [job], sql`seq = ${seq}`);
   if (state === "waiting") session.notices.claimable(job.queue);
   if (job.unique !== null) {
@@ -154,9 +182,9 @@ async function add(session: Session, job: NewJob, parents: readonly JobRow[]): P
   if (open.length > 0) {
     const edges = open.map((parent, position) => sql`(${parent}, ${seq}, ${position})`);
     link.write(sql`insert into escapement_parents (parent, child, position) values ${join(edges, ", ")}`);
+    if (session.foreign) link.write(sql`insert into escapement_adoptions (ns, child) values (${ns}, ${seq})`);
   }
   await orphan(session, job, parents);
-  return true;
 }
 
 /** A parent that had ended badly before decides at once. */

@@ -95,7 +95,8 @@ export function isDuplicate(error: unknown): boolean {
 }
 
 export function isMissingTable(error: unknown): boolean {
-  return nameOf(error) === "ER_NO_SUCH_TABLE";
+  const name = nameOf(error);
+  return name === "ER_NO_SUCH_TABLE" || name === "ER_UNKNOWN_TABLE";
 }
 
 /** Whether the connection is of no use any more. */

@@ -65,7 +65,7 @@ function method(object: object, name: string): Method | null {
 export function runnerOf(tx: unknown): Run {
   if (typeof tx !== "object" && typeof tx !== "function") return refuse(typeof tx);
   if (tx === null) return refuse("null");
-  return kysely(tx) ?? knex(tx) ?? drizzle(tx) ?? mysql2(tx) ?? refuse("an object that is none of these");
+  return mysql2(tx) ?? kysely(tx) ?? drizzle(tx) ?? knex(tx) ?? refuse("an object that is none of these");
 }
 
 function refuse(what: string): never {

@@ -86,6 +86,7 @@ function toJobRow(row: Tuple): JobRow {
 const exclusive = fixed("for update");
 /** Keeps others from changing the rows it reads; those who only read them as well are not in the way. */
 const shared = fixed("lock in share mode");
+const unlocked = fixed("");
 
 /** Jobs in whatever state, by their own id, locked in the order of the index. */
 export async function lockJobs(session: Session, ids: readonly string[]): Promise<Map<string, JobRow>> {
@@ -104,16 +105,33 @@ export function resolveJobs(session: Session, ids: readonly string[]): Promise<M
   return resolve(session, ids, exclusive);
 }
 
-/** The same, for those who only want to be sure that nothing of it changes before they are done. */
+/**
+ * The same for parents, which must not end before their child is there. A caller's transaction may last, and everybody who wants to
+ * end them would wait; so it only looks.
+ */
 export function shareJobs(session: Session, ids: readonly string[]): Promise<Map<string, JobRow>> {
-  return resolve(session, ids, shared);
+  return session.foreign ? lookUp(session, ids) : resolve(session, ids, shared);
+}
+
+/** The jobs that ids stand for, without locking them: as others have committed them, or else as this transaction wrote them. */
+export async function lookUp(session: Session, ids: readonly string[]): Promise<Map<string, JobRow>> {
+  const committed = await resolve(peeking(session), ids, unlocked);
+  const rest = ids.filter((id) => !committed.has(id));
+  if (!session.foreign || rest.length === 0) return committed;
+  return new Map([...committed, ...(await resolve(session, rest, unlocked))]);
+}
+
+type Reader = Pick<Session, "ns"> & { readonly link: Pick<Session["link"], "query"> };
+
+function peeking(session: Session): Reader {
+  return { ns: session.ns, link: { query: (statement) => session.peek(statement) } };
 }
 
 export async function resolveJob(session: Session, id: string): Promise<JobRow | null> {
   return (await resolveJobs(session, [id])).get(id) ?? null;
 }
 
-async function resolve(session: Session, ids: readonly string[], lock: Sql): Promise<Map<string, JobRow>> {
+async function resolve(session: Reader, ids: readonly string[], lock: Sql): Promise<Map<string, JobRow>> {
   const jobs = new Map<string, JobRow>();
   const aliases = new Map<string, number>();
   for (const { id, aliasOf, row } of await readById(session, ids, lock)) {
@@ -137,7 +155,7 @@ interface Found {
   readonly row: Tuple;
 }
 
-async function readById({ link, ns }: Session, ids: readonly string[], lock: Sql): Promise<Found[]> {
+async function readById({ link, ns }: Reader, ids: readonly string[], lock: Sql): Promise<Found[]> {
   if (ids.length === 0) return [];
   const { rows } = await link.query(
     sql`select ${rowColumns} from escapement_jobs force index (escapement_jobs_id) where ns = ${ns} and id in (${ids}) ${lock}`,
@@ -149,7 +167,7 @@ async function readById({ link, ns }: Session, ids: readonly string[], lock: Sql
   }));
 }
 
-async function readBySeq({ link }: Session, seqs: readonly number[], lock: Sql): Promise<JobRow[]> {
+async function readBySeq({ link }: Reader, seqs: readonly number[], lock: Sql): Promise<JobRow[]> {
   const { rows } = await link.query(
     sql`select ${rowColumns} from escapement_jobs force index (primary) where seq in (${seqs}) ${lock}`,
   );

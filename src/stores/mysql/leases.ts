@@ -1,6 +1,6 @@
 import { isTerminal } from "../../state.ts";
 import type { ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
-import { cancelIdle, settleClaim, tellChildren } from "./end.ts";
+import { adoptChildren, cancelIdle, settleClaim, tellChildren } from "./end.ts";
 import { strike } from "./expiring.ts";
 import { isHeldBy } from "./finish.ts";
 import { type JobRow, lockBySeq, lockJobs } from "./jobs.ts";
@@ -53,6 +53,7 @@ export async function report(session: Session, params: ReportParams): Promise<vo
 export async function reap(session: Session, limit: number): Promise<ReapResult> {
   const reaped: ReapResult["reaped"][number][] = [];
   await session.lines.refresh(session.link);
+  await adoptChildren(session);
   while (reaped.length < limit) {
     session.changed.clear();
     const jobs = await nextToReap(session, limit - reaped.length);

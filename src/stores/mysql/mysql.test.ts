@@ -1,32 +1,30 @@
 import { describe } from "node:test";
+import { createPool } from "mysql2";
 import { testbed } from "../../../testbed/index.ts";
-import { silentLogger } from "../../log.ts";
-import type { Store } from "../../store.ts";
-import type { ConformanceHarness } from "../../testing/conformance/harness.ts";
 import { storeConformance } from "../../testing/conformance/suite.ts";
-import { VirtualClock } from "../../testing/virtual-clock.ts";
-import { type MysqlOptions, mysql } from "./index.ts";
+import { harness } from "./test/harness.ts";
 
 const server = await testbed.mysql();
-
-function harness(options: MysqlOptions): ConformanceHarness {
-  const clock = new VirtualClock();
-  const factory = mysql({ url: server.url, clock, ...options });
-  return {
-    async open(namespace = "conformance"): Promise<Store> {
-      const store = await factory.open({ namespace, clock, log: silentLogger });
-      await store.migrate();
-      return store;
-    },
-    advance: (ms) => clock.advance(ms),
-    close: async () => undefined,
-  };
-}
+const mysql8 = await testbed.mysql8();
 
 describe("on MariaDB or MySQL", { skip: server.skip }, () => {
-  storeConformance({ name: "mysql with SKIP LOCKED", open: async () => harness({ tablePrefix: "a_" }) });
   storeConformance({
-    name: "mysql without SKIP LOCKED",
-    open: async () => harness({ tablePrefix: "b_", skipLocked: false }),
+    name: "K7: mysql with SKIP LOCKED",
+    open: async () => harness({ url: server.url, skipLocked: true }),
   });
+  storeConformance({
+    name: "K7: mysql without SKIP LOCKED",
+    open: async () => harness({ url: server.url, skipLocked: false }),
+  });
+  storeConformance({
+    name: "mysql on a caller's pool that takes one statement at a time",
+    async open() {
+      const pool = createPool({ uri: server.url, connectionLimit: 20, timezone: "+05:30" });
+      return harness({ pool }, () => pool.promise().end());
+    },
+  });
+});
+
+describe("on MySQL itself", { skip: mysql8.skip }, () => {
+  storeConformance({ name: "mysql 8", open: async () => harness({ url: mysql8.url }) });
 });

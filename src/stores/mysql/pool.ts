@@ -19,6 +19,8 @@ export interface Connections {
   readonly where: string;
   /** What goes before `start transaction`, for connections whose isolation level is not the store's to set. */
   readonly setsIsolation: boolean;
+  /** How many there are at the most. */
+  readonly size: number;
   borrow(): Promise<Borrowed>;
   /** One that lay idle was dead: the others that lie idle probably are too. */
   distrust(): void;
@@ -45,6 +47,7 @@ const ignore = (): void => {};
 /** Connections that the store opens itself, as many as are needed at once, up to a bound. */
 export class OwnPool implements Connections {
   readonly where: string;
+  readonly size: number;
   readonly setsIsolation = false;
   readonly #options: OwnPoolOptions;
   readonly #idle: RawConnection[] = [];
@@ -55,6 +58,7 @@ export class OwnPool implements Connections {
   constructor(options: OwnPoolOptions) {
     this.#options = options;
     this.where = options.target.where;
+    this.size = options.size;
   }
 
   async borrow(): Promise<Borrowed> {
@@ -209,9 +213,14 @@ function connected(connection: RawConnection, timeoutMs: number, where: string):
   });
 }
 
+let pools = 0;
+/** What mysql2 takes where its pool is not told. */
+const defaultSize = 10;
+
 /** Connections of a pool that belongs to the caller, whose settings are left alone. */
 export class ForeignPool implements Connections {
-  readonly where = "of the given pool";
+  readonly where: string;
+  readonly size: number;
   readonly setsIsolation = true;
   readonly #pool: RawPool;
   readonly #options: PoolOptions;
@@ -220,6 +229,9 @@ export class ForeignPool implements Connections {
   constructor(pool: MysqlPool, options: PoolOptions) {
     this.#pool = "getConnection" in pool && !("pool" in pool) ? pool : insideOf(pool);
     this.#options = options;
+    pools += 1;
+    this.where = `of the given pool (${pools})`;
+    this.size = this.#pool.config?.connectionLimit ?? defaultSize;
   }
 
   borrow(): Promise<Borrowed> {

@@ -1,9 +1,10 @@
 import type { Claimers } from "./claimers.ts";
 import type { Lines } from "./lines.ts";
-import type { Link } from "./link.ts";
+import type { Answer, Link } from "./link.ts";
 import type { NoticeDraft } from "./notices.ts";
 import type { Queues } from "./queues.ts";
 import type { Recall } from "./recall.ts";
+import type { Sql } from "./sql.ts";
 
 /** What a verb works with. */
 export interface Session {
@@ -16,6 +17,8 @@ export interface Session {
   readonly skipLocked: boolean;
   /** The transaction is the caller's: it may see an old state of the database, and it may last. */
   readonly foreign: boolean;
+  /** Reads what others have committed, as of now; of what this transaction itself wrote, it need not know. */
+  peek(statement: Sql): Promise<Answer>;
   readonly lines: Lines;
   readonly claimers: Claimers;
   readonly queues: Queues;

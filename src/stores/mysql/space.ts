@@ -13,6 +13,7 @@ import type { Connections } from "./pool.ts";
 import type { Session } from "./session.ts";
 import { assertSameDatabase, openTransactions, StaleClaim, transact } from "./transact.ts";
 import { type Transaction, Transactions } from "./transactions.ts";
+import { Turnstile } from "./turnstile.ts";
 
 interface SpaceOptions {
   readonly connections: Connections;
@@ -33,6 +34,7 @@ export class Space {
   readonly #options: SpaceOptions;
   readonly #transactions: Transactions;
   readonly #hub: Hub;
+  readonly #turnstile: Turnstile;
   readonly #subscriptions = new Set<() => void>();
   #identity: Identity | null = null;
   #skipLocked = false;
@@ -41,6 +43,7 @@ export class Space {
   constructor(options: SpaceOptions) {
     const { connections, clock, context, tablePrefix } = options;
     this.#options = options;
+    this.#turnstile = new Turnstile(Math.max(1, Math.floor(connections.size / 2)));
     this.#hub = hubOf(`${connections.where}\n${tablePrefix}\n${context.namespace}`, context);
     this.#transactions = new Transactions({
       connections,
@@ -170,11 +173,13 @@ export class Space {
 
   async transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
     const identity = await this.known();
+    await this.#turnstile.enter();
     try {
       return await this.#transactions.once(async (borrowed) => {
         const transaction = this.#transactions.begin(borrowed);
         const session = this.#session(identity, transaction);
-        const result = await transact(session, params, borrowed.link.connection.promise());
+        const enqueuing = this.#session(identity, transaction, true);
+        const result = await transact(session, enqueuing, params, borrowed.link.connection.promise());
         transaction.commit();
         await borrowed.link.flush();
         this.#hub.publish(transaction.notices.toNotices(), this.#options.context.clock);
@@ -183,6 +188,8 @@ export class Space {
     } catch (error) {
       if (error instanceof StaleClaim) return { outcome: "stale" };
       throw error;
+    } finally {
+      this.#turnstile.leave();
     }
   }
 
@@ -208,6 +215,10 @@ export class Space {
       notices: transaction.notices,
       skipLocked: this.#skipLocked,
       foreign,
+      peek: (statement) =>
+        foreign
+          ? this.#transactions.read(({ link }) => link.query(statement))
+          : transaction.link.query(statement),
       changed: new Set(),
       get now() {
         return transaction.now;

@@ -66,14 +66,19 @@ export class StaleClaim extends Error {
   override readonly name = "StaleClaim";
 }
 
-/** Runs the caller's writes and the job's success in the open transaction, whose commit is the last thing sent. */
+/**
+ * Runs the caller's writes and the job's success in the open transaction, whose commit is the last thing sent.
+ *
+ * @param enqueuing for jobs that the caller's function enqueues; it may take its time, and must not hold up others.
+ */
 export async function transact<T>(
   session: Session,
+  enqueuing: Session,
   params: TransactParams<T>,
   connection: object,
 ): Promise<TransactResult<T>> {
   await assertHeld(session, params);
-  const transaction = new OpenTransaction(session, connection);
+  const transaction = new OpenTransaction(enqueuing, connection);
   openTransactions.set(transaction.handle, transaction);
   try {
     const value = await params.run(transaction.handle);

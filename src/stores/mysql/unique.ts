@@ -1,11 +1,11 @@
 import { isTerminal } from "../../state.ts";
 import { numberOf, numberOrNull, stateOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, sql } from "./sql.ts";
+import { sql } from "./sql.ts";
 
 /** Takes the lock of a unique key, and tells which job holds the key at this moment. */
 export async function uniqueHolder(session: Session, key: string): Promise<number | null> {
-  const { link, ns, foreign } = session;
+  const { link, ns } = session;
   link.write(
     sql`insert into escapement_unique_keys (ns, unique_key, job, until) values (${ns}, ${key}, 0, 0)
       on duplicate key update job = job`,
@@ -17,12 +17,11 @@ export async function uniqueHolder(session: Session, key: string): Promise<numbe
   const until = numberOrNull(rows[0]?.[1]);
   if (job === 0) return null;
   if (until !== null) return until > session.now ? job : null;
-  // A caller's transaction may see an old state of the job unless it locks what it reads.
-  const lock = fixed(foreign ? "lock in share mode" : "");
-  const { rows: holders } = await link.query(
-    sql`select state from escapement_jobs where seq = ${job} ${lock}`,
-  );
-  return holders[0] !== undefined && !isTerminal(stateOf(holders[0][0])) ? job : null;
+  const holder = sql`select state from escapement_jobs where seq = ${job}`;
+  const committed = await session.peek(holder);
+  // Where others know nothing of it, this transaction made it.
+  const { rows: found } = committed.rows.length > 0 ? committed : await link.query(holder);
+  return found[0] !== undefined && !isTerminal(stateOf(found[0][0])) ? job : null;
 }
 
 /** @param until null: while the job is not terminal. */

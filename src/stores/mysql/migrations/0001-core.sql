@@ -163,6 +163,14 @@ create table if not exists escapement_parents (
   key escapement_parents_child (child, position)
 ) engine = innodb;
 
+-- Children that came in a transaction of a caller's, which may last too long to hold on to their parents: a parent may have ended
+-- without seeing its child, so the reaper looks at them again.
+create table if not exists escapement_adoptions (
+  ns int not null,
+  child bigint not null,
+  primary key (ns, child)
+) engine = innodb;
+
 create table if not exists escapement_trail (
   entry bigint not null auto_increment primary key,
   job bigint not null,
