@@ -4,6 +4,9 @@ import type { FinalJob, History } from "./history.ts";
 import { matchRuns } from "./matching.ts";
 import type { Violation } from "./violation.ts";
 
+/** Being late is no broken promise by itself, and a busy machine makes late. */
+const forgivenMs = 5_000;
+
 export interface ScheduleEvidence {
   readonly history: History;
   readonly expected: ReadonlyMap<string, ExpectedJob>;
@@ -91,7 +94,7 @@ function checkBlind(span: Span, evidence: ScheduleEvidence): Violation[] {
 
 /** How late a run may start: a little, and as long as there are faults a little after the last of them. */
 function latestStart(dueAtMs: number, { faults, rules }: History): number {
-  const lateByMs = lateMs(rules);
+  const lateByMs = lateMs(rules) + forgivenMs;
   let untilMs = dueAtMs + lateByMs;
   for (const fault of faults.toSorted((a, b) => a.fromMs - b.fromMs)) {
     if (fault.fromMs > untilMs) break;

@@ -16,6 +16,7 @@ export class NodeProcess {
   readonly slot: number;
   readonly #child: ChildProcess;
   #errors = "";
+  #ready = false;
   readonly exited: Promise<void>;
 
   constructor(slot: number, plan: NodePlan) {
@@ -29,10 +30,17 @@ export class NodeProcess {
       this.#errors = `${this.#errors}${chunk}`.slice(-keptErrorBytes);
     });
     this.exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));
+    void this.hear("ready", startWithinMs).then((news) => {
+      this.#ready = news !== null;
+    });
   }
 
   get isAlive(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get isReady(): boolean {
+    return this.#ready && this.isAlive;
   }
 
   /** It ended by itself, which no node may. */
@@ -89,6 +97,10 @@ export class Fleet implements AsyncDisposable {
 
   get alive(): NodeProcess[] {
     return this.#nodes.filter((node): node is NodeProcess => node?.isAlive === true);
+  }
+
+  get ready(): NodeProcess[] {
+    return this.alive.filter((node) => node.isReady);
   }
 
   get started(): number {

@@ -11,6 +11,7 @@ export interface NemesisParts {
   readonly kinds: readonly FaultKind[];
   readonly leaseMs: number;
   readonly everyMs: number;
+  readonly nodes: number;
   readonly fleet: Fleet;
   readonly effects: EffectsTable;
   /** Null: there is no network to the store. */
@@ -61,6 +62,7 @@ export class Nemesis {
     for (;;) {
       await sleep(systemClock, this.#chance.integer(everyMs / 2, everyMs * 1.5), this.#end.signal);
       if (this.#end.signal.aborted) return;
+      if (!this.#maySpareOne()) continue;
       // In turn first, so that a short run has some of each.
       const kind = kinds[this.#rounds] ?? this.#chance.pick(kinds);
       this.#rounds += 1;
@@ -69,14 +71,19 @@ export class Nemesis {
     }
   }
 
+  get #free(): NodeProcess[] {
+    return this.#parts.fleet.ready.filter((node) => !this.#busy.has(node));
+  }
+
+  /** Somebody must be left to take over, and one that is still starting cannot. */
+  #maySpareOne(): boolean {
+    return this.#free.length > this.#parts.nodes / 2;
+  }
+
   async #harm(kind: FaultKind): Promise<void> {
     if (kind === "network") return this.#disturb();
     if (kind === "restart") return this.#restart();
-    const { alive } = this.#parts.fleet;
-    const free = alive.filter((node) => !this.#busy.has(node));
-    // Somebody must be left to take over.
-    if (free.length <= alive.length / 2) return;
-    const node = this.#chance.pick(free);
+    const node = this.#chance.pick(this.#free);
     this.#busy.add(node);
     if (kind === "kill") await this.#kill(node);
     else if (kind === "pause") await this.#pause(node);

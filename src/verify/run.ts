@@ -107,6 +107,7 @@ class VerifyRun {
       kinds: faults.filter((kind) => this.#canDo(kind)),
       leaseMs,
       everyMs: Math.min(2_000, durationMs / 8),
+      nodes,
       fleet,
       effects,
       proxy,
