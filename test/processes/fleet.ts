@@ -27,7 +27,12 @@ export class Fleet implements AsyncDisposable {
   readonly #children = new Set<ChildProcess>();
 
   /** @param options the store is a URL; a SQLite file of its own unless it is given. */
-  constructor(options: { lease: number; concurrency?: number; store?: string }) {
+  constructor(options: {
+    lease: number;
+    concurrency?: number;
+    store?: string;
+    acceptWeakDurability?: boolean;
+  }) {
     const folder = newFolder();
     const store = options.store ?? `sqlite:${join(folder, "jobs.db")}`;
     this.#plan = { log: join(folder, "log"), concurrency: 10, ...options, store };

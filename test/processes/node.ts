@@ -10,6 +10,7 @@ export interface NodePlan {
   readonly log: string;
   readonly lease: number;
   readonly concurrency: number;
+  readonly acceptWeakDurability?: boolean;
 }
 
 const plan: NodePlan = JSON.parse(process.argv[2] ?? "{}");
@@ -38,6 +39,7 @@ const app = createEscapement({
   lease: plan.lease,
   poll: 100,
   concurrency: plan.concurrency,
+  acceptWeakDurability: plan.acceptWeakDurability ?? false,
 });
 app.on("stale", ({ job }) => appendFileSync(plan.log, `stale ${job.id} ${job.token} ${process.pid} 0\n`));
 process.once("SIGTERM", () => void app.stop({ timeout: "20s" }).then(() => process.exit(0)));

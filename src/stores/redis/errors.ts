@@ -43,17 +43,25 @@ const meanings: readonly Meaning[] = [
 /** An error as it leaves the store. Whatever is not Redis's own answer is trouble with the connection. */
 export function translateError(error: unknown, where: string, mode: Mode): EscapementError {
   if (error instanceof EscapementError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const cause = withoutCommand(error);
+  const { message } = cause;
   const known = meanings.find(({ pattern }) => pattern.test(message));
-  const isReply = error instanceof Error && error.name === "ReplyError";
-  if (known === undefined && isReply) {
-    return new EscapementError("store-corrupt", `Redis store ${where}: ${message}`, { cause: error });
+  if (known === undefined && cause.name === "ReplyError") {
+    return new EscapementError("store-corrupt", `Redis store ${where}: ${message}`, { cause });
   }
   const passes = known === undefined || (known.code === "store-readonly" && mode !== "single");
   const code = passes ? "store-unavailable" : known.code;
-  const advice =
-    known === undefined ? "check that it runs and can be reached; this library goes on trying" : known.advice;
-  return new EscapementError(code, `Redis store ${where}: ${message}; ${advice}`, { cause: error });
+  const advice = known?.advice ?? "check that it runs and can be reached; this library goes on trying";
+  return new EscapementError(code, `Redis store ${where}: ${message}; ${advice}`, { cause });
+}
+
+/** The client hangs the command on its errors, and with it a password or a job's input. */
+function withoutCommand(error: unknown): Error {
+  const { name, message } = error instanceof Error ? error : new Error(String(error));
+  const isBroken = name === "MaxRetriesPerRequestError";
+  const plain = new Error(isBroken || message === "" ? "the connection broke" : message);
+  plain.name = name;
+  return plain;
 }
 
 export function timedOut(where: string, afterMs: number): EscapementError {

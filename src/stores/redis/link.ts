@@ -1,3 +1,4 @@
+import { isTransient } from "../../errors.ts";
 import type { Logger } from "../../log.ts";
 import type { RedisClient } from "./client.ts";
 import { type Mode, timedOut, translateError } from "./errors.ts";
@@ -59,6 +60,8 @@ export class Link {
     const onReady = (): void => ready.resolve();
     const onError = (error: unknown): void => {
       lastError = error;
+      // A wrong password does not become right by waiting.
+      if (!isTransient(translateError(error, this.where, this.mode))) ready.reject(error);
     };
     client.on("ready", onReady);
     client.on("error", onError);

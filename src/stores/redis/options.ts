@@ -9,7 +9,7 @@ import type { Connection, RedisClient, RedisNode } from "./client.ts";
 export interface RedisOptions {
   /**
    * `redis://user:password@host:6379/0`, `rediss://` with TLS, `redis+cluster://:password@a:6379,b:6379`, or
-   * `redis+sentinel://:password@a:26379,b:26379/name`.
+   * `redis+sentinel://:password@a:26379,b:26379/name`; with `?prefix=…&slots=…&callTimeout=…` if wanted.
    */
   readonly url?: string;
   /** The sentinels that know where the primary is; together with `name`. */
@@ -72,12 +72,11 @@ export function resolveOptions(urlOrOptions: string | RedisOptions): ResolvedOpt
   readonly client: RedisClient | null;
   readonly clock: Clock | null;
 } {
-  const options = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
-  checkKnown(options, known, "redis");
-  const given = [options.url, options.sentinels, options.nodes, options.client].filter(
-    (one) => one !== undefined,
-  );
-  if (given.length !== 1) {
+  const given = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+  checkKnown(given, known, "redis");
+  const options = { ...queryOf(given.url), ...given };
+  const places = [options.url, options.sentinels, options.nodes, options.client];
+  if (places.filter((one) => one !== undefined).length !== 1) {
     throw new EscapementError(
       "invalid-option",
       "expected redis to be given one of url, sentinels, nodes and client",
@@ -119,7 +118,7 @@ function isCluster(client: RedisClient | undefined): boolean {
   return client !== undefined && "isCluster" in client && client.isCluster === true;
 }
 
-const urlPattern = /^redis(s?)(?:\+(cluster|sentinel))?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?$/;
+const urlPattern = /^redis(s?)(?:\+(cluster|sentinel))?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?.*)?$/;
 
 /** It is taken apart by hand: a URL with several hosts is none to the standard. A message never repeats it, it may hold a password. */
 function parseUrl(url: string): Partial<Connection> & Pick<Connection, "mode" | "nodes" | "tls"> {
@@ -146,6 +145,19 @@ function parseUrl(url: string): Partial<Connection> & Pick<Connection, "mode" | 
     ...(mode === "single" && path !== ""
       ? { db: checkInteger(Number(path), 0, 1_000_000, "the database in redis' url") }
       : {}),
+  };
+}
+
+/** What a URL says behind its question mark. */
+function queryOf(url: string | undefined): RedisOptions {
+  const query =
+    typeof url === "string" ? Object.fromEntries(new URLSearchParams(/\?(.*)$/.exec(url)?.[1])) : {};
+  checkKnown(query, ["prefix", "slots", "callTimeout"], "redis' url");
+  const { prefix, slots, callTimeout } = query;
+  return {
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(slots === undefined ? {} : { slots: Number(slots) }),
+    ...(callTimeout === undefined ? {} : { callTimeout: parseDuration(callTimeout, "redis' callTimeout") }),
   };
 }
 

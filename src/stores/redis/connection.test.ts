@@ -1,0 +1,276 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Redis } from "ioredis";
+import { testbed } from "../../../testbed/index.ts";
+import { systemClock } from "../../clock.ts";
+import { isTransient } from "../../errors.ts";
+import { silentLogger } from "../../log.ts";
+import type { ClaimParams, Notice, Store, StoreContext } from "../../store.ts";
+import { newJob } from "../../testing/conformance/scene.ts";
+import { FaultProxy } from "../../verify/proxy.ts";
+import { type RedisOptions, redis } from "./index.ts";
+import { admin } from "./test/admin.ts";
+import { newPrefix, openStore } from "./test/harness.ts";
+
+const server = await testbed.redis();
+const context: StoreContext = { namespace: "n", clock: systemClock, log: silentLogger };
+const open = (options: RedisOptions): Promise<Store> => openStore(options, context);
+const names = [{ name: "work", concurrency: null, rate: null }];
+const claimOf = (changes: Partial<ClaimParams> = {}): ClaimParams => ({
+  claimer: "c",
+  sequence: 1,
+  leaseMs: 30_000,
+  limit: 5,
+  queues: null,
+  names,
+  alone: false,
+  ...changes,
+});
+
+/** Asks again until it is so; a deadline, not a sleep. */
+async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!(await condition())) {
+    assert(performance.now() < deadline, `waited 20 s in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The first answer that is not a passing failure. */
+async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  let answer: { readonly value: T } | undefined;
+  await until("the store answers", async () => {
+    try {
+      answer = { value: await call() };
+      return true;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      return false;
+    }
+  });
+  assert(answer !== undefined);
+  return answer.value;
+}
+
+describe("the way to Redis", { skip: server.skip }, () => {
+  test("K6: killed connections are replaced, and scripts that were forgotten are sent again", async () => {
+    const store = await open({ url: server.url, prefix: newPrefix(server) });
+    await using person = await admin(server.url);
+    for (let round = 0; round < 3; round += 1) {
+      await person.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+      await person.call("SCRIPT", "FLUSH");
+      await patiently(() => store.enqueue({ jobs: [newJob(`j${round}`)] }));
+    }
+    assert.deepEqual(await store.count({ filter: {}, by: [] }), [{ count: 3 }]);
+    await store.close();
+  });
+
+  test("wake-ups go on after the listening connection was killed", async () => {
+    const prefix = newPrefix(server);
+    const [listening, sending] = [
+      await open({ url: server.url, prefix }),
+      await open({ url: server.url, prefix }),
+    ];
+    const heard: Notice[] = [];
+    const stop = await listening.subscribe((notice) => heard.push(notice));
+    await using person = await admin(server.url);
+    await person.call("CLIENT", "KILL", "TYPE", "pubsub");
+    let sent = 0;
+    await until("a notice arrives again", async () => {
+      sent += 1;
+      await patiently(() => sending.enqueue({ jobs: [newJob(`j${sent}`, { queue: `q${sent}` })] }));
+      return heard.some((notice) => notice.kind === "jobs" && notice.queues !== null);
+    });
+    assert(
+      heard.some((notice) => notice.kind === "jobs" && notice.queues === null),
+      "whoever was deaf for a while is told that it may have missed anything",
+    );
+    await stop();
+    await listening.close();
+    await sending.close();
+  });
+
+  test("a connection that hangs is given up in time and thrown away, and the next call uses another", async () => {
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, prefix: newPrefix(server), callTimeout: 300 });
+    await store.enqueue({ jobs: [newJob("before")] });
+    proxy.blackHole(60_000);
+    const since = performance.now();
+    await assert.rejects(store.enqueue({ jobs: [newJob("lost")] }), { code: "store-unavailable" });
+    assert(performance.now() - since < 3_000);
+    proxy.pass();
+    assert.equal((await patiently(() => store.get({ ids: ["before"] })))[0]?.state, "waiting");
+    await store.close();
+  });
+
+  test("C3: an enqueue whose reply was lost is the same job when it is repeated", async () => {
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, prefix: newPrefix(server), callTimeout: 300 });
+    proxy.dropReplies(60_000);
+    await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), { code: "store-unavailable" });
+    proxy.pass();
+    const [result] = await patiently(() => store.enqueue({ jobs: [newJob("a")] }));
+    assert.equal(result?.outcome, "existing");
+    await store.close();
+  });
+
+  test("A7: a claim whose reply was lost is answered again with the same jobs, and a copy that comes late takes nothing", async () => {
+    const prefix = newPrefix(server);
+    const direct = await open({ url: server.url, prefix });
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, prefix, callTimeout: 300 });
+    await store.enqueue({ jobs: [newJob("a", { delivery: "at-most-once" })] });
+    proxy.dropReplies(60_000);
+    await assert.rejects(store.claim(claimOf()), { code: "store-unavailable" });
+    proxy.pass();
+    const again = await patiently(() => store.claim(claimOf()));
+    assert.deepEqual(
+      again.jobs.map(({ id, token }) => [id, token]),
+      [["a", 1]],
+    );
+    // Nothing is due now. The claim is lost on its way there, repeated, and answered; then the first copy arrives.
+    proxy.cut(300);
+    await assert.rejects(store.claim(claimOf({ sequence: 2 })), { code: "store-unavailable" });
+    assert.deepEqual((await patiently(() => store.claim(claimOf({ sequence: 2 })))).jobs, []);
+    await direct.enqueue({ jobs: [newJob("b", { delivery: "at-most-once" })] });
+    assert.deepEqual((await direct.claim(claimOf({ sequence: 2 }))).jobs, [], "the late copy");
+    assert.equal((await direct.claim(claimOf())).outcome, "stale");
+    await store.close();
+    await direct.close();
+  });
+
+  test("a server that is not there, or refuses the password, is told apart, without the password", async () => {
+    const url = new URL(server.url);
+    url.password = "not-the-secret";
+    const refused = redis({ url: url.href, callTimeout: 1_000 }).open(context);
+    await assert.rejects(refused, (error: Error & { code: string }) => {
+      assert.equal(error.code, "store-unsupported");
+      assert.match(error.message, /check the user and the password/);
+      assert.doesNotMatch(
+        `${error.stack} ${JSON.stringify(error)} ${JSON.stringify(error.cause)}`,
+        /not-the-secret/,
+      );
+      return true;
+    });
+    const nobody = redis({ url: "redis://:not-the-secret@127.0.0.1:1", callTimeout: 300 }).open(context);
+    await assert.rejects(nobody, (error: Error & { code: string }) => {
+      assert.equal(error.code, "store-unavailable");
+      assert.doesNotMatch(`${error.stack} ${JSON.stringify(error)}`, /not-the-secret/);
+      return true;
+    });
+  });
+
+  test("a replica, and a server whose memory is full, are told as what they are", async () => {
+    await using own = await testbed.redis({ private: true });
+    await using person = await admin(own.url);
+    const store = await open({ url: own.url });
+    await person.call("REPLICAOF", "127.0.0.1", "1");
+    await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), { code: "store-readonly" });
+    await person.call("REPLICAOF", "NO", "ONE");
+    await patiently(() => store.enqueue({ jobs: [newJob("a")] }));
+    await person.call("CONFIG", "SET", "maxmemory", "1");
+    await assert.rejects(store.enqueue({ jobs: [newJob("b")] }), { code: "store-full" });
+    assert.equal((await store.get({ ids: ["b"] }))[0], null);
+    await person.call("CONFIG", "SET", "maxmemory", "0");
+    await store.enqueue({ jobs: [newJob("b")] });
+    await store.close();
+  });
+
+  test("a client of one's own is used, and stays open", async () => {
+    const client = new Redis(server.url);
+    const store = await open({ client, prefix: newPrefix(server) });
+    assert.equal(store.address, null);
+    const stop = await store.subscribe(() => undefined);
+    await store.enqueue({ jobs: [newJob("a")] });
+    await stop();
+    await store.close();
+    assert.equal(await client.ping(), "PONG");
+    client.disconnect();
+  });
+
+  test("another thread opens the same store by its address", async () => {
+    const store = await open({ url: server.url, prefix: newPrefix(server) });
+    await store.enqueue({ jobs: [newJob("a")] });
+    assert(store.address !== null);
+    const module = await import(store.address.module);
+    const again: Store = await module.openStore(structuredClone(store.address.options), context);
+    assert.equal((await again.get({ ids: ["a"] }))[0]?.state, "waiting");
+    await again.close();
+    await store.close();
+  });
+});
+
+describe("a namespace on Redis", { skip: server.skip }, () => {
+  test("without migrate it is refused in plain words, and what migrate would do can be read", async () => {
+    const store = await redis({ url: server.url, prefix: newPrefix(server) }).open(context);
+    await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), { code: "store-unmigrated" });
+    const [pending] = await store.pendingMigrations();
+    assert.match(pending?.sql ?? "", /^HSET "\{.*\}:meta" version 1/);
+    await store.migrate();
+    assert.deepEqual(await store.pendingMigrations(), []);
+    await store.enqueue({ jobs: [newJob("a")] });
+    await store.close();
+  });
+
+  test("one that a newer library has changed beyond this one is refused; a newer one that is not breaking works", async () => {
+    const prefix = newPrefix(server);
+    await (await open({ url: server.url, prefix })).close();
+    await using person = await admin(server.url);
+    await person.call("HSET", `{${prefix}:n:0}:meta`, "version", "9");
+    await (await open({ url: server.url, prefix })).close();
+    await person.call("HSET", `{${prefix}:n:0}:meta`, "breaking", "9");
+    await assert.rejects(open({ url: server.url, prefix }), { code: "store-newer" });
+  });
+
+  test("its number of slots is decided once", async () => {
+    const prefix = newPrefix(server);
+    await (await open({ url: server.url, prefix, slots: 2 })).close();
+    await assert.rejects(open({ url: server.url, prefix }), /expected slots to be 2, .* got 1/);
+    await (await open({ url: server.url, prefix, slots: 2 })).close();
+  });
+});
+
+describe("time on Redis is the server's", { skip: server.skip }, () => {
+  /** A node whose clock is off. */
+  const nodeAt = (offMs: number): StoreContext => ({
+    ...context,
+    clock: { ...systemClock, now: () => systemClock.now() + offMs },
+  });
+
+  test("B7: a node whose clock is off by five minutes neither fires early nor twice", async () => {
+    const prefix = newPrefix(server);
+    const [behind, ahead] = await Promise.all(
+      [-300_000, 300_000].map((offMs) => openStore({ url: server.url, prefix }, nodeAt(offMs))),
+    );
+    assert(behind && ahead);
+    await ahead.enqueue({ jobs: [newJob("soon", { delayMs: 400 }), newJob("later", { delayMs: 250_000 })] });
+    const since = performance.now();
+    const taken: string[] = [];
+    let sequence = 0;
+    await until("the job is due", async () => {
+      sequence += 1;
+      for (const [claimer, store] of Object.entries({ behind, ahead })) {
+        const { jobs } = await store.claim(claimOf({ claimer, sequence }));
+        taken.push(...jobs.map(({ id }) => id));
+      }
+      return taken.length > 0;
+    });
+    assert.deepEqual(taken, ["soon"]);
+    assert(performance.now() - since >= 390, "it came early");
+    await behind.close();
+    await ahead.close();
+  });
+
+  test("C2: leases run out by the server's clock, whatever the reaper's own says", async () => {
+    const prefix = newPrefix(server);
+    const holder = await open({ url: server.url, prefix });
+    const reaper = await openStore({ url: server.url, prefix }, nodeAt(300_000));
+    await holder.enqueue({ jobs: [newJob("a")] });
+    const since = performance.now();
+    await holder.claim(claimOf({ leaseMs: 500 }));
+    await until("the lease has run out", async () => (await reaper.reap({ limit: 10 })).reaped.length === 1);
+    assert(performance.now() - since >= 490, "it was reaped early");
+    await holder.close();
+    await reaper.close();
+  });
+});
