@@ -1,8 +1,10 @@
+import type { FireTimes } from "../cron/spec.ts";
 import { EscapementError } from "../errors.ts";
-import { occurrenceJob, plannedOccurrence } from "../planner/plan.ts";
+import { occurrenceJob, plannedOccurrence, skippedOccurrence } from "../planner/plan.ts";
 import { decodeSpec, resolveSchedule } from "../planner/schedule-spec.ts";
 import { decodeTemplate } from "../planner/template.ts";
-import type { ScheduleRecord, Store } from "../store.ts";
+import type { NewOccurrence, ScheduleRecord, Store } from "../store.ts";
+import { latestRows } from "./occurrences.ts";
 
 export interface BackfillParts {
   find(): Promise<{ store: Store; now: number; record: ScheduleRecord }>;
@@ -17,6 +19,7 @@ export interface BackfillParts {
 
 /** More than this at once is a mistake, or should be done in pieces that somebody watches. */
 const maxBackfill = 10_000;
+const longestRangeMs = 366 * 86_400_000;
 const chunk = 500;
 const maxTries = 20;
 
@@ -50,15 +53,68 @@ export async function backfillSchedule(parts: BackfillParts): Promise<number> {
       );
     }
   }
+  const { store } = await parts.find();
+  const leftovers = await splitRanges(store, record.key, rules.times, from, to);
   let planned = 0;
   for (let start = 0; start < times.length; start += chunk) {
-    planned += await planChunk(parts, times.slice(start, start + chunk), rules.jitterMs);
+    const isFirst = start === 0;
+    planned += await planChunk(
+      parts,
+      times.slice(start, start + chunk),
+      rules.jitterMs,
+      isFirst ? leftovers : [],
+    );
   }
   return planned;
 }
 
+/** What is left of the ranges that reach into the span: each occurrence stays accounted for by one row. */
+async function splitRanges(
+  store: Store,
+  key: string,
+  times: FireTimes,
+  from: number,
+  to: number,
+): Promise<NewOccurrence[]> {
+  const rows = [
+    ...(await latestRows(store, {
+      key,
+      from: new Date(from - longestRangeMs),
+      to: new Date(from),
+      limit: 1,
+    })),
+    ...(await latestRows(store, { key, from: new Date(from), to: new Date(to + 1), limit: 100_000 })),
+  ];
+  return rows.flatMap(({ fireAt, until, reason, fate }) => {
+    if (fate !== "skipped" || until === null || until.getTime() < from) return [];
+    const [first, last, why] = [fireAt.getTime(), until.getTime(), reason ?? ""];
+    return [
+      ...rangeRow(times, first, Math.min(from - 1, last), why),
+      ...rangeRow(times, Math.max(to + 1, first), last, why),
+    ];
+  });
+}
+
+function rangeRow(times: FireTimes, from: number, to: number, reason: string): NewOccurrence[] {
+  const inside: number[] = [];
+  for (const time of times.after(from - 1)) {
+    if (time > to) break;
+    inside.push(time);
+  }
+  const [first] = inside;
+  if (first === undefined) return [];
+  return [
+    skippedOccurrence(first, inside.length === 1 ? null : (inside.at(-1) ?? first), inside.length, reason),
+  ];
+}
+
 /** The planner may advance the schedule at any moment, which makes a fire stale: then it is read again. */
-async function planChunk(parts: BackfillParts, times: readonly number[], jitterMs: number): Promise<number> {
+async function planChunk(
+  parts: BackfillParts,
+  times: readonly number[],
+  jitterMs: number,
+  leftovers: readonly NewOccurrence[],
+): Promise<number> {
   for (let tries = 0; tries < maxTries; tries++) {
     const { store, record } = await parts.find();
     const { key, version, nextAt } = record;
@@ -66,10 +122,12 @@ async function planChunk(parts: BackfillParts, times: readonly number[], jitterM
     const occurrences = times.map((time) =>
       plannedOccurrence(occurrenceJob(key, time, template, jitterMs, null), time),
     );
-    const fire = { key, version, nextAt, advanceTo: nextAt, occurrences, replaceSkipped: true };
+    const rows = [...occurrences, ...leftovers];
+    const fire = { key, version, nextAt, advanceTo: nextAt, occurrences: rows, replaceSkipped: true };
     const [result] = await store.fire({ node: parts.node, fires: [fire] });
-    if (result?.outcome === "fired")
-      return result.occurrences.filter((outcome) => outcome === "added").length;
+    if (result?.outcome === "fired") {
+      return result.occurrences.slice(0, times.length).filter((outcome) => outcome === "added").length;
+    }
   }
   throw new EscapementError("store-busy", "the schedule is being changed by others all the time; try again");
 }

@@ -35,12 +35,7 @@ export async function explain(app: Explained, target: string): Promise<string[]>
 
 async function explainOccurrence(app: Explained, key: string, fireAt: Date): Promise<string[]> {
   const to = new Date(fireAt.getTime() + 1);
-  const rows = await app.occurrences(key, {
-    from: new Date(fireAt.getTime() - longestRangeMs),
-    to,
-    limit: 100_000,
-  });
-  const row = rows.findLast(({ fireAt: first, until }) => (until ?? first) >= fireAt);
+  const row = await findRow(app, key, fireAt, to);
   if (row === undefined) return [await explainAbsent(app, key, fireAt)];
   const what = `occurrence of ${key} at ${iso(fireAt)}`;
   if (row.fate === "skipped") {
@@ -59,6 +54,16 @@ async function explainOccurrence(app: Explained, key: string, fireAt: Date): Pro
   if (job === null) return [`${what}: its job is no longer kept`, planned];
   const late = row.lateMs === null ? [] : [`claimed ${formatDuration(row.lateMs)} after its time`];
   return [what, planned, ...late, ...explainJob(job, await app.trail(job.id))];
+}
+
+/** The row of an occurrence: its own, or that of a range that began earlier. */
+async function findRow(app: Explained, key: string, fireAt: Date, to: Date): Promise<Occurrence | undefined> {
+  for (const spanMs of [0, 3_600_000, 86_400_000, longestRangeMs]) {
+    const from = new Date(fireAt.getTime() - spanMs);
+    const [row] = await app.occurrences(key, { from, to, limit: 1 });
+    if (row !== undefined && (row.until ?? row.fireAt) >= fireAt) return row;
+  }
+  return undefined;
 }
 
 async function explainAbsent(app: Explained, key: string, fireAt: Date): Promise<string> {

@@ -1,5 +1,5 @@
 import type { JobState } from "../job.ts";
-import type { OccurrencesParams, Store, StoredJob } from "../store.ts";
+import type { OccurrenceRecord, OccurrencesParams, Store, StoredJob } from "../store.ts";
 
 /** One nominal firing, or a range of skipped ones, and what became of it. */
 export interface Occurrence {
@@ -24,9 +24,23 @@ export interface Occurrence {
   readonly node: string | null;
 }
 
-/** Reads the ledger together with the jobs it led to. */
+const pageSize = 1_000;
+
+/** The latest rows of a span, in order: the store reads from its start, page by page. */
+export async function latestRows(store: Store, params: OccurrencesParams): Promise<OccurrenceRecord[]> {
+  let rows: OccurrenceRecord[] = [];
+  for (let from = params.from; ; ) {
+    const page = await store.occurrences({ ...params, from, limit: pageSize });
+    rows = [...rows, ...page].slice(-params.limit);
+    const last = page.at(-1);
+    if (page.length < pageSize || last === undefined) return rows;
+    from = new Date(last.fireAt.getTime() + 1);
+  }
+}
+
+/** Reads the latest of the ledger together with the jobs it led to. */
 export async function readOccurrences(store: Store, params: OccurrencesParams): Promise<Occurrence[]> {
-  const rows = await store.occurrences(params);
+  const rows = await latestRows(store, params);
   const ids = [...new Set(rows.flatMap(({ jobId }) => jobId ?? []))];
   const jobs = ids.length === 0 ? [] : await store.get({ ids });
   const byId = new Map(ids.map((id, index) => [id, jobs[index] ?? null]));

@@ -61,8 +61,25 @@ export class ScheduleFile {
     }
   }
 
+  /** All of the file is checked before any of it is put. A job that this process does not know is another process's to schedule. */
+  async #checked(entries: readonly Entry[]): Promise<Entry[]> {
+    const known: Entry[] = [];
+    for (const entry of entries) {
+      try {
+        await this.#schedules.check(entry.key, entry.spec, entry.job, entry.input, entry.options);
+        known.push(entry);
+      } catch (error) {
+        const { code, message } = error as EscapementError;
+        const named = new EscapementError(code, `${this.#path}: ${entry.key}: ${message}`, { cause: error });
+        if (code !== "unknown-job") throw named;
+        this.#emit("error", { error: named, during: "reading the file of schedules" });
+      }
+    }
+    return known;
+  }
+
   async #load(): Promise<void> {
-    const entries = readEntries(this.#path);
+    const entries = await this.#checked(readEntries(this.#path));
     for (const { key, spec, job, input, options } of entries) {
       await this.#schedules.put(key, spec, job, input, options);
     }

@@ -12,7 +12,7 @@ import { decodeTemplate, encodeTemplate } from "../planner/template.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
 import { type ScheduleConflict, type Settings, scheduleConflicts } from "../settings.ts";
-import type { PutScheduleResult, ScheduleRecord, Store } from "../store.ts";
+import type { NewOccurrence, PutScheduleResult, ScheduleRecord, Store } from "../store.ts";
 import { withRetries } from "../transient.ts";
 import { backfillSchedule } from "./backfill.ts";
 import { type Occurrence, readOccurrences } from "./occurrences.ts";
@@ -54,6 +54,8 @@ export interface OccurrencesOptions {
 
 /** How often an edit is tried again that others, or the planner, were faster than. */
 const maxTries = 20;
+/** How many steps of catching up an edit waits for. */
+const maxFired = 1_000;
 const optionKeys = ["priority", "tags", "expireIn", "attempts", "conflict"];
 
 /** Makes, changes and answers questions about schedules. Every change is a compare-and-set on the version it rests on. */
@@ -95,6 +97,7 @@ export class Schedules {
       job: encodeTemplate(await this.#client.makeJob(definition, input, own)),
     };
     this.#noteOwn(key, wanted);
+    let fired = 0;
     for (let tries = 0; tries < maxTries; tries++) {
       const { store, now, record } = await this.#find(key);
       if (record !== null && record.spec === wanted.spec && record.job === wanted.job) return "unchanged";
@@ -102,15 +105,36 @@ export class Schedules {
         this.#checkConflict(record, wanted.job, conflict, options.conflict !== undefined);
         if (conflict === "store-wins") return "kept";
         // What is due under the old rules is fired under them: an edit loses nothing.
-        if (await this.#fireDue(store, record, now)) continue;
+        if (await this.#fireDue(store, record, now)) {
+          tries -= fired < maxFired ? 1 : 0;
+          fired += 1;
+          continue;
+        }
       }
       const nextAt = rules.times.next(now);
       if (nextAt === null) throw neverFires(key);
-      const change = { ...wanted, paused: record?.paused ?? false, nextAt: new Date(nextAt) };
+      // What a pause has skipped so far was skipped under the old rules, and is recorded as that.
+      const skipped = record?.paused === true ? this.#pausedSoFar(record, now) : [];
+      const change = { ...wanted, paused: record?.paused ?? false, nextAt: new Date(nextAt), skipped };
       if ((await this.#edit(store, key, record, change)).outcome === "put")
         return record === null ? "added" : "changed";
     }
     throw contended(key);
+  }
+
+  /** Refuses what {@link put} would refuse, without changing anything. */
+  async check(
+    key: string,
+    spec: ScheduleSpec,
+    definition: AnyDefinition | string,
+    input: unknown,
+    options: ScheduleOptions,
+  ): Promise<void> {
+    checkScheduleKey(key);
+    checkKnown(options, optionKeys, "schedule");
+    resolveSchedule(spec);
+    const { conflict: _conflict, ...own } = options;
+    await this.#client.makeJob(definition, input, own);
   }
 
   async remove(key: string): Promise<boolean> {
@@ -128,11 +152,14 @@ export class Schedules {
   resume(key: string): Promise<Schedule> {
     return this.#change(key, (record, now) => {
       if (!record.paused) return null;
-      const { times } = resolveSchedule(decodeSpec(record.spec));
-      const next = times.next(now);
+      const next = resolveSchedule(decodeSpec(record.spec)).times.next(now);
       const nextAt = record.nextAt === null || next === null ? null : new Date(next);
-      return { ...record, paused: false, nextAt, skipped: pausedOccurrences(times, record.nextAt, now) };
+      return { ...record, paused: false, nextAt, skipped: this.#pausedSoFar(record, now) };
     });
+  }
+
+  #pausedSoFar(record: ScheduleRecord, now: number): NewOccurrence[] {
+    return pausedOccurrences(resolveSchedule(decodeSpec(record.spec)).times, record.nextAt, now);
   }
 
   /** Runs the schedule's job once, now, beside its regular occurrences. */
@@ -145,7 +172,8 @@ export class Schedules {
       runAt: null,
       delayMs: 0,
       fireAt: null,
-      schedule: key,
+      // It is no occurrence: its key is made of its own id, so that two triggers are two.
+      schedule: null,
       slot: slotOf(id),
       after: [],
       afterFailure: "cancel",
@@ -213,7 +241,15 @@ export class Schedules {
   /** Fires what is due on a schedule that is about to change; true when there was something, and it must be read again. */
   async #fireDue(store: Store, record: ScheduleRecord, now: number): Promise<boolean> {
     if (record.paused || record.nextAt === null || record.nextAt.getTime() > now) return false;
-    const { fire } = planSchedule(record, { now, previous: null, disallow: this.#settings.disallow });
+    const [last] = record.lastJobId === null ? [] : await store.get({ ids: [record.lastJobId] });
+    const facts = { now, previous: last?.state ?? null, disallow: this.#settings.disallow };
+    const { fire, replaces } = planSchedule(record, facts);
+    if (replaces !== null) {
+      await store.cancel({
+        select: { ids: [replaces] },
+        reason: "replaced by the next occurrence of its schedule",
+      });
+    }
     await store.fire({ node: this.#node, fires: [fire] });
     return true;
   }

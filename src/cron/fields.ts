@@ -134,7 +134,7 @@ function read(expression: string, texts: Six<string>, hasSeconds: boolean): Cron
     monthDays: isAny(texts[3]) ? null : readMonthDays(dayOfMonth, texts[3], fail),
     months: readNumbers(month, texts[4], fail),
     weekDays: isAny(texts[5]) ? null : readWeekDays(dayOfWeek, texts[5], fail),
-    isInterval: [texts[1], texts[2]].some((text) => text.includes("*") || text.includes("/")),
+    isInterval: [texts[1], texts[2]].some((text) => /[*?/]/.test(text)),
     texts: Object.fromEntries(fields.map(({ name }, index) => [name, texts[index]])) as CronFields["texts"],
   };
 }

@@ -74,7 +74,10 @@ function fateOf(
     case "skip":
       return lateMs <= missedAfterMs ? null : "misfire: missed, and missed ones are skipped";
     case "all":
-      return due.length - index <= rules.catchUp ? null : "misfire: more were missed than are caught up with";
+      // Where this is only a piece of what was missed, later pieces have the latest.
+      return due.length - index <= rules.catchUp && (following === null || following > now)
+        ? null
+        : "misfire: more were missed than are caught up with";
   }
 }
 

@@ -78,7 +78,9 @@ export class Planner {
     if (plans.length > 0) await store.fire({ node, fires: plans.map(({ fire }) => fire) });
     if (due.length >= batch) return 0;
     if (plans.some(({ more }) => more)) return catchUpEveryMs;
-    return nextAt === null ? Number.POSITIVE_INFINITY : Math.max(0, nextAt.getTime() - now.getTime());
+    // What was just fired has a next time too, which was not known when the store was asked.
+    const times = [nextAt, ...plans.map(({ fire }) => fire.advanceTo)].flatMap((at) => at?.getTime() ?? []);
+    return Math.max(0, Math.min(...times) - now.getTime());
   }
 
   /** A schedule that cannot be read, since a newer version wrote it, keeps no other back. */

@@ -25,7 +25,8 @@ interface Ran {
 async function tick(app: Escapement): Promise<Ran> {
   const ran = { succeeded: 0, failed: 0, reaped: 0 };
   let running = 0;
-  let lastAt = performance.now();
+  const beganAt = performance.now();
+  let lastAt = beganAt;
   const happened = (): void => {
     lastAt = performance.now();
   };
@@ -48,10 +49,16 @@ async function tick(app: Escapement): Promise<Ran> {
     ran.reaped += 1;
     happened();
   });
+  const { now } = await app.health();
+  const names = app.definitions.map(({ name }) => name);
   await app.start();
-  while (running > 0 || performance.now() - lastAt < app.settings.pollMs + graceMs) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  const isQuiet = (): boolean => running === 0 && performance.now() - lastAt > app.settings.pollMs + graceMs;
+  // What becomes due meanwhile is for the next tick: an every-second schedule would keep this one for ever.
+  const isDone = async (): Promise<boolean> =>
+    running === 0 &&
+    performance.now() - beganAt > app.settings.pollMs + graceMs &&
+    (await app.count({ names, states: ["waiting", "active"], runBefore: now })) === 0;
+  while (!isQuiet() && !(await isDone())) await new Promise((resolve) => setTimeout(resolve, 50));
   await app.stop();
   return ran;
 }
