@@ -49,9 +49,14 @@ const longestFileLines = 400;
 const sources = files("src/**/*.ts");
 const code = [...sources, ...files("{test,bench,examples,scripts,testbed}/**/*.{ts,mjs}")];
 
+/** Tests stand beside their source; what several of them share is in a folder named test. */
+function isTest(path: string): boolean {
+  return path.endsWith(".test.ts") || path.includes("/test/");
+}
+
 test("dependencies point one way", () => {
   const problems = sources.flatMap((path) => {
-    if (path.endsWith(".test.ts")) return [];
+    if (isTest(path)) return [];
     const from = layerOf(path);
     const allowed = mayImport[from];
     if (allowed === undefined) return [`${path}: ${from} has no rule in mayImport`];
@@ -65,7 +70,7 @@ test("dependencies point one way", () => {
 
 test("database and broker clients are imported only by their own store or transport", () => {
   const problems = sources
-    .filter((path) => !path.endsWith(".test.ts"))
+    .filter((path) => !isTest(path))
     .flatMap((path) =>
       specifiers(path)
         .filter((name) => name in clients && ![clients[name], "verify"].includes(layerOf(path)))

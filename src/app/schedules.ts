@@ -306,7 +306,7 @@ type Change = Pick<ScheduleRecord, "spec" | "job" | "paused" | "nextAt">;
 type Edit = Pick<Parameters<Store["putSchedule"]>[0], "skipped">;
 
 /** Keys stand between braces in the ids of their jobs, so they have none themselves. */
-export function checkScheduleKey(key: unknown): string {
+function checkScheduleKey(key: unknown): string {
   const checked = checkName(key, "the key of a schedule");
   if (!/[{}]/.test(checked)) return checked;
   throw new EscapementError(

@@ -15,7 +15,7 @@ export function daysInMonth(year: number, month: number): number {
 }
 
 /** 0 for Sunday. */
-export function weekdayOf({ year, month, day }: CalendarDay): number {
+function weekdayOf({ year, month, day }: CalendarDay): number {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDay();
 }
 

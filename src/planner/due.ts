@@ -1,7 +1,7 @@
 import type { ScheduleRules } from "./schedule-spec.ts";
 
 /** An occurrence that is less late than this was not missed: no planner is ever exactly on time. */
-export const missedAfterMs = 10_000;
+const missedAfterMs = 10_000;
 
 /** How many occurrences one step looks at: what an outage of years left behind is worked off in pieces. */
 const maxDue = 100_000;

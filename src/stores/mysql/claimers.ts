@@ -3,7 +3,7 @@ import { numberOf } from "./rows.ts";
 import { sql } from "./sql.ts";
 
 /** Before its first claim, a claimer has a sequence that every other one is higher than. */
-export const noSequence = -Number.MAX_SAFE_INTEGER;
+const noSequence = -Number.MAX_SAFE_INTEGER;
 const maxRemembered = 10_000;
 
 /** The numbers that stand for claimers in the rows of jobs. They never change, so each process remembers them. */

@@ -4,7 +4,7 @@ import { numberOf, textOf } from "./rows.ts";
 import { join, type Sql, sql } from "./sql.ts";
 
 /** Lines that a namespace has once. */
-export const commonKinds = ["lane", "blocked", "succeeded", "dead", "lost", "cancelled", "alias"] as const;
+const commonKinds = ["lane", "blocked", "succeeded", "dead", "lost", "cancelled", "alias"] as const;
 type CommonKind = (typeof commonKinds)[number];
 
 /** A line of waiting jobs that claims read. */

@@ -1,7 +1,7 @@
 import type { NewJob } from "../../store.ts";
 
 /** Text that the server can keep: it has no character for zero, and none for half a surrogate pair. */
-export function clean(text: string): string {
+function clean(text: string): string {
   const whole = text.isWellFormed() ? text : text.toWellFormed();
   return whole.includes("\0") ? whole.replaceAll("\0", "\uFFFD") : whole;
 }

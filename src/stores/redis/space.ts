@@ -112,7 +112,7 @@ export function pairsOf(list: readonly Buffer[]): [string, Buffer][] {
 }
 
 /** What each Redis slot has to do of a batch, with the places of its parts in the whole. */
-export function bySlot<T>(
+function bySlot<T>(
   items: readonly T[],
   placeOf: (item: T) => number,
 ): Map<number, { index: number; item: T }[]> {
