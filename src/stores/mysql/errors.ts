@@ -84,10 +84,15 @@ function nameOf(error: unknown): string | null {
   return "code" in error && typeof error.code === "string" ? error.code : null;
 }
 
-/** Whether the server undid the transaction because of others, so that doing it again is all it takes. */
+/** Whether others were in the way, so that doing it again is all it takes. */
 export function isConflict(error: unknown): boolean {
+  return isDeadlock(error) || nameOf(error) === "ER_LOCK_WAIT_TIMEOUT";
+}
+
+/** The same, at once: whoever has waited for a lock in vain has waited long enough. */
+export function isDeadlock(error: unknown): boolean {
   const name = nameOf(error);
-  return name === "ER_LOCK_DEADLOCK" || name === "ER_LOCK_WAIT_TIMEOUT" || name === "ER_CHECKREAD";
+  return name === "ER_LOCK_DEADLOCK" || name === "ER_CHECKREAD";
 }
 
 export function isDuplicate(error: unknown): boolean {

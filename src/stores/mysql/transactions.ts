@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../clock.ts";
 import type { Notice } from "../../store.ts";
-import { isConflict, isLost, translateError } from "./errors.ts";
+import { isDeadlock, isLost, translateError } from "./errors.ts";
 import type { Link } from "./link.ts";
 import { NoticeDraft } from "./notices.ts";
 import type { Borrowed, Connections } from "./pool.ts";
@@ -137,7 +137,7 @@ export class Transactions {
         if (borrowed !== null) await undo(borrowed, error);
         // A connection that lay idle may have been closed by the server; what was asked may be repeated.
         const stale = borrowed?.used === true && isLost(error) && !isTimeout(error);
-        const again = isConflict(error) || stale;
+        const again = isDeadlock(error) || stale;
         if (!again || tries >= maxTries) throw translateError(error, connections.where);
         if (stale) connections.distrust();
         else await delay(Math.random() * maxPauseMs);

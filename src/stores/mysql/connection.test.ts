@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { createPool } from "mysql2";
+import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise";
+import { testbed } from "../../../testbed/index.ts";
+import { type Clock, systemClock } from "../../clock.ts";
+import { isTransient } from "../../errors.ts";
+import { silentLogger } from "../../log.ts";
+import type { Store } from "../../store.ts";
+import { newJob } from "../../testing/conformance/scene.ts";
+import { FaultProxy } from "../../verify/proxy.ts";
+import { mysql } from "./index.ts";
+import { newPrefix, open } from "./test/harness.ts";
+
+const server = await testbed.mysql();
+const names = [{ name: "work", concurrency: null, rate: null }];
+const claim = { claimer: "c", sequence: 1, leaseMs: 30_000, limit: 5, queues: null, names, alone: false };
+
+/** Asks again until it is so; a deadline, not a sleep. */
+async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  while (!(await condition())) {
+    assert(performance.now() < deadline, `waited 20 s in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The first answer that is not a passing failure. */
+async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  let answer: { readonly value: T } | undefined;
+  await until("the store answers", async () => {
+    try {
+      answer = { value: await call() };
+      return true;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      return false;
+    }
+  });
+  assert(answer !== undefined);
+  return answer.value;
+}
+
+describe("the way to MySQL", { skip: server.skip }, () => {
+  let admin: Connection;
+  before(async () => {
+    admin = await createConnection({ uri: server.url, multipleStatements: true });
+  });
+  after(() => admin.end());
+
+  const killAll = async (): Promise<void> => {
+    const [rows] = await admin.query<RowDataPacket[]>(
+      "select id from information_schema.processlist where db = database() and id <> connection_id()",
+    );
+    for (const { ["id"]: id } of rows) await admin.query(`kill ${id}`).catch(() => {});
+  };
+
+  test("K6: killed connections are replaced, idle ones without anybody noticing", async () => {
+    const store = await open({ url: server.url, tablePrefix: newPrefix() });
+    await store.enqueue({ jobs: [newJob("before")] });
+    for (let round = 0; round < 3; round += 1) {
+      await Promise.all(Array.from({ length: 5 }, () => store.count({ filter: {}, by: [] })));
+      await killAll();
+      await store.enqueue({ jobs: [newJob(`after ${round}`)] });
+    }
+    assert.deepEqual(await store.count({ filter: {}, by: [] }), [{ count: 4 }]);
+    await store.close();
+  });
+
+  test("a connection that hangs is given up in time and thrown away, and the next call uses another", async () => {
+    const tablePrefix = newPrefix();
+    await (await open({ url: server.url, tablePrefix })).close();
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, tablePrefix, callTimeout: 500 });
+    await store.enqueue({ jobs: [newJob("before")] });
+    proxy.blackHole(60_000);
+    const since = performance.now();
+    await assert.rejects(store.enqueue({ jobs: [newJob("lost")] }), { code: "store-unavailable" });
+    assert(performance.now() - since < 5_000);
+    proxy.pass();
+    assert.equal((await patiently(() => store.get({ ids: ["before"] })))[0]?.state, "waiting");
+    await store.close();
+  });
+
+  test("C3: an enqueue whose reply was lost is the same job when it is repeated", async () => {
+    const tablePrefix = newPrefix();
+    await (await open({ url: server.url, tablePrefix })).close();
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, tablePrefix, callTimeout: 500 });
+    await store.enqueue({ jobs: [newJob("warm")] });
+    proxy.dropReplies(60_000);
+    await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), { code: "store-unavailable" });
+    proxy.pass();
+    const [result] = await patiently(() => store.enqueue({ jobs: [newJob("a")] }));
+    assert.equal(result?.outcome, "existing");
+    await store.close();
+  });
+
+  test("A7: a claim whose reply was lost is answered again with the same jobs", async () => {
+    const tablePrefix = newPrefix();
+    const direct = await open({ url: server.url, tablePrefix });
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, tablePrefix, callTimeout: 500 });
+    await store.claim({ ...claim, sequence: 0 });
+    await store.enqueue({ jobs: [newJob("a", { delivery: "at-most-once" })] });
+    proxy.dropReplies(60_000);
+    await assert.rejects(store.claim(claim), { code: "store-unavailable" });
+    proxy.pass();
+    const again = await patiently(() => store.claim(claim));
+    assert.deepEqual(
+      again.jobs.map(({ id, token }) => [id, token]),
+      [["a", 1]],
+    );
+    // What a network delivers late is refused once the claimer has gone on.
+    await direct.claim({ ...claim, sequence: 2 });
+    assert.equal((await direct.claim(claim)).outcome, "stale");
+    await store.close();
+    await direct.close();
+  });
+
+  test("a server that is not there and a wrong password are told apart, without the password", async () => {
+    const url = new URL(server.url);
+    url.password = "not-the-secret";
+    const context = { namespace: "n", clock: systemClock, log: silentLogger };
+    await assert.rejects(mysql(url.href).open(context), (error: Error & { code: string }) => {
+      assert.equal(error.code, "store-unavailable");
+      assert.match(error.message, /password/);
+      assert.doesNotMatch(`${error.stack} ${JSON.stringify(error)}`, /not-the-secret/);
+      return true;
+    });
+    url.port = "1";
+    await assert.rejects(mysql(url.href).open(context), {
+      code: "store-unavailable",
+      message: /server runs/,
+    });
+  });
+
+  test("rights that are missing are told as such, and nothing is written", async () => {
+    const tablePrefix = newPrefix();
+    await (await open({ url: server.url, tablePrefix })).close();
+    const user = tablePrefix.slice(0, 12);
+    await admin.query(`create user '${user}'@'%' identified by 'p'; grant select on *.* to '${user}'@'%'`);
+    const url = new URL(server.url);
+    [url.username, url.password] = [user, "p"];
+    const context = { namespace: "n", clock: systemClock, log: silentLogger };
+    await assert.rejects(mysql({ url: url.href, tablePrefix }).open(context), { code: "store-readonly" });
+    await admin.query(`drop user '${user}'@'%'`);
+  });
+
+  test("a lock that somebody holds for long is waited for, and then told", async () => {
+    const tablePrefix = newPrefix();
+    const store = await open({ url: server.url, tablePrefix, callTimeout: 2_000 });
+    await store.enqueue({ jobs: [newJob("a")] });
+    await admin.query(`start transaction; select * from ${tablePrefix}jobs where id = 'a' for update`);
+    await assert.rejects(store.update({ id: "a", priority: 1 }), { code: "store-busy" });
+    await admin.query("rollback");
+    assert.equal((await store.update({ id: "a", priority: 1 })).outcome, "updated");
+    await store.close();
+  });
+
+  test("a caller's pool is used as it is, and stays open", async () => {
+    const pool = createPool({ uri: server.url, connectionLimit: 4, multipleStatements: true });
+    const store = await open({ pool, tablePrefix: newPrefix() });
+    assert.equal(store.address, null);
+    await store.enqueue({ jobs: [newJob("it's \\ here")] });
+    assert.deepEqual(
+      (await store.claim(claim)).jobs.map(({ id }) => id),
+      ["it's \\ here"],
+    );
+    await store.close();
+    const [rows] = await pool.promise().query<RowDataPacket[]>("select @@tx_isolation as level");
+    assert.equal(rows[0]?.["level"], "REPEATABLE-READ", "its settings are left alone");
+    await pool.promise().end();
+  });
+});
+
+/** A node whose clock is off. */
+function off(ms: number): Clock {
+  return { ...systemClock, now: () => systemClock.now() + ms };
+}
+
+describe("the clock of MySQL", { skip: server.skip }, () => {
+  const openOff = async (ms: number, tablePrefix: string): Promise<Store> => {
+    const store = await mysql({ url: server.url, tablePrefix }).open({
+      namespace: "n",
+      clock: off(ms),
+      log: silentLogger,
+    });
+    await store.migrate();
+    return store;
+  };
+
+  test("K1: nodes whose clocks are off by five minutes neither fire early nor twice", async () => {
+    const tablePrefix = newPrefix();
+    const [slow, fast] = [await openOff(-300_000, tablePrefix), await openOff(300_000, tablePrefix)];
+    await slow.enqueue({ jobs: [newJob("a", { delayMs: 1_500, delivery: "at-most-once" })] });
+    const [job] = await fast.get({ ids: ["a"] });
+    const runAt = job?.runAt.getTime() ?? 0;
+    const taken: number[] = [];
+    let sequence = 0;
+    await until("somebody gets the job", async () => {
+      sequence += 1;
+      const answers = await Promise.all([
+        slow.claim({ ...claim, claimer: "slow", sequence }),
+        fast.claim({ ...claim, claimer: "fast", sequence }),
+      ]);
+      for (const { jobs, now } of answers) if (jobs.length > 0) taken.push(now.getTime());
+      return taken.length > 0;
+    });
+    assert.equal(taken.length, 1);
+    assert((taken[0] ?? 0) >= runAt, "it fired early");
+    await slow.close();
+    await fast.close();
+  });
+
+  test("C2: leases run out by the server's clock", async () => {
+    const tablePrefix = newPrefix();
+    const [slow, fast] = [await openOff(-300_000, tablePrefix), await openOff(300_000, tablePrefix)];
+    await slow.enqueue({ jobs: [newJob("a")] });
+    const { now } = await slow.claim({ ...claim, leaseMs: 1_500 });
+    assert.deepEqual((await fast.reap({ limit: 10 })).reaped, []);
+    await until("the lease has run out", async () => (await fast.reap({ limit: 10 })).reaped.length === 1);
+    const since = (await fast.health()).now.getTime() - now.getTime();
+    assert(since >= 1_500, `it ran out after ${since} ms`);
+    await slow.close();
+    await fast.close();
+  });
+});
