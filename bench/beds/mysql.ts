@@ -148,20 +148,20 @@ async function multiply(url: string, prefix: string, id: string, copies: number)
     ).map(({ ["name"]: name }) => String(name));
   const times = new Set(["run_at", "fire_at", "at"]);
   const jobs = await columnsOf("jobs");
-  const values = jobs.map((name) =>
-    name === "id" ? "concat(id, '-', n)" : times.has(name) ? `${name} + n` : name,
-  );
-  const numbers = "with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ?)";
-  await client.connection.query("set max_recursive_iterations = 100000000");
-  const chunk = 100_000;
-  for (let done = 0; done < copies; done += chunk) {
-    const many = Math.min(chunk, copies - done);
-    const [first, rest] = [done, values.map((value) => value.replaceAll(/\bn\b/g, `(n + ${done})`))];
+  // Each round doubles them.
+  for (let [count, round] = [1, 0]; count <= copies; round += 1) {
+    const more = Math.min(count, copies + 1 - count);
+    const values = jobs.map((name) => {
+      if (name === "id") return `concat(id, '-', ${round})`;
+      return times.has(name) ? `${name} + ${count}` : name;
+    });
     const [{ affectedRows }] = (await client.connection.query(
-      `insert into ${prefix}jobs (${jobs.join(", ")}) ${numbers} select ${rest.join(", ")} from numbers join ${prefix}jobs where id = ?`,
-      [many, id],
+      `insert into ${prefix}jobs (${jobs.join(", ")})
+       select ${values.join(", ")} from ${prefix}jobs where id = ? or id like ? limit ${more}`,
+      [id, `${id}-%`],
     )) as unknown as [{ affectedRows: number }];
-    if (affectedRows !== many) throw new Error(`expected ${many} copies after ${first}, got ${affectedRows}`);
+    if (affectedRows !== more) throw new Error(`expected ${more} copies, got ${affectedRows}`);
+    count += more;
   }
   await multiplyLane(client, prefix, id);
   await client.connection.query(`analyze table ${prefix}jobs`);

@@ -141,7 +141,7 @@ async function multiply(url: string, schema: string, id: string, copies: number)
   );
   const columns = rows.map(({ name }) => name);
   const value = (column: string): string => {
-    if (column === "seq") return `nextval('${schema}.job_order')`;
+    if (column === "seq") return `nextval('${schema}.job_order') * 1000`;
     if (column === "id") return "id || '-' || n";
     return column === "run_at" || column === "fire_at" ? `${column} + n` : column;
   };

@@ -19,7 +19,7 @@ import {
   recordOf,
   stateOf,
   stateOrNull,
-  toClaimedJob,
+  toClaimedJobs,
   tuplesOf,
 } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -105,7 +105,7 @@ function toClaimResult(answer: unknown): ClaimResult {
   const { outcome, jobs, now, nextAt, fragile } = recordOf(answer);
   return {
     outcome: outcome === "stale" ? "stale" : "claimed",
-    jobs: tuplesOf(jobs).map(toClaimedJob),
+    jobs: jobs === null ? [] : toClaimedJobs(tuplesOf(jobs)),
     now: dateOf(now),
     nextAt: dateOrNull(nextAt),
     fragile: fragile === true,

@@ -90,6 +90,17 @@ export function toClaimedJob(row: readonly unknown[]): ClaimedJob {
   };
 }
 
+/** From hold_jobs: the same values, in columns. */
+export function toClaimedJobs(columns: readonly (readonly unknown[])[]): ClaimedJob[] {
+  const ids = columns[0] ?? [];
+  const tags = columns[5] ?? [];
+  return ids.map((_, place) => {
+    const row = columns.map((column) => column[place]);
+    row[5] = tags[place] ?? [];
+    return toClaimedJob(row);
+  });
+}
+
 /** The job's version, also in claimed_json. */
 export function versionOf(row: readonly unknown[]): number {
   return numberOf(row[18]);

@@ -7,10 +7,10 @@ create table namespaces (
   name text collate "C" not null unique
 );
 
--- The order of enqueueing. A job keeps its number when it moves to history and back.
+-- The order of enqueueing: each call draws a number for every thousand of its jobs, which are counted within it (next_seqs).
 create sequence job_order;
 
--- Jobs that are not terminal. shelf says which index holds a waiting job: plain, lane (it has a limited key), fragile (as
+-- Jobs that are not terminal. seq is the order of enqueueing and stays with a job when it moves to history and back. shelf says which index holds a waiting job: plain, lane (it has a limited key), fragile (as
 -- isFragile in state.ts), or relay; null when it is not waiting.
 -- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
 -- settled_by, or, while that is null, still in claimer.

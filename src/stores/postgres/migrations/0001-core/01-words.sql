@@ -1,7 +1,8 @@
 -- Words that the other files share. Names beginning with p_ are parameters, with v_ variables.
 -- Plans of functions are kept for as long as a session lasts, also one that was made while a table was empty. So rows that a list names are
--- looked up one by one, in a subquery behind `offset 0`, through which the planner passes no condition: it cannot turn the look-up round
--- and read a whole namespace for the sake of a list that it believes to be longer.
+-- looked up one by one, and the planner must not be able to turn that round and read a whole namespace for the sake of a list that it
+-- believes to be longer. Either the look-up stands in a subquery behind `offset 0`, through which no condition passes; or the list carries
+-- the namespace too, and no other condition fits an index (`is not distinct from` never does).
 
 -- The store's clock. A test gives its own time; nobody else gives any.
 create function now_ms(p_now bigint) returns bigint language sql volatile as $$

@@ -1,18 +1,52 @@
 -- The way in.
 
--- Inserts jobs that no other job concerns, with these numbers in the order of enqueueing, and returns how many were new. What many of them
--- share stands once in p_kinds. It only joins lists, so it may not do that by looking through one list for each item of the other.
+-- Numbers in the order of enqueueing, for so many jobs of one call.
+create function next_seqs(p_count integer) returns bigint[] language plpgsql as $$
+begin
+  return array(
+    select block.number * 1000 + place from (select nextval('job_order') as number, first from generate_series(0, p_count - 1, 1000) as first offset 0) block
+    cross join lateral generate_series(0, least(999, p_count - 1 - block.first)) as place order by 1
+  );
+end
+$$;
+
+-- Inserts jobs that no other job concerns, with these numbers, and returns how many were new. What many of them share stands once in
+-- p_kinds. It only joins lists, so it may not do that by looking through one list for each item of the other.
+-- p_unsure: an id may be there already; else finding one is an error, and inserting costs less.
 create function insert_loose(
   p_ns integer, p_now bigint, p_seqs bigint[], p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[],
-  p_run_at bigint[]
+  p_run_at bigint[], p_unsure boolean
 ) returns bigint language plpgsql set enable_nestloop = off as $$
 declare
   v_added bigint;
 begin
-  insert into jobs (
-    seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-    concurrency_key, rate_key, schedule, after_failure, tags, input
-  )
+  if p_unsure then
+    insert into jobs (
+      seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+      concurrency_key, rate_key, schedule, after_failure, tags, input
+    )
+    select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at) on conflict (ns, id) do nothing;
+  else
+    insert into jobs (
+      seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+      concurrency_key, rate_key, schedule, after_failure, tags, input
+    )
+    select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at);
+  end if;
+  get diagnostics v_added = row_count;
+  return v_added;
+end
+$$;
+
+-- The rows to insert, in the order of their ids, in which everybody locks them.
+create function loose_rows(
+  p_ns integer, p_now bigint, p_seqs bigint[], p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[],
+  p_run_at bigint[]
+) returns table (
+  seq bigint, ns integer, id text, state text, name text, queue text, delivery text, priority integer, run_at bigint, fire_at bigint,
+  enqueued_at bigint, expire_at bigint, attempts integer, max_crashes integer, slot integer, relayed boolean, concurrency_key text,
+  rate_key text, schedule text, after_failure text, tags text[], input text
+) language sql stable as $$
   select p_seqs[t.place::integer], p_ns, t.id, 'waiting', k.name, k.queue, k.delivery, k.priority, coalesce(t.run_at, p_now + k.delay_ms),
     coalesce(k.fire_at, t.run_at, p_now + k.delay_ms), p_now, coalesce(t.run_at, p_now + k.delay_ms) + k.expire_in_ms, k.attempts,
     k.max_crashes, t.slot, coalesce(k.relayed, false), k.concurrency_key, k.rate_key, k.schedule, k.after_failure, coalesce(k.tags, '{}'),
@@ -25,10 +59,23 @@ begin
     name, queue, delivery, priority, delay_ms, attempts, max_crashes, fire_at, expire_in_ms, relayed, concurrency_key, rate_key, schedule,
     after_failure, tags, kind
   ) on k.kind = t.kind
-  order by t.id, t.place
-  on conflict (ns, id) do nothing;
-  get diagnostics v_added = row_count;
-  return v_added;
+  order by t.id collate "C", t.place
+$$;
+
+-- The places of ids that are known in history or as aliases. Ids that rise with time are beyond the last one there, and need no look-up.
+create function find_known(p_ns integer, p_ids text[]) returns integer[] language plpgsql as $$
+declare
+  v_first text := (select min(id collate "C") from unnest(p_ids) as id);
+begin
+  if v_first > coalesce((select id from history where ns = p_ns order by id desc limit 1), '')
+    and v_first > coalesce((select id from aliases where ns = p_ns order by id desc limit 1), '') then
+    return '{}';
+  end if;
+  return array(
+    select t.place from unnest(p_ids) with ordinality as t (id, place) cross join lateral (
+      (select from history h where h.ns = p_ns and h.id = t.id offset 0) union all (select from aliases a where a.ns = p_ns and a.id = t.id offset 0)
+    ) known
+  );
 end
 $$;
 
@@ -43,22 +90,30 @@ create function enqueue_loose(
 ) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
-  v_seqs bigint[] := array(select nextval('job_order') from generate_series(1, cardinality(p_ids)));
+  v_seqs bigint[] := next_seqs(cardinality(p_ids));
   v_known integer[];
   v_added bigint;
 begin
-  v_added := insert_loose(p_ns, v_now, v_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at);
-  v_known := array(
-    select t.place from unnest(p_ids) with ordinality as t (id, place) cross join lateral (
-      (select from history h where h.ns = p_ns and h.id = t.id offset 0) union all (select from aliases a where a.ns = p_ns and a.id = t.id offset 0)
-    ) known
-  );
+  -- Large batches mostly have new ids. A few at once are as likely to be a repetition, which should not begin with an error.
+  if cardinality(p_ids) >= 10 then
+    begin
+      v_added := insert_loose(p_ns, v_now, v_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at, false);
+    exception when unique_violation then
+      v_added := null;
+    end;
+  end if;
+  if v_added is null then
+    v_added := insert_loose(p_ns, v_now, v_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at, true);
+  end if;
+  v_known := find_known(p_ns, p_ids);
   if v_known <> '{}' then
     delete from jobs where seq = any (array(select v_seqs[place] from unnest(v_known) as place));
   end if;
   if p_keyed then
     insert into arrivals (ns, lane, queue, name, at, changed)
-    select p_ns, lane, queue, name, min(run_at), false from jobs where seq = any (v_seqs) and shelf = 'lane' group by lane, queue, name;
+    select p_ns, lane, queue, name, min(run_at), false from unnest(v_seqs) as asked cross join lateral (
+      select lane, queue, name, run_at, shelf from jobs where seq = asked offset 0) j
+    where j.shelf = 'lane' group by lane, queue, name;
   end if;
   if v_added = cardinality(p_ids) and v_known = '{}' then return null; end if;
   return (
@@ -141,7 +196,7 @@ begin
     seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
     concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, tags, input
   ) values (
-    nextval('job_order'), p_ns, p_new.id, p_state, p_new.name, p_new.queue, p_new.delivery, p_new.priority, p_run_at,
+    (next_seqs(1))[1], p_ns, p_new.id, p_state, p_new.name, p_new.queue, p_new.delivery, p_new.priority, p_run_at,
     coalesce(p_new.fire_at, p_run_at), p_now, p_run_at + p_new.expire_in_ms, p_new.attempts, p_new.max_crashes, p_new.slot,
     coalesce(p_new.relayed, false), p_new.concurrency_key, p_new.rate_key, p_new.unique_key, p_new.unique_ms, p_new.debounce_key,
     p_new.after_failure, p_new.schedule, coalesce(p_new.tags, '{}'), p_new.input

@@ -17,14 +17,13 @@ declare
   v_missed json;
   v_news news := no_news();
 begin
-  with held as materialized (
-    select j.seq, a.result from (select * from unnest(p_ids, p_tokens, p_results) as a (id, token, result) order by a.id) a
-    cross join lateral (
-      select seq, state, token, claimer, relayed, slot from jobs where ns = p_ns and id = a.id offset 0 for update) j
-    where j.state = 'active' and j.token = a.token and j.claimer = p_claimer
-      and case when p_first_slot is null then not j.relayed else j.relayed and j.slot >= p_first_slot and j.slot < p_end_slot end
+  with asked as materialized (
+    select p_ns as ns, a.* from unnest(p_ids, p_tokens, p_results) as a (id, token, result) order by a.id
   ), gone as (
-    delete from jobs j using held h where j.seq = h.seq returning j.*, h.result as new_result
+    delete from jobs j using asked a
+    where j.ns = a.ns and j.id = a.id and j.token = a.token and j.state is not distinct from 'active' and j.claimer = p_claimer
+      and case when p_first_slot is null then not j.relayed else j.relayed and j.slot >= p_first_slot and j.slot < p_end_slot end
+    returning j.*, a.result as new_result
   ), moved as (
     insert into history (
       seq, run_at, fire_at, enqueued_at, expire_at, claimed_at, finished_at, unique_ms, ns, priority, attempts, max_crashes, slot,

@@ -8,13 +8,13 @@ declare
   v_until bigint := now_ms(p_now) + p_lease_ms;
   v_renewed json;
 begin
-  with held as materialized (
-    select j.seq, a.place from (select * from unnest(p_ids, p_tokens) with ordinality as a (id, token, place) order by a.id) a
-    cross join lateral (
-      select seq, state, token, claimer, relayed from jobs where ns = p_ns and id = a.id offset 0 for no key update) j
-    where j.state = 'active' and j.token = a.token and j.claimer = p_claimer and not j.relayed
+  with asked as materialized (
+    select p_ns as ns, a.* from unnest(p_ids, p_tokens) with ordinality as a (id, token, place) order by a.id
   ), renewed as (
-    update jobs j set lease_until = v_until from held h where j.seq = h.seq returning h.place, j.cancel_requested
+    update jobs j set lease_until = v_until from asked a
+    where j.ns = a.ns and j.id = a.id and j.token = a.token and j.state is not distinct from 'active' and j.claimer = p_claimer
+      and j.relayed is not distinct from false
+    returning a.place, j.cancel_requested
   )
   select coalesce(json_agg(json_build_array(place - 1, cancel_requested)), '[]') into v_renewed from renewed;
   return v_renewed;

@@ -128,17 +128,18 @@ begin
 end
 $$;
 
--- Writes the windows that claims of these jobs used. The queues' rows and the keys' windows are locked by the caller.
-create function write_windows(a ask, p_seqs bigint[]) returns void language plpgsql as $$
+-- Writes the windows that claims of these jobs, which are locked and not held yet, will have used. The queues' rows and the keys' windows
+-- are locked by the caller too.
+create function write_windows(a ask, p_rows tid[]) returns void language plpgsql as $$
 begin
   insert into windows (ns, kind, key, started_at, used, per_ms)
   select a.ns, used.kind, used.key, a.now, used.times, used.per_ms from (
     select 'queue' as kind, j.queue as key, q.rate_per_ms as per_ms, count(*)::integer as times
     from jobs j join queues q on q.ns = a.ns and q.queue = j.queue and q.rate_limit is not null
-    where j.seq = any (p_seqs) group by j.queue, q.rate_per_ms
+    where j.ctid = any (p_rows) group by j.queue, q.rate_per_ms
     union all
     select 'key', j.rate_key, min(a.rate_spans[array_position(a.names, j.name)]), count(*)::integer from jobs j
-    where j.seq = any (p_seqs) and j.rate_key is not null and a.rate_limits[array_position(a.names, j.name)] is not null
+    where j.ctid = any (p_rows) and j.rate_key is not null and a.rate_limits[array_position(a.names, j.name)] is not null
     group by j.rate_key
   ) used
   on conflict (ns, kind, key) do update set

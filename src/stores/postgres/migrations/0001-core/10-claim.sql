@@ -19,13 +19,19 @@ begin
 end
 $$;
 
--- What is still active under a claim, with lease left. Index: jobs_active.
+-- What is still active under a claim, with lease left; in columns, as hold_jobs has them. Index: jobs_active.
 create function still_held(a ask) returns json language plpgsql as $$
 begin
   return (
-    select coalesce(json_agg(claimed_json(j) order by -j.priority, j.run_at, j.seq), '[]') from jobs j
-    where j.ns = a.ns and j.state = 'active' and not j.relayed and j.claimer = a.claimer and j.claim_sequence = a.sequence
-      and j.lease_until > a.now
+    select case when count(*) > 0 then json_build_array(array_agg(id), array_agg(name), array_agg(queue), array_agg(delivery),
+      array_agg(priority), json_agg(case when tags <> '{}' then tags end), array_agg(run_at), array_agg(fire_at), array_agg(enqueued_at),
+      array_agg(attempt), array_agg(attempts), array_agg(crashes), array_agg(max_crashes), array_agg(redrives), array_agg(token),
+      array_agg(schedule), array_agg(input), array_agg(cancel_requested), array_agg(version)) end
+    from (
+      select * from jobs j
+      where j.ns = a.ns and j.state = 'active' and not j.relayed and j.claimer = a.claimer and j.claim_sequence = a.sequence
+        and j.lease_until > a.now
+      order by -priority, run_at, seq) held
   );
 end
 $$;
@@ -54,7 +60,7 @@ declare
   v_groups waiting_line[] := '{}';
   v_takes integer[];
   v_fragile boolean;
-  v_seqs bigint[];
+  v_rows tid[];
   v_jobs json;
   v_next bigint;
   l limits;
@@ -62,7 +68,7 @@ begin
   a.now := now_ms(a.clock);
   v_kind := check_sequence(a);
   if v_kind = 'stale' then
-    return json_build_object('outcome', 'stale', 'jobs', '[]'::json, 'now', a.now, 'nextAt', null, 'fragile', false);
+    return json_build_object('outcome', 'stale', 'jobs', null, 'now', a.now, 'nextAt', null, 'fragile', false);
   end if;
   if exists (select from gates where ns = a.ns) then v_groups := find_gate_groups(a); end if;
   v_fragile := (select true from jobs where shelf = 'fragile' and ns = a.ns order by queue, name, run_at limit 1) is not null;
@@ -77,13 +83,11 @@ begin
   elsif v_lines <> '{}' then
     v_takes := share_out(a, v_lines, array(select room_in(a, l, queue) from unnest(v_lines)));
   end if;
-  v_seqs := lock_from_lines(a, v_lines, array(select greatest(least(take, a.most), 0) from unnest(v_takes) as take));
-  v_jobs := hold_jobs(a, v_seqs);
-  if a.quiet and v_seqs = '{}' then perform set_config('synchronous_commit', 'off', true); end if;
-  if l.q_names <> '{}' then
-    perform write_windows(a, v_seqs);
-    l := read_limits(a, array(select queue from unnest(v_lines)));
-  end if;
+  v_rows := lock_from_lines(a, v_lines, array(select greatest(least(take, a.most), 0) from unnest(v_takes) as take));
+  if l.q_names <> '{}' then perform write_windows(a, v_rows); end if;
+  v_jobs := hold_jobs(a, v_rows);
+  if l.q_names <> '{}' then l := read_limits(a, l.q_names); end if;
+  if a.quiet and v_rows = '{}' then perform set_config('synchronous_commit', 'off', true); end if;
   if a.most > 0 then v_next := lines_next_at(a, l, v_lines); end if;
   return json_build_object('outcome', 'claimed', 'jobs', v_jobs, 'now', a.now, 'nextAt', nullif(v_next, never()), 'fragile', false);
 end

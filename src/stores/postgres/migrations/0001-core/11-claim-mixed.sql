@@ -1,9 +1,10 @@
 -- The claim where there are lanes or jobs that must run alone beside the plain ones.
 
 -- Claims the first job that must run alone and may go, or nothing. Its key's lane is locked; where somebody else holds that, the job waits.
-create function claim_fragile(a ask, l limits) returns bigint[] language plpgsql as $$
+create function claim_fragile(a ask, l limits) returns tid[] language plpgsql as $$
 declare
   v_job jobs;
+  v_row record;
   v_limits limits;
 begin
   for v_job in select * from fragile_jobs(a) loop
@@ -15,8 +16,8 @@ begin
     v_limits := read_keys(a, l, array[v_job.concurrency_key], array[v_job.rate_key], true);
     continue when queue_opens_at(a, l, v_job.queue) > a.now
       or keys_open_at(a, v_limits, v_job.name, v_job.concurrency_key, v_job.rate_key) > a.now;
-    perform from jobs where seq = v_job.seq and shelf = 'fragile' for no key update skip locked;
-    if found then return array[v_job.seq]; end if;
+    select ctid, shelf into v_row from jobs where seq = v_job.seq for no key update skip locked;
+    if found and v_row.shelf = 'fragile' then return array[v_row.ctid]; end if;
   end loop;
   return '{}';
 end
@@ -97,8 +98,7 @@ declare
   v_touched text[];
   v_groups waiting_line[];
   v_left boolean;
-  v_seqs bigint[] := '{}';
-  v_choice record;
+  v_rows tid[] := '{}';
   v_jobs json;
   v_next bigint;
   v_fragile bigint;
@@ -114,17 +114,15 @@ begin
   if p_repeated then
     v_jobs := still_held(a);
   else
-    if a.alone and a.most > 0 then v_seqs := claim_fragile(a, l); end if;
-    if v_seqs <> '{}' then
-      v_jobs := hold_jobs(a, v_seqs);
+    if a.alone and a.most > 0 then v_rows := claim_fragile(a, l); end if;
+    if v_rows <> '{}' then
+      perform write_windows(a, v_rows);
+      v_jobs := hold_jobs(a, v_rows);
     else
       -- What came to a queue whose limits were not locked waits for the next claim.
-      v_choice := claim_in_turn(a, l, v_lines, array(select p from unnest(v_groups) p where p.queue = any (v_touched)));
-      v_seqs := v_choice.v_seqs;
-      v_jobs := v_choice.v_jobs;
+      v_jobs := claim_in_turn(a, l, v_lines, array(select p from unnest(v_groups) p where p.queue = any (v_touched)));
     end if;
-    if a.quiet and v_seqs = '{}' then perform set_config('synchronous_commit', 'off', true); end if;
-    perform write_windows(a, v_seqs);
+    if a.quiet and v_jobs is null then perform set_config('synchronous_commit', 'off', true); end if;
     l := read_limits(a, v_touched);
   end if;
   v_fragile := fragile_opens_at(a, l);
@@ -138,37 +136,40 @@ end
 $$;
 
 -- Claims the jobs whose turn it is among lines and lanes, and says when to look at the lanes again.
-create function claim_in_turn(a ask, l limits, p_lines waiting_line[], p_groups waiting_line[], out v_seqs bigint[], out v_jobs json)
-language plpgsql as $$
+create function claim_in_turn(a ask, l limits, p_lines waiting_line[], p_groups waiting_line[]) returns json language plpgsql as $$
 declare
   v_gates gate[] := lock_ready_lanes(a, l, p_groups);
   v_lanes text[] := array(select distinct lane from unnest(v_gates));
   v_offers candidate[] := array(select o from unnest(v_lanes) as lane cross join lateral lane_offer(a, lane) o);
   v_choice record;
-  v_taken text[];
+  v_rows tid[];
+  v_seqs bigint[] := '{}';
   v_missed text[] := '{}';
+  v_taken text[] := '{}';
+  v_jobs json;
 begin
   if v_offers = '{}' then
-    v_seqs := lock_from_lines(a, p_lines, share_out(a, p_lines, array(select greatest(room_in(a, l, queue), 0) from unnest(p_lines))));
+    v_rows := lock_from_lines(a, p_lines, share_out(a, p_lines, array(select greatest(room_in(a, l, queue), 0) from unnest(p_lines))));
   else
     l := read_keys(a, l, array(select concurrency_key from unnest(v_offers)), array(select rate_key from unnest(v_offers)), true);
     v_choice := choose_jobs(a, l, p_lines, v_offers);
     l := v_choice.l;
-    v_seqs := array(
-      select held.seq from unnest(v_choice.v_seqs) as asked cross join lateral (
-        select seq, shelf from jobs where seq = asked offset 0 for no key update skip locked) held
-      where held.shelf = 'lane');
+    select array_agg(held.seq), array_agg(held.ctid) into v_seqs, v_rows from unnest(v_choice.v_seqs) as asked cross join lateral (
+      select seq, ctid, shelf from jobs where seq = asked offset 0 for no key update skip locked) held
+    where held.shelf = 'lane';
     -- A job that somebody changes just now was counted and not taken: its lane is looked at again, as if it had not been.
-    v_missed := array(select lane from unnest(v_offers) where seq = any (v_choice.v_seqs) and seq <> all (v_seqs));
+    v_missed := array(select lane from unnest(v_offers) where seq = any (v_choice.v_seqs) and (v_seqs is null or seq <> all (v_seqs)));
     v_taken := array(select distinct lane from unnest(v_offers) where seq = any (v_seqs));
-    v_seqs := v_seqs || lock_from_lines(a, p_lines, v_choice.v_takes);
+    v_rows := v_rows || lock_from_lines(a, p_lines, v_choice.v_takes);
   end if;
-  v_jobs := hold_jobs(a, v_seqs);
+  perform write_windows(a, v_rows);
+  v_jobs := hold_jobs(a, v_rows);
   for i in 1..cardinality(v_lanes) loop
     if v_lanes[i] <> all (v_missed) then
-      perform time_lane(a, l, v_lanes[i], v_gates, coalesce(v_lanes[i] = any (v_taken), false));
+      perform time_lane(a, l, v_lanes[i], v_gates, v_lanes[i] = any (v_taken));
     end if;
   end loop;
+  return v_jobs;
 end
 $$;
 
