@@ -26,7 +26,7 @@ export class Held {
     this.safeUntilMs = safeUntilMs;
   }
 
-  /** Made when it is first asked for: most handlers never look at it, and it costs as much as all the rest of a dispatch. */
+  /** Made when it is first asked for, because it is not cheap and most handlers never look at it. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
