@@ -56,24 +56,35 @@ export async function claim(session: Session, params: ClaimParams): Promise<Clai
   if (params.sequence < last) return { outcome: "stale", jobs: [], now: at, nextAt: null, fragile: false };
   takeInHints(session, hints);
   const view = await look(session, params, withHinted(groups, hints));
-  let jobs: ClaimedJob[];
-  let taken: readonly Candidate[] = [];
-  if (params.sequence === last) {
-    jobs = await stillHeld(session, params, claimer);
-  } else {
-    taken = choose(session, params, view);
-    jobs = await hold(session, params, claimer, taken);
-    remember(session, view, taken, jobs);
-    const seqs = new Set(taken.map(({ seq }) => seq));
-    for (const lane of view.lanes) timeLane(session, view.limits, lane, seqs);
-    view.limits.write();
-    link.write(
-      sql`update escapement_claimers set sequence = ${params.sequence}, seen_at = ${now} where claimer = ${claimer}`,
-    );
-  }
+  const again = params.sequence === last;
+  const taken = again ? [] : choose(session, params, view);
+  const held = again ? stillHeld(session, params, claimer) : takeAll(session, params, claimer, view, taken);
+  const asked = nextAt(session, params, view, taken);
+  // The last trip: what was chosen is written, read and committed in one.
+  session.commit();
+  const [jobs, next] = await Promise.all([held, asked]);
+  if (!again) remember(session, view, taken, jobs);
   const left = view.fragile.filter((job) => !taken.includes(job));
   const fragile = left.some((job) => view.limits.opensAt(job) <= session.now);
-  return { outcome: "claimed", jobs, now: at, nextAt: await nextAt(session, params, view, taken), fragile };
+  return { outcome: "claimed", jobs, now: at, nextAt: next, fragile };
+}
+
+/** Writes what was chosen, and what that means for limits and lanes. */
+function takeAll(
+  session: Session,
+  params: ClaimParams,
+  claimer: number,
+  view: View,
+  taken: readonly Candidate[],
+): Promise<ClaimedJob[]> {
+  const held = hold(session, params, claimer, taken);
+  const seqs = new Set(taken.map(({ seq }) => seq));
+  for (const lane of view.lanes) timeLane(session, view.limits, lane, seqs);
+  view.limits.write();
+  session.link.write(
+    sql`update escapement_claimers set sequence = ${params.sequence}, seen_at = ${now} where claimer = ${claimer}`,
+  );
+  return held;
 }
 
 /** Tells the next claim whether it may go the short way. */

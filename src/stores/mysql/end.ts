@@ -51,7 +51,7 @@ export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byH
 }
 
 /** Active jobs ended: whatever their keys or their queues kept back may go. */
-function noteFreed(
+export function noteFreed(
   session: Session,
   jobs: readonly Pick<JobRow, "concurrencyKey" | "queue" | "relayed">[],
 ): void {

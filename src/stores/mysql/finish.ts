@@ -1,8 +1,12 @@
-import { isTerminal, settle } from "../../state.ts";
+import type { JobState } from "../../job.ts";
+import { isTerminal, type Outcome, settle } from "../../state.ts";
 import type { Finish, FinishParams, FinishResult } from "../../store.ts";
-import { type Ended, settleClaim, tellChildren } from "./end.ts";
+import { type Ended, noteFreed, settleClaim, tellChildren } from "./end.ts";
 import { type JobRow, lockJobs } from "./jobs.ts";
+import { leaveLanes } from "./lane-jobs.ts";
 import type { Session } from "./session.ts";
+import { fixed } from "./sql.ts";
+import { type Success, writeSucceeded } from "./succeeded.ts";
 
 export function finish(session: Session, params: FinishParams): Promise<FinishResult[]> {
   return finishAll(session, session.claimers.of(params.claimer), params.finishes, (job) => !job.relayed);
@@ -30,10 +34,12 @@ export async function finishAll(
   }
   const results: FinishResult[] = [];
   const ended: Ended[] = [];
+  const succeeded: Succeeded[] = [];
   for (const { id, token, outcome } of finishes) {
     let job = jobs.get(id);
     if (job !== undefined && (session.changed.has(job.seq) || job.state === "blocked")) {
       // What is told of this one must show what those before it did.
+      writeAll(session, succeeded.splice(0));
       await tellChildren(session, ended.splice(0));
       job = (await lockJobs(session, [id])).get(id);
     }
@@ -41,12 +47,30 @@ export async function finishAll(
       results.push(unheld(job, claimer, token));
       continue;
     }
-    const { state } = settleClaim(session, job, outcome, true);
+    const state = settleOne(session, job, outcome, succeeded);
     if (isTerminal(state)) ended.push({ seq: job.seq, id, state });
     results.push({ outcome: "written", state });
   }
+  writeAll(session, succeeded);
   await tellChildren(session, ended);
   return results;
+}
+
+/** Successes are only noted, to be written together. */
+function settleOne(session: Session, job: JobRow, outcome: Outcome, succeeded: Succeeded[]): JobState {
+  if (outcome.kind !== "succeed") return settleClaim(session, job, outcome, true).state;
+  const { state, result } = settle(job, outcome);
+  succeeded.push({ ...job, result });
+  session.changed.add(job.seq);
+  return state;
+}
+
+type Succeeded = JobRow & Success;
+
+function writeAll(session: Session, succeeded: readonly Succeeded[]): void {
+  writeSucceeded(session, succeeded, fixed("true"));
+  leaveLanes(session, succeeded);
+  noteFreed(session, succeeded);
 }
 
 function unheld(job: JobRow | undefined, claimer: number, token: number): FinishResult {

@@ -20,9 +20,16 @@ export function joinLane(session: Session, job: Laned, runAt: number): void {
 }
 
 /** A job is not in its lane any more, and does not count for its key. */
-export function leaveLane({ link }: Session, job: Pick<Laned, "seq" | "lane" | "relayed">): void {
-  if (job.lane === null || job.relayed) return;
-  link.write(sql`delete from escapement_lane_jobs where job = ${job.seq}`);
+export function leaveLane(session: Session, job: Pick<Laned, "seq" | "lane" | "relayed">): void {
+  leaveLanes(session, [job]);
+}
+
+export function leaveLanes(
+  { link }: Session,
+  jobs: readonly Pick<Laned, "seq" | "lane" | "relayed">[],
+): void {
+  const seqs = jobs.filter(({ lane, relayed }) => lane !== null && !relayed).map(({ seq }) => seq);
+  if (seqs.length > 0) link.write(sql`delete from escapement_lane_jobs where job in (${seqs})`);
 }
 
 /** Whoever comes to wait again stands in the lane or, where it must run alone, in none. */

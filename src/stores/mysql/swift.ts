@@ -7,6 +7,7 @@ import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { claimLock, hiddenMs, isDue, type Run, runsOf, type TimedRun, toRun } from "./shelves.ts";
 import { fixed, join, now, type Sql, sql } from "./sql.ts";
+import { writeSucceeded } from "./succeeded.ts";
 
 /**
  * The way of almost every step: finish some plain jobs that succeeded, claim the next plain ones. It is one packet, with the commit at
@@ -79,27 +80,20 @@ async function runParts<const P extends readonly Part<unknown>[], T>(
   return combine(values);
 }
 
-/** How many results one statement writes: they are told apart by comparing. */
-const resultsAtOnce = 100;
-
 function finishPart(session: Session, claimer: string, finishes: readonly Finish[]): Part<FinishResult[]> {
-  const { link, lines, recall, notices } = session;
+  const { recall, notices } = session;
   const held = new Map(finishes.map((one) => [recall.held(one) ?? 0, one]));
-  const seqs = [...held.keys()];
   const state = follow("active", "succeed");
   const none = finishes.length === 0;
   return {
     before: none ? [] : checkHeld(held, session.claimers.of(claimer)),
     condition: none ? fixed("true") : sql`@escapement_held = ${held.size} and @escapement_children = 0`,
     run() {
-      for (let start = 0; start < seqs.length; start += resultsAtOnce) {
-        const own = seqs.slice(start, start + resultsAtOnce);
-        link.write(
-          sql`update escapement_jobs set state = ${state}, line = ${lines.common("succeeded")}, urgency = 0, at = ${now},
-              reason = null, result = ${resultsOf(held, own)}, settled = token, settled_by = claimer
-            where seq in (${own}) and ${go}`,
-        );
-      }
+      const successes = [...held].map(([seq, { outcome }]) => ({
+        seq,
+        result: outcome.kind === "succeed" ? outcome.result : null,
+      }));
+      writeSucceeded(session, successes, go);
       return {
         answers: [],
         read() {
@@ -128,15 +122,6 @@ function checkHeld(held: ReadonlyMap<number, Finish>, claimer: number): Sql[] {
       where seq in (${seqs}) and state = 'active' and claimer = ${claimer} and (${join(isMine, " or ")}) for update`,
     sql`select count(*) into @escapement_children from escapement_parents where parent in (${seqs})`,
   ];
-}
-
-function resultsOf(held: ReadonlyMap<number, Finish>, seqs: readonly number[]): Sql {
-  const given = seqs.flatMap((seq) => {
-    const outcome = held.get(seq)?.outcome;
-    const result = outcome?.kind === "succeed" ? outcome.result : null;
-    return result === null ? [] : [sql`when ${seq} then ${result}`];
-  });
-  return given.length === 0 ? fixed("null") : sql`case seq ${join(given, " ")} end`;
 }
 
 /** What a claimer asks for, as far as it is known here. */
