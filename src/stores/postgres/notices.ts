@@ -10,6 +10,8 @@ import { isRecord } from "./rows.ts";
 const maxPayloadLength = 7_500;
 /** How many ids of ended jobs wait to be told before they are told as "some". */
 const maxWaiting = 200;
+/** How long the ends of jobs wait to be told together: under load there are many, and only who waits for a result cares. */
+const endedMs = 25;
 
 export interface ChannelOptions {
   readonly link: Link;
@@ -34,6 +36,7 @@ export class Channel {
   readonly #listener: Listener | null;
   readonly #waiting: Notice[] = [];
   #sending: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
   constructor(options: ChannelOptions) {
@@ -50,7 +53,7 @@ export class Channel {
     if (notices.length === 0 || this.#closed) return;
     if (this.#listeners.size > 0) this.#options.clock.defer(() => this.#tell(notices));
     this.#waiting.push(...notices);
-    this.#sending ??= this.#send();
+    this.#plan();
   }
 
   /** Notices as others hear them; in a caller's transaction they are part of it, and this process hears them too. */
@@ -74,23 +77,39 @@ export class Channel {
   async close(): Promise<void> {
     this.#closed = true;
     this.#listeners.clear();
-    await this.#sending;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await (this.#sending ?? this.#send());
     await this.#listener?.stop();
   }
 
-  /** Sends what has gathered while the last sending was under way. Failing is no harm: whoever listens also polls. */
+  #plan(): void {
+    if (this.#sending !== null || this.#waiting.length === 0) return;
+    if (this.#waiting.some(({ kind }) => kind !== "ended")) {
+      this.#sending = this.#send();
+    } else if (this.#timer === null) {
+      this.#timer = setTimeout(() => {
+        this.#sending ??= this.#send();
+      }, endedMs);
+      this.#timer.unref();
+    }
+  }
+
+  /** Sends what has gathered. Failing is no harm: whoever listens also polls. */
   async #send(): Promise<void> {
     const { link, log } = this.#options;
-    while (this.#waiting.length > 0) {
-      const notices = gather(this.#waiting.splice(0));
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    const notices = gather(this.#waiting.splice(0));
+    try {
       const payload = this.payload(notices, true);
-      try {
+      if (notices.length > 0) {
         await link.run("select to_json(pg_notify($1, $2)::text)::text as answer", [this.name, payload]);
-      } catch (error) {
-        log.debug({ error }, "a notice to other processes was lost; they poll");
       }
+    } catch (error) {
+      log.debug({ error }, "a notice to other processes was lost; they poll");
     }
     this.#sending = null;
+    if (!this.#closed) this.#plan();
   }
 
   #hear(payload: string): void {

@@ -16,7 +16,7 @@ create sequence job_order;
 -- settled_by, or, while that is null, still in claimer.
 -- A renewed lease changes no index, so that it is a HOT update; the fill factor leaves it room.
 create table jobs (
-  seq bigint primary key,
+  seq bigint primary key with (fillfactor = 50),
   run_at bigint not null,
   fire_at bigint not null,
   enqueued_at bigint not null,
@@ -74,7 +74,8 @@ create table jobs (
   autovacuum_vacuum_cost_delay = 1, autovacuum_analyze_scale_factor = 0.05
 );
 
-create unique index jobs_id on jobs (ns, id);
+-- Each claim writes its row anew, and so a second entry here: half of each page is left for them.
+create unique index jobs_id on jobs (ns, id) with (fillfactor = 50);
 create index jobs_plain on jobs (ns, queue, name, (-priority), run_at, seq) where shelf = 'plain';
 create index jobs_lane on jobs (ns, lane, (-priority), run_at, seq) where shelf = 'lane';
 create index jobs_gate on jobs (ns, lane, queue, name, run_at) where shelf = 'lane';

@@ -22,7 +22,7 @@ create function never() returns bigint language sql immutable as $$ select 92233
 -- exactly however many claim at once; queues without limits are not. Index: queues_pkey, jobs_active.
 create function read_limits(a ask, p_touched text[]) returns limits language plpgsql as $$
 declare
-  l limits;
+  l limits := no_limits(a);
 begin
   perform from queues
   where ns = a.ns and queue = any (p_touched) and not paused and (concurrency is not null or rate_limit is not null)
@@ -36,12 +36,19 @@ begin
   into l.q_names, l.q_room, l.q_rates, l.q_spans, l.q_started, l.q_used
   from queues q left join windows w on w.ns = q.ns and w.kind = 'queue' and w.key = q.queue
   where q.ns = a.ns and q.queue = any (p_touched) and not q.paused and (q.concurrency is not null or q.rate_limit is not null);
+  return l;
+end
+$$;
+
+-- Where no queue has a limit, only what was asked for limits a claim.
+create function no_limits(a ask) returns limits language plpgsql immutable as $$
+declare
+  l limits;
+begin
+  l.q_names := '{}';
   l.a_left := a.queue_limits;
   l.k_names := '{}';
-  l.k_active := '{}';
   l.w_names := '{}';
-  l.w_started := '{}';
-  l.w_used := '{}';
   return l;
 end
 $$;

@@ -57,9 +57,9 @@ create function claim_jobs(a ask) returns json language plpgsql as $$
 declare
   v_kind text;
   v_lines waiting_line[];
-  v_groups waiting_line[] := '{}';
   v_takes integer[];
-  v_fragile boolean;
+  v_mixed boolean;
+  v_limited boolean;
   v_rows tid[];
   v_jobs json;
   v_next bigint;
@@ -70,23 +70,28 @@ begin
   if v_kind = 'stale' then
     return json_build_object('outcome', 'stale', 'jobs', null, 'now', a.now, 'nextAt', null, 'fragile', false);
   end if;
-  if exists (select from gates where ns = a.ns) then v_groups := find_gate_groups(a); end if;
-  v_fragile := (select true from jobs where shelf = 'fragile' and ns = a.ns order by queue, name, run_at limit 1) is not null;
-  if v_kind = 'repeated' or v_fragile or v_groups <> '{}' or exists (select from arrivals where ns = a.ns) then
-    return claim_mixed(a, v_kind = 'repeated');
-  end if;
+  -- Each of these is rare, and without any of them the way is short.
+  select exists (select from gates where ns = a.ns) or exists (select from arrivals where ns = a.ns)
+      or (select true from jobs where shelf = 'fragile' and ns = a.ns order by queue, name, run_at limit 1) is not null,
+    exists (select from queues where ns = a.ns and not paused and (concurrency is not null or rate_limit is not null))
+  into v_mixed, v_limited;
+  if v_mixed or v_kind = 'repeated' then return claim_mixed(a, v_kind = 'repeated'); end if;
   v_lines := find_lines(a);
-  l := read_limits(a, array(select queue from unnest(v_lines)));
-  a.now := now_ms(a.clock);
+  if v_limited then
+    l := read_limits(a, array(select queue from unnest(v_lines)));
+    a.now := now_ms(a.clock);
+  else
+    l := no_limits(a);
+  end if;
   if cardinality(v_lines) = 1 then
     v_takes := array[room_in(a, l, v_lines[1].queue)];
   elsif v_lines <> '{}' then
     v_takes := share_out(a, v_lines, array(select room_in(a, l, queue) from unnest(v_lines)));
   end if;
   v_rows := lock_from_lines(a, v_lines, array(select greatest(least(take, a.most), 0) from unnest(v_takes) as take));
-  if l.q_names <> '{}' then perform write_windows(a, v_rows); end if;
+  if v_limited then perform write_windows(a, v_rows); end if;
   v_jobs := hold_jobs(a, v_rows);
-  if l.q_names <> '{}' then l := read_limits(a, l.q_names); end if;
+  if v_limited then l := read_limits(a, l.q_names); end if;
   if a.quiet and v_rows = '{}' then perform set_config('synchronous_commit', 'off', true); end if;
   if a.most > 0 then v_next := lines_next_at(a, l, v_lines); end if;
   return json_build_object('outcome', 'claimed', 'jobs', v_jobs, 'now', a.now, 'nextAt', nullif(v_next, never()), 'fragile', false);
