@@ -26,6 +26,7 @@ interface SpaceOptions {
 
 /** Migrations may have to wait for each other, and for large tables. */
 const migrateMs = 10 * 60_000;
+const maxJitterMs = 5;
 /** When those who wait for jobs are told of some that were enqueued in a caller's transaction, whose end nothing announces. */
 const tellAfterMs = [20, 200, 1_000];
 
@@ -115,6 +116,11 @@ export class Space {
       await this.#autocommit((link) => identity.lines.refresh(link));
       return run();
     }
+  }
+
+  /** Where claimers cannot pass by each other's rows, they should not come all at once. */
+  async jitter(): Promise<void> {
+    if (!this.#skipLocked) await delay(Math.random() * maxJitterMs);
   }
 
   /** Runs a question. */

@@ -169,6 +169,7 @@ export class MysqlStore implements Store {
   async step({ finishes, claim: params }: StepParams): Promise<StepResult> {
     const { claimer } = params;
     await this.#space.prepareClaimer(claimer);
+    await this.#space.jitter();
     if (maySwift(await this.#space.known(), finishes, params)) {
       const swift = await this.#space.write((session) => swiftStep(session, finishes, params));
       if (swift !== null) return swift;
