@@ -14,7 +14,7 @@ import type {
   StepParams,
   StepResult,
 } from "../../store.ts";
-import { readClaimed, stateAt } from "./record.ts";
+import { claimedFrom, stateAt } from "./record.ts";
 import { type Space, spread } from "./space.ts";
 import { Reader, Writer } from "./wire.ts";
 
@@ -30,17 +30,19 @@ const kinds: readonly Outcome["kind"][] = [
   "crash",
 ];
 
-/** Claims as lua/shared/finish.lua reads them. */
+/** Claims as lua/shared/finish.lua reads them: a plain success, which most are, needs no more than its kind. */
 export function finishFrames(finishes: readonly Finish[]): Buffer {
   const writer = new Writer();
   for (const { id, token, outcome } of finishes) {
-    writer
-      .short(id)
-      .i32(token)
-      .u8(kinds.indexOf(outcome.kind) + 1)
-      .f64("delayMs" in outcome ? outcome.delayMs : -1)
-      .long(textOf(outcome))
-      .long("error" in outcome ? outcome.error : "");
+    writer.short(id).i32(token);
+    if (outcome.kind === "succeed" && outcome.result === null) writer.u8(0);
+    else {
+      writer
+        .u8(kinds.indexOf(outcome.kind) + 1)
+        .f64("delayMs" in outcome ? outcome.delayMs : -1)
+        .long(textOf(outcome))
+        .long("error" in outcome ? outcome.error : "");
+    }
   }
   return writer.toBuffer();
 }
@@ -106,20 +108,21 @@ function claimJson(params: ClaimParams, known: Known, limit = params.limit): str
   });
 }
 
-function readClaim(reader: Reader): ClaimResult {
+function readClaim([head = Buffer.alloc(0), ...parts]: readonly Buffer[]): ClaimResult {
+  const reader = new Reader(head);
   const outcome = reader.u8() === 1 ? "claimed" : "stale";
   const now = new Date(reader.f64());
   const nextAt = reader.date();
   const fragile = reader.u8() === 1;
   const jobs: ClaimedJob[] = [];
-  while (!reader.isAtEnd) jobs.push(readClaimed(reader));
+  for (let index = 0; index + 2 < parts.length; index += 3) jobs.push(claimedFrom(parts, index));
   return { outcome, jobs, now, nextAt, fragile };
 }
 
 export function claim(space: Space, params: ClaimParams): Promise<ClaimResult> {
   return space.sequences.send(params.claimer, params.sequence, async (known) => {
     if (space.slots > 1) return claimEverywhere(space, params, known);
-    return readClaim(new Reader(await space.text("claim", 0, claimJson(params, known))));
+    return readClaim(await space.list("claim", 0, claimJson(params, known)));
   });
 }
 
@@ -132,8 +135,10 @@ export async function step(space: Space, { finishes, claim: wanted }: StepParams
   }
   return space.sequences.send(claimer, sequence, async (known) => {
     const args = [claimJson(wanted, known), finishes.length, finishFrames(finishes)];
-    const reader = new Reader(await space.text("step", 0, ...args).catch(explainRefusal));
-    return { finished: readFinished(reader, finishes.length), claimed: readClaim(reader) };
+    const [finished = Buffer.alloc(0), ...claimed] = await space
+      .list("step", 0, ...args)
+      .catch(explainRefusal);
+    return { finished: readFinished(new Reader(finished), finishes.length), claimed: readClaim(claimed) };
   });
 }
 
@@ -151,7 +156,7 @@ async function claimEverywhere(space: Space, params: ClaimParams, { answered }: 
   for (const offset of space.everySlot) {
     const index = (params.sequence + offset) % space.slots;
     const room = Math.max(0, params.limit - jobs.length);
-    const part = readClaim(new Reader(await space.text("claim", index, claimJson(params, known, room))));
+    const part = readClaim(await space.list("claim", index, claimJson(params, known, room)));
     if (part.outcome === "stale") return part;
     jobs.push(...part.jobs);
     now = part.now;

@@ -64,59 +64,69 @@ export function checkPlace(space: Space, job: NewJob, place: number): void {
   if (job.concurrencyKey !== null || job.rateKey !== null) refuse("has a concurrency or rate key");
 }
 
-/** The tails that a batch has, each once, and the number of each job's. */
-class Tails {
+/** Frames of jobs as lua/shared/enqueue.lua reads them: what jobs have in common is a kind, and written once. */
+export class JobFrames {
+  /** Where frames go, among others that the caller writes. */
+  readonly writer = new Writer();
+  readonly #kinds = new Writer();
   readonly #numbers = new Map<string, number>();
-  readonly #writer = new Writer();
 
-  numberOf(job: NewJob): number {
+  add(job: NewJob): void {
     const rare = rareOf(job);
-    const key = `${job.queue}\u001f${job.name}\u001f${job.delivery}\u001f${job.attempts}${rare === null ? "" : JSON.stringify(rare)}`;
+    const bound = boundOf(job);
+    this.writer
+      .u32(this.#numberOf(job, rare, bound !== ""))
+      .u16(job.slot)
+      .f64(orInfinite(job.runAt))
+      .f64(job.delayMs)
+      .long(job.input);
+    if (bound !== "") this.writer.long(bound);
+  }
+
+  /** Kinds first, then what the caller puts between, then the frames. */
+  toBuffer(between: Buffer = Buffer.alloc(0)): Buffer {
+    const count = new Writer().u32(this.#numbers.size).toBuffer();
+    return Buffer.concat([count, this.#kinds.toBuffer(), between, this.writer.toBuffer()]);
+  }
+
+  #numberOf(job: NewJob, rare: object | null, isBound: boolean): number {
+    const { expireInMs, fireAt, priority, maxCrashes, relayed } = job;
+    const parts = [
+      job.queue,
+      job.name,
+      job.delivery,
+      job.attempts,
+      priority,
+      maxCrashes,
+      expireInMs,
+      relayed,
+    ];
+    const key = `${parts.join("\u001f")}${fireAt === null ? "" : fireAt.getTime()}${rare === null ? "" : JSON.stringify(rare)}`;
     const known = this.#numbers.get(key);
     if (known !== undefined) return known;
-    const tail = newTail(job);
-    this.#writer.u32(tail.length).bytes(tail);
+    const tail = newTail(job, rare);
+    this.#kinds
+      .f64(orInfinite(expireInMs))
+      .f64(orInfinite(fireAt))
+      .i32(priority)
+      .u16(maxCrashes)
+      .u8(relayed ? 1 : 0)
+      .u8(job.concurrencyKey === null && job.rateKey === null ? 0 : 1)
+      .u8(isBound ? 1 : 0)
+      .u32(tail.length)
+      .bytes(tail);
     this.#numbers.set(key, this.#numbers.size);
     return this.#numbers.size - 1;
   }
-
-  toBuffer(): Buffer {
-    return new Writer().u32(this.#numbers.size).bytes(this.#writer.toBuffer()).toBuffer();
-  }
 }
 
-/** A batch as lua/shared/enqueue.lua reads it: tails, then jobs. */
 function jobFrames(jobs: readonly NewJob[]): Buffer {
-  const frames = new JobFrames();
-  for (const job of jobs) frames.add(job);
-  return frames.toBuffer();
-}
-
-/** Frames of jobs, among others that the caller writes. */
-export class JobFrames {
-  readonly writer = new Writer();
-  readonly #tails = new Tails();
-
-  add(job: NewJob): void {
-    this.writer
-      .short(job.id)
-      .f64(orInfinite(job.runAt))
-      .f64(job.delayMs)
-      .f64(orInfinite(job.expireInMs))
-      .f64(orInfinite(job.fireAt))
-      .i32(job.priority)
-      .u16(job.maxCrashes)
-      .u16(job.slot)
-      .u8(job.relayed ? 1 : 0)
-      .u8(job.concurrencyKey === null && job.rateKey === null ? 0 : 1)
-      .u32(this.#tails.numberOf(job))
-      .long(job.input)
-      .long(boundOf(job));
+  const [ids, frames] = [new Writer(), new JobFrames()];
+  for (const job of jobs) {
+    ids.short(job.id);
+    frames.add(job);
   }
-
-  toBuffer(): Buffer {
-    return Buffer.concat([this.#tails.toBuffer(), this.writer.toBuffer()]);
-  }
+  return frames.toBuffer(ids.toBuffer());
 }
 
 /** What ties a job to others, as JSON; nothing for most. */

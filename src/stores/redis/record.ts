@@ -1,6 +1,6 @@
 import { type Delivery, deliveries, type JobFacts, type JobState, jobStates } from "../../job.ts";
 import type { ClaimedJob, NewJob, StoredJob } from "../../store.ts";
-import { type Reader, Writer } from "./wire.ts";
+import { Reader, Writer } from "./wire.ts";
 
 /** What few jobs have, kept as JSON at the end of their record. The scripts know these names, too. */
 interface Rare {
@@ -30,8 +30,7 @@ export function deliveryNumber(delivery: Delivery): number {
 }
 
 /** The end of a new job's record, from its queue on: the same for most jobs of a definition. */
-export function newTail(job: NewJob): Buffer {
-  const rare = rareOf(job);
+export function newTail(job: NewJob, rare: object | null): Buffer {
   return new Writer()
     .short(job.queue)
     .short(job.name)
@@ -85,31 +84,37 @@ interface Parts {
   readonly rare: Rare;
 }
 
-/** Id, record and input of one job. */
+/** Id, record and input of one job, in one text. */
 function readParts(reader: Reader): Parts {
   const id = reader.short();
   reader.u32();
+  return { ...readRecord(id, reader), input: reader.long() };
+}
+
+function readRecord(id: string, reader: Reader): Omit<Parts, "input"> {
   const state = stateAt(reader.u8());
   const cancelRequested = reader.u8() === 1;
+  // Whether it is special is for the scripts.
+  reader.u8();
+  const attempt = reader.u32();
+  const token = reader.u32();
+  reader.u32();
+  const claimedAt = reader.date();
+  const finishedAt = reader.date();
+  const claimer = reader.short();
+  const result = reader.long();
   const relayed = reader.u8() === 1;
-  // Whether it has keys, children, aliases and a trail is for the scripts.
+  // So are keys, children, aliases and a trail.
   reader.u32();
   const crashes = reader.u16();
   const maxCrashes = reader.u16();
   const slot = reader.u16();
-  const attempt = reader.u32();
-  const token = reader.u32();
-  reader.u32();
   const seq = reader.u48();
   const priority = reader.i32();
   const runAt = new Date(reader.f64());
   const fireAt = new Date(reader.f64());
   const enqueuedAt = new Date(reader.f64());
   const expireAt = reader.date();
-  const claimedAt = reader.date();
-  const finishedAt = reader.date();
-  const claimer = reader.short();
-  const result = reader.long();
   const queue = reader.short();
   const name = reader.short();
   const delivery = deliveries[reader.u8() - 1] ?? "at-least-once";
@@ -137,11 +142,9 @@ function readParts(reader: Reader): Parts {
     token,
     schedule: rare.schedule ?? null,
   };
-  const input = reader.long();
   return {
     seq,
     facts,
-    input,
     state,
     cancelRequested,
     relayed,
@@ -155,6 +158,13 @@ function readParts(reader: Reader): Parts {
     rollbacks,
     rare,
   };
+}
+
+/** The same in three texts that follow each other. */
+export function claimedFrom(parts: readonly Buffer[], index: number): ClaimedJob {
+  const id = String(parts[index]);
+  const { facts, cancelRequested } = readRecord(id, new Reader(parts[index + 1] ?? Buffer.alloc(0)));
+  return { ...facts, input: String(parts[index + 2]), cancelRequested };
 }
 
 export function readClaimed(reader: Reader): ClaimedJob {

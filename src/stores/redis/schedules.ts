@@ -122,6 +122,7 @@ function writeFire(space: Space, frames: JobFrames, one: Fire): void {
     writeOccurrence(frames.writer, occurrence);
     if (job === null) continue;
     checkPlace(space, job, space.placeOfSchedule(one.key));
+    frames.writer.short(job.id);
     frames.add(job);
   }
 }

@@ -1,18 +1,31 @@
 -- uses: base record notices lines gates index end unique change enqueue
 -- Adds a batch of jobs.
--- ARGV[2] how many, ARGV[3] their tails and frames (shared/enqueue.lua).
+-- ARGV[2] how many, ARGV[3] their kinds, ids and frames (shared/enqueue.lua).
 -- Promise: each is worked off in its order and sees those before it; an id that is known, as a job or an alias, changes nothing.
 -- Answers a frame for each: what became of it and, where it is about another, that one's id.
 
-local amount, frames, ids, new = tonumber(ARGV[2]), {}, {}, {}
-local texts, position = readTails(ARGV[3], 1)
-for n = 1, amount do
-  new[n], position = readNewJob(ARGV[3], position, texts)
-  ids[n] = new[n].id
-end
+local amount, frames, blob, ids = tonumber(ARGV[2]), {}, ARGV[3], {}
+local kinds, position = readKinds(blob, 1)
+for n = 1, amount do ids[n], position = struct.unpack(">Hc0", blob, position) end
 readJobs(ids)
 reserveSeqs(amount)
-for n = 1, amount do frames[n] = enqueueAnswer(enqueueOne(new[n])) end
+local lastRunAt, lastText
+local wasAdded = string.char(answers.added)
+for n = 1, amount do
+  local id, number, slot, runAt, delayMs, input, bound = ids[n], nil, nil, nil, nil, nil, nil
+  number, slot, runAt, delayMs, input, position = struct.unpack(FRAME, blob, position)
+  local kind = kinds[number + 1]
+  if kind.isPlain and not isKnown(id) then
+    if runAt == huge then runAt = now + delayMs end
+    if runAt ~= lastRunAt then lastRunAt, lastText = runAt, textOf(runAt) end
+    insertSwiftly(id, kind, slot, runAt, lastText, input)
+    frames[n] = wasAdded
+  else
+    if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
+    frames[n] = enqueueAnswer(enqueueOne(newJob(id, kind, slot, runAt, delayMs, input, bound)))
+  end
+end
+flushDoors(kinds)
 flushInputs()
 flush()
 publish()

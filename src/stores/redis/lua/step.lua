@@ -2,7 +2,7 @@
 -- Ends claims, then takes new jobs: finish.lua and claim.lua in one trip.
 -- ARGV[2] the claim as claim.lua has it, ARGV[3] how many claims to end, ARGV[4] their frames.
 -- Promise: both, or, where the core refuses an outcome, neither.
--- Answers two bytes for each claim that was to end, then what claim.lua answers.
+-- Answers two bytes for each claim that was to end in one text, then what claim.lua answers.
 
 local params = cjson.decode(ARGV[2])
 local list = readFinishes(ARGV[4], 1, tonumber(ARGV[3]))
@@ -13,4 +13,5 @@ flush()
 local claimed = claim(params)
 flush()
 publish()
-return finished .. claimed
+table.insert(claimed, 1, finished)
+return claimed

@@ -14,6 +14,13 @@ if not now then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- A number that goes to Redis is written out anew each time, which costs more than everything else about it.
+local function textOf(number)
+  return string.format("%.17g", number)
+end
+
+local nowText = textOf(now)
+
 -- Lua's own stack bounds how many arguments one call may have.
 local maxArguments = 4000
 
@@ -48,19 +55,34 @@ local function place(key, member, score)
   set[member] = score
 end
 
+-- Members that are known to be added, or gone, for good: score and member in turn, or members. Cheaper than `place`, and written first.
+local added, gone = {}, {}
+
+local function listIn(lists, key)
+  local list = lists[key]
+  if not list then
+    list = {}
+    lists[key] = list
+  end
+  return list
+end
+
 local function flushSets()
+  for key, list in pairs(gone) do callMany("ZREM", key, list, 1) end
+  for key, list in pairs(added) do callMany("ZADD", key, list, 2) end
+  added, gone = {}, {}
   for key, set in pairs(sets) do
-    local added, gone = {}, {}
+    local here, away = {}, {}
     for member, score in pairs(set) do
       if score then
-        added[#added + 1] = score
-        added[#added + 1] = member
+        here[#here + 1] = score
+        here[#here + 1] = member
       else
-        gone[#gone + 1] = member
+        away[#away + 1] = member
       end
     end
-    callMany("ZREM", key, gone, 1)
-    callMany("ZADD", key, added, 2)
+    callMany("ZREM", key, away, 1)
+    callMany("ZADD", key, here, 2)
   end
   sets = {}
 end

@@ -9,6 +9,13 @@ do
   -- How many expired jobs one claim puts aside; whoever asks again goes on there.
   local maxAside = 1000
 
+  -- Whether no limit of this claim or of the queue stands before a job without keys.
+  local function isFree(queue)
+    if ask.queues then return false end
+    local config = queueConfig(queue)
+    return not config or (config[1] == 0 and config[2] == huge and config[3] == huge)
+  end
+
   -- Everything that this claimer could run: lines and gates with something due, and lanes that may be ready.
   local function look(limit)
     local view = { lines = {}, fragile = {}, gates = {}, lanes = {}, sources = {} }
@@ -24,7 +31,10 @@ do
             local listOf = function(priority) return listKey(kind, priority, queue, name) end
             group.source = newSource(duePriorities(key), listOf, kind == PLAIN and math.min(limit, 1000) or maxFragile)
             view.lines[#view.lines + 1] = group
-            if kind == PLAIN then view.sources[#view.sources + 1] = group.source end
+            if kind == PLAIN then
+            group.source.free, group.source.leases = isFree(queue), listIn(added, LEASES)
+            view.sources[#view.sources + 1] = group.source
+          end
           end
         end
       end
@@ -91,6 +101,37 @@ do
     place(LEASES, job.id, now + leaseMs)
   end
 
+  -- The front of a record that nobody has claimed yet, and what it becomes.
+  local fresh = struct.pack(FRONT, WAITING, 0, 0, 0, 0, 0, huge, huge, 0, "", 0, "")
+  local freshLength, held = #fresh, nil
+
+  -- Takes a job without keys, children or a past: all that changes is the front of its record. Returns nil if it is no such job.
+  local function takeSwiftly(source, id, leaseUntil)
+    local text = untouched(id)
+    if not text or string.sub(text, 1, freshLength) ~= fresh then return nil end
+    text = held .. string.sub(text, freshLength + 1)
+    rewrite(id, text)
+    local leases, away = source.leases, source.away
+    local place = #leases
+    leases[place + 1], leases[place + 2] = leaseUntil, id
+    away[#away + 1] = source.member
+    source.taken = source.taken + 1
+    return { id = id, text = text }
+  end
+
+  -- Counts what was taken swiftly, once for each line.
+  local function countTaken(view)
+    for _, group in ipairs(view.lines) do
+      local amount = group.source.taken
+      if amount > 0 then
+        local tail = { [QUEUE] = group.queue, [NAME] = group.name }
+        countIn(WAITING, tail, -amount)
+        countIn(ACTIVE, tail, amount)
+        add(ACTIVES, "q" .. group.queue, amount)
+      end
+    end
+  end
+
   -- "take" it, "skip" it (it is no longer there, or expired), or "stop": it holds up those behind it.
   local function judge(source, job, left)
     if not job or job[STATE] ~= WAITING or isExpired(job) then return "skip" end
@@ -118,12 +159,19 @@ do
       left = {}
       for queue, most in pairs(ask.queues) do left[queue] = most end
     end
-    local heap = newHeap(view.sources)
+    local heap, leaseUntil = newHeap(view.sources), textOf(now + leaseMs)
+    held = struct.pack(FRONT, ACTIVE, 0, 0, 1, 1, 0, now, huge, #ask.claimer, ask.claimer, 0, "")
     while heap[1] and #taken < limit and aside < maxAside do
       local source = heap[1]
-      local job = jobOf(idOf(source.member))
-      local verdict = judge(source, job, left)
-      if verdict == "take" then
+      local id = idOf(source.member)
+      local job, verdict = source.free and takeSwiftly(source, id, leaseUntil), nil
+      if not job then
+        job = jobOf(id)
+        verdict = judge(source, job, left)
+      end
+      if not verdict then
+        taken[#taken + 1] = job
+      elseif verdict == "take" then
         if left then left[tailOf(job)[QUEUE]] = left[tailOf(job)[QUEUE]] - 1 end
         take(job, leaseMs)
         taken[#taken + 1] = job
@@ -253,14 +301,12 @@ do
 
   local CLAIMERS = P .. "claimers"
 
-  -- The jobs of the last claim that are still active under it, with lease left.
-  local function stillHeld(frames, position)
+  -- The jobs of the last claim that are still active under it, with lease left. Its claimer has claimed nothing since.
+  local function stillHeld(ids)
     local jobs = {}
-    while position <= #frames do
-      local id, token
-      id, token, position = struct.unpack(">Hc0I4", frames, position)
+    for id in string.gmatch(ids, "[^\n]+") do
       local job = jobOf(id)
-      if job and job[STATE] == ACTIVE and job[TOKEN] == token and job[CLAIMER] == ask.claimer then
+      if job and job[STATE] == ACTIVE and job[RELAYED] == 0 and job[CLAIMER] == ask.claimer then
         local leaseUntil = call("ZSCORE", LEASES, id)
         if leaseUntil and tonumber(leaseUntil) > now then jobs[#jobs + 1] = job end
       end
@@ -268,14 +314,15 @@ do
     return jobs
   end
 
+  -- Ids have no line breaks.
   local function remember(sequence, jobs)
-    local parts = { struct.pack(">d", sequence) }
-    for n, job in ipairs(jobs) do parts[n + 1] = struct.pack(">Hc0I4", #job.id, job.id, job[TOKEN]) end
-    call("HSET", CLAIMERS, ask.claimer, table.concat(parts))
+    local ids = {}
+    for n, job in ipairs(jobs) do ids[n] = job.id end
+    call("HSET", CLAIMERS, ask.claimer, struct.pack(">d", sequence) .. table.concat(ids, "\n"))
     call("ZADD", P .. "claimersseen", now, ask.claimer)
   end
 
-  -- Answers outcome (1: claimed, 0: stale), now, nextAt, whether a fragile job is due, then the jobs.
+  -- Answers outcome (1: claimed, 0: stale), now, nextAt and whether a fragile job is due in one text, then the parts of the jobs.
   function claim(params)
     ask = { claimer = params.claimer, alone = params.alone, names = {} }
     for _, name in ipairs(params.names) do ask.names[name[1]] = { name[2] or nil, name[3] or nil, name[4] } end
@@ -287,16 +334,17 @@ do
     local kept, position = -1, 1
     if last then kept, position = struct.unpack(">d", last) end
     local latest = math.max(kept, params.answered)
-    if params.sequence < latest then return struct.pack(">BddB", 0, now, huge, 0) end
+    if params.sequence < latest then return { struct.pack(">BddB", 0, now, huge, 0) } end
     local limit, repeated = params.limit, params.sequence == latest
     local view = look(limit)
     findFragile(view)
     local jobs
     if repeated then
-      jobs = kept == latest and stillHeld(last, position) or {}
+      jobs = kept == latest and stillHeld(string.sub(last, position)) or {}
     else
       findLanes(view, limit)
       jobs = choose(view, limit, params.leaseMs)
+      countTaken(view)
       flush()
       flushLimits()
       settleLanes(view)
@@ -308,6 +356,6 @@ do
     for _, job in ipairs(view.fragile) do
       if opensAt(job) <= now then fragile = 1 end
     end
-    return struct.pack(">BddB", 1, now, nextAt(view, limit), fragile) .. claimedFrames(jobs)
+    return claimedParts(jobs, { struct.pack(">BddB", 1, now, nextAt(view, limit), fragile) })
   end
 end

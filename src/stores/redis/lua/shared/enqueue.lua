@@ -1,25 +1,45 @@
--- Adds jobs. One frame for each; runAt, expireInMs and fireAt are infinite where there is none. The tail is one of those that are
--- given once for the whole batch. `bound` is JSON for jobs with parents or a key that others may hold, "" for the rest:
+-- Adds jobs. What jobs of a batch have in common is a kind, and given once: expireInMs and fireAt (infinite for none), priority,
+-- maxCrashes, relayed, keyed, bound (1 or 0 each), and the tail of the record. A job's own frame is the number of its kind, slot, runAt
+-- (infinite for none), delayMs and input; for a bound kind also JSON of what ties it to others:
 -- { after?, unique?: { key, forMs? }, debounce?: { key, waitMs, maxMs? } }.
 
-local NEWJOB = ">Hc0ddddi4HHBBI4I4c0I4c0"
+local KIND = ">ddi4HBBBI4c0"
+local FRAME = ">I4HddI4c0"
 local answers = { added = 1, existing = 2, alias = 3, absorbed = 4, debounced = 5, unknownParent = 6 }
 
-local function readTails(frames, position)
-  local texts, amount = {}, nil
-  amount, position = struct.unpack(">I4", frames, position)
-  for n = 1, amount do texts[n], position = struct.unpack(">I4c0", frames, position) end
-  return texts, position
+-- The front of a record that nobody has claimed yet.
+local fresh = struct.pack(FRONT, WAITING, 0, 0, 0, 0, 0, huge, huge, 0, "", 0, "")
+
+local function readKinds(blob, position)
+  local kinds, amount = {}, nil
+  amount, position = struct.unpack(">I4", blob, position)
+  for n = 1, amount do
+    local one = {}
+    one.expireInMs, one.fireAt, one.priority, one.maxCrashes, one.relayed, one.keyed, one.bound, one.tail, position =
+      struct.unpack(KIND, blob, position)
+    -- Nothing else concerns such a job: its record and its place in line are all there is to it.
+    one.isPlain = one.relayed + one.keyed + one.bound == 0 and one.expireInMs == huge
+    one.head = fresh .. struct.pack(">BBBBBHH", one.relayed, one.keyed, 0, 0, 0, 0, one.maxCrashes)
+    kinds[n] = one
+  end
+  return kinds, position
 end
 
-local function readNewJob(frames, position, texts)
-  local new = { struct.unpack(NEWJOB, frames, position) }
-  local job = {
-    id = new[1], runAt = new[2], delayMs = new[3], expireInMs = new[4], fireAt = new[5], priority = new[6],
-    maxCrashes = new[7], slot = new[8], relayed = new[9], keyed = new[10], tail = texts[new[11] + 1], input = new[12],
-    bound = new[13] ~= "" and cjson.decode(new[13]) or nil,
+-- A job for the careful way in.
+local function newJob(id, kind, slot, runAt, delayMs, input, bound)
+  return {
+    id = id, kind = kind, slot = slot, runAt = runAt, delayMs = delayMs, input = input, bound = bound and cjson.decode(bound),
   }
-  return job, new[14]
+end
+
+-- Its id stands before its frame.
+local function readNewJob(blob, position, kinds)
+  local id, number, slot, runAt, delayMs, input, bound
+  id, position = struct.unpack(">Hc0", blob, position)
+  number, slot, runAt, delayMs, input, position = struct.unpack(FRAME, blob, position)
+  local kind = kinds[number + 1]
+  if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
+  return newJob(id, kind, slot, runAt, delayMs, input, bound), position
 end
 
 -- The places in the order of enqueueing for so many jobs; some may stay empty.
@@ -39,22 +59,62 @@ end
 
 local function insert(new, state, runAt)
   nextSeq = nextSeq + 1
+  local kind = new.kind
   local job = {
-    state, 0, new.relayed, new.keyed, 0, 0, 0, 0, new.maxCrashes, new.slot, 0, 0, 0, nextSeq, new.priority, runAt,
-    new.fireAt < huge and new.fireAt or runAt, now, runAt + new.expireInMs, huge, huge, "", "", new.tail,
+    state, 0, 0, 0, 0, 0, huge, huge, "", "", kind.relayed, kind.keyed, 0, 0, 0, 0, kind.maxCrashes, new.slot, nextSeq,
+    kind.priority, runAt, kind.fireAt < huge and kind.fireAt or runAt, now, runAt + kind.expireInMs, kind.tail,
     id = new.id,
   }
   known[new.id] = job
   inputs[#inputs + 1] = new.id
   inputs[#inputs + 1] = new.input
-  joinBlock(job)
+  joinBlock(new.id, nextSeq)
   enter(job)
+  -- Its block counts it among the living.
+  add(LIVES, math.floor(nextSeq / blockSize), -1)
   return job
+end
+
+-- The line of a kind, with what the batch adds to it.
+local function doorOf(kind)
+  local tail = readTail(kind.tail)
+  local key = listKey(PLAIN, kind.priority, tail[QUEUE], tail[NAME])
+  local door = { tail = tail, list = listIn(added, key), amount = 0, earliest = huge }
+  kind.door = door
+  return door
+end
+
+local function insertSwiftly(id, kind, slot, runAt, runAtText, input)
+  local seq, door = nextSeq + 1, kind.door or doorOf(kind)
+  nextSeq = seq
+  rewrite(id, kind.head .. struct.pack(
+    ">HI6i4dddd", slot, seq, kind.priority, runAt, kind.fireAt < huge and kind.fireAt or runAt, now, huge
+  ) .. kind.tail)
+  local place, list = #inputs, door.list
+  inputs[place + 1], inputs[place + 2] = id, input
+  place = #list
+  list[place + 1], list[place + 2] = runAtText, seq .. id
+  door.amount = door.amount + 1
+  if runAt < door.earliest then door.earliest = runAt end
+  joinBlock(id, seq)
+end
+
+local function flushDoors(kinds)
+  for _, kind in ipairs(kinds) do
+    local door = kind.door
+    if door then
+      local queue, name = door.tail[QUEUE], door.tail[NAME]
+      countIn(WAITING, door.tail, door.amount)
+      lower(lineKey(PLAIN, queue, name), kind.priority, door.earliest)
+      lower(P .. "names:" .. name, PLAIN .. queue, door.earliest)
+      notices.queues[queue] = true
+    end
+  end
 end
 
 local function debounce(job, new)
   local waitMs, maxMs = new.bound.debounce.waitMs, new.bound.debounce.maxMs
-  local taken = rareOf({ [REST] = new.tail })
+  local taken = rareOf({ [REST] = new.kind.tail })
   leave(job)
   move(job, math.min(now + waitMs, maxMs and job[ENQUEUEDAT] + maxMs or huge))
   setKeys(job, taken.concurrencyKey, taken.rateKey)
@@ -125,6 +185,11 @@ local function enqueueOne(new)
   if new.bound then return enqueueBound(new) end
   insert(new, WAITING, new.runAt < huge and new.runAt or now + new.delayMs)
   return answers.added
+end
+
+-- Whether the id is known in any way.
+local function isKnown(id)
+  return known[id] or texts[id] or aliasOf(id)
 end
 
 local function enqueueAnswer(outcome, id)

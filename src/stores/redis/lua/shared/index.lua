@@ -29,10 +29,15 @@ local function queueConfig(queue)
   return config
 end
 
+local COUNTS, LIVES = P .. "counts", P .. "lives"
+
+local function countIn(state, tail, by)
+  add(COUNTS, state .. SEPARATOR .. tail[QUEUE] .. SEPARATOR .. tail[NAME], by)
+end
+
 local function count(job, by)
-  local tail = tailOf(job)
-  add(P .. "counts", job[STATE] .. SEPARATOR .. tail[QUEUE] .. SEPARATOR .. tail[NAME], by)
-  if not isTerminal(job[STATE]) then add(P .. "lives", math.floor(job[SEQ] / blockSize), by) end
+  countIn(job[STATE], tailOf(job), by)
+  if not isTerminal(job[STATE]) then add(LIVES, math.floor(job[SEQ] / blockSize), by) end
 end
 
 local function countActive(job, by)
@@ -73,8 +78,12 @@ local function placeDebounced(job, score)
   if key then place(P .. "debounce:" .. key, job.id, score) end
 end
 
+local function noteFreedIn(queue)
+  local config = queueConfig(queue)
+  if config and config[2] < huge then notices.queues[queue] = true end
+end
+
 local function noteFreed(job)
-  local tail = tailOf(job)
   if job[KEYED] == 1 then
     local key = rareOf(job).concurrencyKey
     if key then
@@ -82,8 +91,7 @@ local function noteFreed(job)
       freedLanes["c" .. key] = true
     end
   end
-  local config = queueConfig(tail[QUEUE])
-  if config and config[2] < huge then notices.queues[tail[QUEUE]] = true end
+  noteFreedIn(tailOf(job)[QUEUE])
 end
 
 local function leave(job)
@@ -131,26 +139,22 @@ end
 -- New jobs of each block, in the order of enqueueing.
 local blocks = {}
 
-local function joinBlock(job)
-  local number = math.floor(job[SEQ] / blockSize)
-  local block = blocks[number]
-  if not block then
-    block = {}
-    blocks[number] = block
-  end
-  block[#block + 1] = job.id
+local function joinBlock(id, seq)
+  local block = listIn(blocks, math.floor(seq / blockSize))
+  block[#block + 1] = id
 end
 
 local function flushBlocks()
   for number, ids in pairs(blocks) do
     call("RPUSH", P .. "block:" .. number, unpack(ids))
     call("ZADD", P .. "blocks", number, number)
+    add(LIVES, number, #ids)
   end
   blocks = {}
-  for number, by in pairs(sums[P .. "lives"] or {}) do
+  for number, by in pairs(sums[LIVES] or {}) do
     if by > 0 then
       call("ZADD", P .. "live", number, number)
-    elseif by < 0 and (tonumber(call("HGET", P .. "lives", number)) or 0) + by <= 0 then
+    elseif by < 0 and (tonumber(call("HGET", LIVES, number)) or 0) + by <= 0 then
       call("ZREM", P .. "live", number)
     end
   end

@@ -1,10 +1,15 @@
 -- How a job is kept: in the hash `jobs`, by its id, a record of numbers and short texts; its input is in the hash `inputs`.
 -- src/stores/redis/record.ts reads and writes the same layout.
 
-local HEAD = ">BBBBBBBHHHI4I4I4I6i4ddddddHc0I4c0"
-local STATE, CANCEL, RELAYED, KEYED, PARENT, ALIASED, TRAILED = 1, 2, 3, 4, 5, 6, 7
-local CRASHES, MAXCRASHES, SLOT, ATTEMPT, TOKEN, SETTLED, SEQ, PRIORITY = 8, 9, 10, 11, 12, 13, 14, 15
-local RUNAT, FIREAT, ENQUEUEDAT, EXPIREAT, CLAIMEDAT, FINISHEDAT, CLAIMER, RESULT, REST = 16, 17, 18, 19, 20, 21, 22, 23, 24
+-- First what a claim and a finish change, so that they need not take the rest apart; SPECIAL is 1 where there is more to it than that.
+local FRONT = ">BBBI4I4I4ddHc0I4c0"
+local STATE, CANCEL, SPECIAL, ATTEMPT, TOKEN, SETTLED, CLAIMEDAT, FINISHEDAT, CLAIMER, RESULT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local BACK = ">BBBBBHHHI6i4dddd"
+local HEAD = FRONT .. string.sub(BACK, 2)
+local RELAYED, KEYED, PARENT, ALIASED, TRAILED, CRASHES, MAXCRASHES, SLOT, SEQ, PRIORITY = 11, 12, 13, 14, 15, 16, 17, 18, 19, 20
+local RUNAT, FIREAT, ENQUEUEDAT, EXPIREAT, REST = 21, 22, 23, 24, 25
+-- Where the back has its seq, and how long it is.
+local SEQPLACE, BACKSIZE = 11, 53
 
 -- What follows the head is mostly the same for all jobs of a definition, so it is taken apart once.
 local TAIL = ">Hc0Hc0BI4I4I4I4I4c0"
@@ -18,17 +23,18 @@ local JOBS, INPUTS = P .. "jobs", P .. "inputs"
 
 local tails = {}
 
--- What a job's definition says, and what few jobs have. Only for reading: changeTail gives one to write to.
-local function tailOf(job)
-  local own = job.tail
-  if own then return own end
-  local text = job[REST]
+local function readTail(text)
   local tail = tails[text]
   if not tail then
     tail = { struct.unpack(TAIL, text) }
     tails[text] = tail
   end
   return tail
+end
+
+-- What a job's definition says, and what few jobs have. Only for reading: changeTail gives one to write to.
+local function tailOf(job)
+  return job.tail or readTail(job[REST])
 end
 
 local function changeTail(job)
@@ -76,55 +82,80 @@ local function packTail(job)
   return struct.pack(TAIL, #tail[1], tail[1], #tail[2], tail[2], tail[3], tail[4], tail[5], tail[6], tail[7], #tail[8], tail[8])
 end
 
+-- Whether a claim or a finish of it must do more than change its front.
+local function isSpecial(job)
+  if job[RELAYED] + job[KEYED] + job[PARENT] + job[CRASHES] > 0 or job[EXPIREAT] < huge then return 1 end
+  if not hasRare(job) then return 0 end
+  local rare = rareOf(job)
+  return (rare.reason or rare.settledBy or rare.debounceKey) and 1 or 0
+end
+
 local function pack(job)
   local claimer, result = job[CLAIMER], job[RESULT]
   return struct.pack(
-    HEAD, job[1], job[2], job[3], job[4], job[5], job[6], job[7], job[8], job[9], job[10], job[11], job[12], job[13],
-    job[14], job[15], job[16], job[17], job[18], job[19], job[20], job[21], #claimer, claimer, #result, result
+    FRONT, job[1], job[2], isSpecial(job), job[4], job[5], job[6], job[7], job[8], #claimer, claimer, #result, result
+  ) .. struct.pack(
+    BACK, job[11], job[12], job[13], job[14], job[15], job[16], job[17], job[18], job[19], job[20], job[21], job[22],
+    job[23], job[24]
   ) .. packTail(job)
 end
 
 local function unpackJob(id, text)
   local job = { struct.unpack(HEAD, text) }
-  -- The last value is where the head ends.
+  -- The last value is where the rest begins.
   job[REST] = string.sub(text, job[REST])
   job.id = id
   return job
 end
 
--- Jobs that this script has read, and which of them it changed. Written by flushJobs.
-local known, changed = {}, {}
+-- Records that this script has read or written (false: there is none), jobs that it has taken apart, and which of them it changed.
+local texts, known, changed = {}, {}, {}
+-- Records that were written without taking them apart: id and record in turn.
+local written = {}
 
 local function readJobs(ids)
   local missing = {}
   for n = 1, #ids do
-    if known[ids[n]] == nil then missing[#missing + 1] = ids[n] end
+    if texts[ids[n]] == nil then missing[#missing + 1] = ids[n] end
   end
-  local texts = hashValues(JOBS, missing)
-  for n = 1, #missing do
-    known[missing[n]] = texts[n] and unpackJob(missing[n], texts[n]) or false
-  end
+  local found = hashValues(JOBS, missing)
+  for n = 1, #missing do texts[missing[n]] = found[n] end
 end
 
 -- The job, or false.
 local function jobOf(id)
   local job = known[id]
-  if job == nil then
-    local text = call("HGET", JOBS, id)
-    job = text and unpackJob(id, text) or false
-    known[id] = job
+  if job then return job end
+  local text = texts[id]
+  if text == nil then
+    text = call("HGET", JOBS, id)
+    texts[id] = text
   end
+  if not text then return false end
+  job = unpackJob(id, text)
+  known[id] = job
   return job
 end
 
+-- The record of a job that nobody has taken apart, or nil.
+local function untouched(id)
+  return not known[id] and texts[id] or nil
+end
+
+local function rewrite(id, text)
+  texts[id] = text
+  written[#written + 1] = id
+  written[#written + 1] = text
+end
+
 local function flushJobs()
-  local list = {}
+  local list = written
   for id, job in pairs(changed) do
     list[#list + 1] = id
     list[#list + 1] = pack(job)
   end
   callMany("HSET", JOBS, list, 2)
-  changed = {}
+  written, changed = {}, {}
 end
 
 -- Absorbed and debounced ids, with the job that stands for each; false where there is none.

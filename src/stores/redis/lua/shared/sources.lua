@@ -11,20 +11,24 @@ local function duePriorities(key)
   return found
 end
 
--- Goes to the next job; false when there is none. A lane's jobs are taken out as they come, a line's stay until the end.
+-- Goes to the next job; false when there is none. A lane's jobs are taken out as they come, a line's stay until the end. Scores
+-- are asked for only where several sources are compared.
 local function advance(source)
-  local buffer = source.buffer
-  source.at = source.at + 2
+  local buffer, width = source.buffer, source.width
+  source.at = source.at + width
   while not buffer or not buffer[source.at] do
     local priority = source.priorities[source.turn]
     if not priority then return false end
-    buffer = call(
-      "ZRANGEBYSCORE", source.listOf(priority), "-inf", source.to, "WITHSCORES", "LIMIT", source.skip, source.chunk
-    )
-    source.buffer, source.at, source.priority = buffer, 1, priority
+    local key = source.listOf(priority)
+    if width == 2 then
+      buffer = call("ZRANGEBYSCORE", key, "-inf", source.to, "WITHSCORES", "LIMIT", source.skip, source.chunk)
+    else
+      buffer = call("ZRANGEBYSCORE", key, "-inf", source.to, "LIMIT", source.skip, source.chunk)
+    end
+    source.buffer, source.at, source.priority, source.away = buffer, 1, priority, listIn(gone, key)
     if buffer[1] then
       local ids = {}
-      for n = 1, #buffer, 2 do ids[#ids + 1] = idOf(buffer[n]) end
+      for n = 1, #buffer, width do ids[#ids + 1] = idOf(buffer[n]) end
       readJobs(ids)
       if not source.lane then source.skip = source.skip + #ids end
       source.chunk = math.min(source.chunk * 4, 1000)
@@ -32,13 +36,15 @@ local function advance(source)
       source.turn, source.skip = source.turn + 1, 0
     end
   end
-  source.member, source.runAt = buffer[source.at], tonumber(buffer[source.at + 1])
+  source.member = buffer[source.at]
+  if width == 2 then source.runAt = tonumber(buffer[source.at + 1]) end
   return true
 end
 
 local function newSource(priorities, listOf, chunk, lane)
   return {
-    priorities = priorities, listOf = listOf, chunk = chunk, lane = lane, to = now, turn = 1, skip = 0, at = -1, buffer = false,
+    priorities = priorities, listOf = listOf, chunk = chunk, lane = lane, to = now, turn = 1, skip = 0, at = 0, buffer = false,
+    taken = 0, width = 1,
   }
 end
 
@@ -60,8 +66,9 @@ local function sink(heap, place)
 end
 
 local function newHeap(sources)
-  local heap = {}
+  local heap, width = {}, #sources > 1 and 2 or 1
   for _, source in ipairs(sources) do
+    source.width = width
     if advance(source) then heap[#heap + 1] = source end
   end
   for place = math.floor(#heap / 2), 1, -1 do sink(heap, place) end
