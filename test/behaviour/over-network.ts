@@ -60,7 +60,7 @@ export function overNetwork(make: (clock: Clock) => StoreFactory): NetworkStore 
         get(_, key) {
           if (key === "subscribe") return subscribe;
           const value: unknown = Reflect.get(store, key, store);
-          if (typeof value !== "function" || key === "transact") return value;
+          if (typeof value !== "function") return value;
           return (...params: unknown[]) => during(called(key, value.apply(store, params)));
         },
       });

@@ -5,6 +5,7 @@ import { after, before, describe } from "node:test";
 import type { EscapementOptions } from "../../src/settings.ts";
 import type { StoreFactory } from "../../src/store.ts";
 import { memory } from "../../src/stores/memory/index.ts";
+import { mysql } from "../../src/stores/mysql/index.ts";
 import { redis } from "../../src/stores/redis/index.ts";
 import { sqlite } from "../../src/stores/sqlite/index.ts";
 import { createTestEscapement, type TestEscapement } from "../../src/testing/kit.ts";
@@ -27,6 +28,7 @@ process.on("exit", () => {
 });
 
 const redisServer = await testbed.redis();
+const mysqlServer = await testbed.mysql();
 let places = 0;
 
 interface Kind {
@@ -44,6 +46,24 @@ const kinds: Readonly<Record<string, Kind>> = {
     isNetworked: false,
     hasTransactions: true,
     create: () => sqlite(join(newFolder(), "jobs.db")),
+  },
+  mysql: {
+    skip: mysqlServer.skip,
+    isNetworked: true,
+    hasTransactions: true,
+    create: () => {
+      const place = ++places;
+      const factory = overNetwork((clock) => ({
+        // A namespace for each, for making the tables takes longer than most tests.
+        open: (context) =>
+          mysql({ url: mysqlServer.url, clock }).open({
+            ...context,
+            namespace: `${context.namespace} ${place}`,
+          }),
+      }));
+      networked.push(factory);
+      return factory;
+    },
   },
   redis: {
     skip: redisServer.skip,
