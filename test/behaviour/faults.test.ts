@@ -178,7 +178,7 @@ onEveryStore("faults", (bed) => {
     await using rescuer = await start(new FaultyStore(inner), clock, [], {
       jobs: [define("once", "at-most-once", false), define("again", "at-least-once", false)],
     });
-    await clock.advance(40_000);
+    await clock.advance(80_000);
     assert.deepEqual(started, ["once", "again", "again"]);
     const [lost, done] = await Promise.all([rescuer.get(once.id), rescuer.get(again.id)]);
     assert.deepEqual([lost?.state, lost?.reason], ["lost", "its lease ran out"]);
