@@ -45,7 +45,7 @@ function openPlace(url: string, client: Redis): Place {
     store: redis(options),
     address: {
       module: import.meta.resolve("../../src/stores/redis/index.ts"),
-      options: { url: `${url}?prefix=${prefix}` },
+      options,
     },
     openRaw: () => openRaw(url, prefix),
     multiply: (id, copies) => multiply(options, id, copies),

@@ -274,3 +274,33 @@ describe("time on Redis is the server's", { skip: server.skip }, () => {
     await reaper.close();
   });
 });
+
+describe("an ACL user on Redis", { skip: server.skip }, () => {
+  test("may be held to what docs/REDIS.md says, and CONFIG may be forbidden", async () => {
+    const prefix = newPrefix(server);
+    await using person = await admin(server.url);
+    const rights = [
+      `~{${prefix}:*`,
+      `&{${prefix}:*`,
+      "+@read",
+      "+@write",
+      "+@scripting",
+      "+@pubsub",
+      "+@connection",
+    ];
+    await person.call("ACL", "SETUSER", prefix, "on", ">secret", ...rights, "+info", "+time");
+    const url = new URL(server.url);
+    [url.username, url.password] = [prefix, "secret"];
+    const store = await open({ url: url.href, prefix });
+    assert.equal(store.capabilities.durability, "weak", "nobody knows what the server keeps");
+    const heard = Promise.withResolvers<Notice>();
+    const stop = await store.subscribe(heard.resolve);
+    await store.enqueue({ jobs: [newJob("a")] });
+    assert.equal((await store.claim(claimOf())).jobs.length, 1);
+    assert.equal((await heard.promise).kind, "jobs");
+    await stop();
+    await store.close();
+    await assert.rejects(open({ url: url.href, prefix: newPrefix(server) }), { code: "store-unsupported" });
+    await person.call("ACL", "DELUSER", prefix);
+  });
+});

@@ -127,7 +127,7 @@ class RedisInbox implements InboxStore {
   }
 
   async #connect(): Promise<Link> {
-    const { connection, callTimeoutMs } = resolveOptions(this.#options.url);
+    const { connection, callTimeoutMs } = resolveOptions({ url: this.#options.url });
     const client = await newClient(connection, callTimeoutMs);
     const parts = { client, owned: true, mode: connection.mode, where: whereOf(connection), callTimeoutMs };
     const link = new Link({ ...parts, log: silentLogger });

@@ -1,6 +1,4 @@
-import type { Clock } from "../../clock.ts";
-import type { Store, StoreContext, StoreFactory } from "../../store.ts";
-import type { RedisClient } from "./client.ts";
+import type { Store, StoreAddress, StoreContext, StoreFactory } from "../../store.ts";
 import { newClient } from "./connect.ts";
 import { Link } from "./link.ts";
 import { type RedisOptions, type ResolvedOptions, resolveOptions, whereOf } from "./options.ts";
@@ -18,22 +16,27 @@ export type { RedisOptions } from "./options.ts";
  * const app = createEscapement({ store: redis("redis://localhost:6379"), jobs: [invoice] });
  */
 export function redis(urlOrOptions: string | RedisOptions): StoreFactory {
-  const { client, clock, ...resolved } = resolveOptions(urlOrOptions);
-  return { open: (context) => open(resolved, context, client, clock) };
+  const options = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+  const resolved = resolveOptions(options);
+  return { open: (context) => open(resolved, context, addressOf(options)) };
 }
 
 /** Opens a store by its address: what the heartbeat's thread calls. */
 export function openStore(options: unknown, context: StoreContext): Promise<Store> {
-  return open(options as ResolvedOptions, context, null, null);
+  return redis(options as RedisOptions).open(context);
+}
+
+/** Another thread can have neither a client nor a clock of this one. */
+function addressOf({ client, clock, ...options }: RedisOptions): StoreAddress | null {
+  return client === undefined && clock === undefined ? { module: import.meta.url, options } : null;
 }
 
 async function open(
   options: ResolvedOptions,
   context: StoreContext,
-  given: RedisClient | null,
-  clock: Clock | null,
+  address: StoreAddress | null,
 ): Promise<Store> {
-  const { connection, callTimeoutMs } = options;
+  const { connection, callTimeoutMs, client: given } = options;
   const client = given ?? (await newClient(connection, callTimeoutMs));
   const link = new Link({
     client,
@@ -43,14 +46,12 @@ async function open(
     callTimeoutMs,
     log: context.log,
   });
-  const isPlain = given === null && clock === null;
   try {
     return await RedisStore.open({
       link,
       options,
       context,
-      clock,
-      address: isPlain ? { module: import.meta.url, options } : null,
+      address,
       newListener: async () => given?.duplicate() ?? newClient(connection, callTimeoutMs),
     });
   } catch (error) {

@@ -42,12 +42,16 @@ export interface RedisOptions {
   readonly clock?: Clock;
 }
 
-/** Everything that can be handed to another thread. */
+/** The options, resolved once. */
 export interface ResolvedOptions {
   readonly connection: Connection;
   readonly prefix: string;
   readonly slots: number;
   readonly callTimeoutMs: number;
+  /** Null: one of this store's own. */
+  readonly client: RedisClient | null;
+  /** Null: the server's own. */
+  readonly clock: Clock | null;
 }
 
 const known = [
@@ -67,12 +71,7 @@ const known = [
   "clock",
 ];
 
-/** @param urlOrOptions what `redis(…)` was given. */
-export function resolveOptions(urlOrOptions: string | RedisOptions): ResolvedOptions & {
-  readonly client: RedisClient | null;
-  readonly clock: Clock | null;
-} {
-  const given = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+export function resolveOptions(given: RedisOptions): ResolvedOptions {
   checkKnown(given, known, "redis");
   const options = { ...queryOf(given.url), ...given };
   const places = [options.url, options.sentinels, options.nodes, options.client];

@@ -1,4 +1,3 @@
-import type { Clock } from "../../clock.ts";
 import { EscapementError } from "../../errors.ts";
 import type {
   AcquireParams,
@@ -83,8 +82,6 @@ interface RedisStoreParts {
   readonly link: Link;
   readonly options: ResolvedOptions;
   readonly context: StoreContext;
-  /** Null: the server's own. */
-  readonly clock: Clock | null;
   readonly address: StoreAddress | null;
   newListener(): Promise<RedisClient>;
 }
@@ -98,10 +95,10 @@ export class RedisStore implements Store {
   #isMade: boolean;
 
   static async open(parts: RedisStoreParts): Promise<RedisStore> {
-    const { link, options, context, clock } = parts;
+    const { link, options, context } = parts;
     await link.open();
     const facts = await readFacts(link);
-    const { prefix, slots } = options;
+    const { prefix, slots, clock } = options;
     const space = new Space({ link, prefix, namespace: context.namespace, slots, clock });
     const { durability } = durabilityOf(link, facts);
     return new RedisStore(parts, space, durability, await isMade(space));

@@ -14,38 +14,53 @@ local function reaped(job)
   )
 end
 
-local function overdue(key, most)
-  return call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, most)
+local function isOverdue(key)
+  return call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, 1)[1]
 end
 
-local silent = overdue(LEASES, limit)
-readJobs(silent)
-for _, id in ipairs(silent) do
-  local job = jobOf(id)
-  if job and job[STATE] == ACTIVE then
+-- Those whose time is up, by that time and then in the order of enqueueing.
+local function overdue(key, most)
+  local found, times, jobs = call("ZRANGEBYSCORE", key, "-inf", now, "WITHSCORES", "LIMIT", 0, most), {}, {}
+  local ids = {}
+  for n = 1, #found, 2 do
+    ids[#ids + 1] = found[n]
+    times[found[n]] = tonumber(found[n + 1])
+  end
+  readJobs(ids)
+  for _, id in ipairs(ids) do
+    local job = jobOf(id)
+    if job then jobs[#jobs + 1] = job else place(key, id, false) end
+  end
+  table.sort(jobs, function(a, b)
+    if times[a.id] ~= times[b.id] then return times[a.id] < times[b.id] end
+    return a[SEQ] < b[SEQ]
+  end)
+  return jobs
+end
+
+for _, job in ipairs(overdue(LEASES, limit)) do
+  if job[STATE] == ACTIVE then
     settleClaim(job, outcomes.crash, -1, "its lease ran out", "")
     reaped(job)
   else
-    place(LEASES, id, false)
+    place(LEASES, job.id, false)
   end
 end
 flushSets()
 while #frames < limit do
   local expired = overdue(EXPIRING, limit - #frames)
   if not expired[1] then break end
-  readJobs(expired)
-  for _, id in ipairs(expired) do
-    local job = jobOf(id)
-    if job and isExpired(job) then
+  for _, job in ipairs(expired) do
+    if isExpired(job) then
       cancelIdle(job, "expired")
       reaped(job)
-    elseif not job or job[STATE] > WAITING then
-      place(EXPIRING, id, false)
+    else
+      place(EXPIRING, job.id, false)
     end
   end
   flushSets()
 end
 flush()
 publish()
-local more = overdue(LEASES, 1)[1] or overdue(EXPIRING, 1)[1]
+local more = isOverdue(LEASES) or isOverdue(EXPIRING)
 return string.char(more and 1 or 0) .. table.concat(frames)
