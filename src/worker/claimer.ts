@@ -60,6 +60,8 @@ export class Claimer {
   #failures = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
+  /** Told, since the last claim was sent, that there may be something: its answer may be older than that. */
+  #isHinted = false;
   /** On the monotonic clock: until when this process takes nothing, to be idle for a fragile job that waits. */
   #drainUntilMs = Number.NEGATIVE_INFINITY;
   /** A fragile job runs here, alone. */
@@ -73,6 +75,7 @@ export class Claimer {
   /** Something may be claimable: ask at the next turn. */
   hungry(): void {
     this.#askAtMs = 0;
+    this.#isHinted = true;
     this.#wakeup.wake();
   }
 
@@ -160,6 +163,7 @@ export class Claimer {
     const finishes = outbox.take();
     const sentAtMs = this.#unanswered?.sentAtMs ?? runtime.clock.monotonic();
     this.#unanswered = claim && { claim, sentAtMs };
+    if (claim !== null) this.#isHinted = false;
     try {
       if (claim === null) {
         outbox.written(await store.finish({ claimer, finishes }));
@@ -206,7 +210,7 @@ export class Claimer {
     if (first !== undefined && claimed.jobs.length === 1 && isFragile(first)) this.#exclusive = first.id;
     onClaimed(claimed.jobs, sentAtMs);
     this.#drain(claimed.fragile && slots.running() > 0);
-    if (claimed.jobs.length >= claim.limit) {
+    if (claimed.jobs.length >= claim.limit || this.#isHinted) {
       this.#askAtMs = 0;
       return;
     }
