@@ -22,6 +22,7 @@ export interface PgPool {
   connect(): Promise<PgClient>;
   end(): Promise<void>;
   on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "connect", listener: (client: Pick<PgClient, "on">) => void): unknown;
 }
 
 export interface PoolPlan {

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { after, before, describe, test } from "node:test";
 import pg from "pg";
 import { testbed } from "../../../testbed/index.ts";
@@ -18,6 +20,27 @@ async function open(options: PostgresOptions): Promise<Store> {
   const store = await postgres(options).open({ namespace: "n", clock: systemClock, log: silentLogger });
   await store.migrate();
   return store;
+}
+
+/** A server that greets and ends in the same packet, as one does that is shut down just then. */
+async function greetingAndGone(): Promise<Server> {
+  const packet = (type: string, body: Buffer): Buffer => {
+    const head = Buffer.alloc(5);
+    head.write(type);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, body]);
+  };
+  const farewell = "SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0";
+  const listener = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      const greeting = [packet("R", Buffer.alloc(4)), packet("Z", Buffer.from("I"))];
+      socket.end(Buffer.concat([...greeting, packet("E", Buffer.from(farewell))]));
+    });
+  });
+  listener.listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  return listener;
 }
 
 /** Asks again until it is so; a deadline, not a sleep. */
@@ -68,6 +91,18 @@ describe("the way to Postgres", { skip: server.skip }, () => {
     }
     assert.deepEqual(await store.count({ filter: {}, by: [] }), [{ count: 4 }]);
     await store.close();
+  });
+
+  test("K6: a connection that ends with its first answer ends no process", async () => {
+    const listener = await greetingAndGone();
+    using _ = { [Symbol.dispose]: () => void listener.close() };
+    const { port } = listener.address() as AddressInfo;
+    const opening = postgres(`postgres://user@127.0.0.1:${port}/x`).open({
+      namespace: "n",
+      clock: systemClock,
+      log: silentLogger,
+    });
+    await assert.rejects(opening, { code: "store-unavailable" });
   });
 
   test("wake-ups go on after the listening connection was killed", async () => {

@@ -29,8 +29,10 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    // An idle connection that breaks is replaced when it is needed; without a listener it would end the process.
-    if (options.owned) options.pool.on("error", () => {});
+    // A connection that breaks is replaced when it is needed; without these listeners it would end the process. One that is new gets its
+    // own before anybody else hears of it: its first answer and its end may come in the same packet.
+    options.pool.on("error", ignore);
+    options.pool.on("connect", (client) => client.on("error", () => {}));
   }
 
   get place(): string {
@@ -41,7 +43,10 @@ export class Link {
 
   /** Gives the function a connection of its own. It is put back when the function resolves, and thrown away when it rejects. */
   borrow<T>(use: (client: PgClient) => Promise<T>): Promise<T> {
-    return this.#tracked(this.#borrow(use, () => true));
+    const borrowed = this.#borrow(use, () => true).catch((error: unknown) => {
+      throw translateError(error, this.place);
+    });
+    return this.#tracked(borrowed);
   }
 
   /** Rejects after the deadline; whoever waits for the promise itself gets nothing more. */
@@ -64,6 +69,7 @@ export class Link {
     const connecting = this.#options.pool.connect();
     try {
       const client = await this.within(connecting, "a connection", ms);
+      // A caller's pool may have connections from before it was given to the store.
       client.on("error", ignore);
       return client;
     } catch (error) {

@@ -67,13 +67,7 @@ describe("real processes on Postgres", { skip: server.skip }, () => {
     });
   });
 
-  // On a machine with several times more work than cores, one claim was seen to wait for its lease instead of being repeated.
-  const killing =
-    process.env["ESCAPEMENT_KILL_CONNECTIONS"] === undefined &&
-    "not understood yet: see the CHANGELOG, Known";
-  test("K6: connections that are killed again and again run no job twice and end no process", {
-    skip: killing,
-  }, async () => {
+  test("K6: connections that are killed again and again run no job twice and end no process", async () => {
     const own = await testbed.postgres();
     const admin = new pg.Client(own.url);
     await admin.connect();

@@ -61,7 +61,6 @@ import { callersRun } from "./caller.ts";
 import { cancel, prune, redrive, update } from "./change.ts";
 import { claim, finish, step } from "./claim.ts";
 import { enqueue, enqueueInside } from "./enqueue.ts";
-import { translateError } from "./errors.ts";
 import { health } from "./health.ts";
 import { extend, reap, report } from "./leases.ts";
 import type { Link, Run } from "./link.ts";
@@ -126,13 +125,9 @@ export class PostgresStore implements Store {
   async migrate(): Promise<void> {
     if (this.#ns !== null && (await this.pendingMigrations()).length === 0) return;
     const { link, schema, context } = this.#parts;
-    try {
-      this.#ns = await link.borrow((client) =>
-        link.within(migrate(client, schema, context.namespace, link.place), "its migration", migrationMs),
-      );
-    } catch (error) {
-      throw translateError(error, link.place);
-    }
+    this.#ns = await link.borrow((client) =>
+      link.within(migrate(client, schema, context.namespace, link.place), "its migration", migrationMs),
+    );
   }
 
   pendingMigrations(): Promise<readonly PendingMigration[]> {

@@ -2,7 +2,6 @@ import { EscapementError } from "../../errors.ts";
 import type { ClaimRef, TransactParams, TransactResult } from "../../store.ts";
 import type { PgClient } from "./client.ts";
 import { textList } from "./encode.ts";
-import { translateError } from "./errors.ts";
 import { answerOf, type Link } from "./link.ts";
 import { News } from "./news.ts";
 import { listOf, recordOf, textOf } from "./rows.ts";
@@ -26,11 +25,7 @@ export async function transact<T>(
   link: Link,
   params: TransactParams<T>,
 ): Promise<TransactResult<T>> {
-  const end = await link
-    .borrow((client) => transactOn(session, link, client, params))
-    .catch((error: unknown) => {
-      throw translateError(error, link.place);
-    });
+  const end = await link.borrow((client) => transactOn(session, link, client, params));
   if (end.kind === "failed") throw end.error;
   if (end.kind === "stale") return { outcome: "stale" };
   session.publish(end.news.toNotices());

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import pg from "pg";
+import { testbed } from "../../../testbed/index.ts";
+import { systemClock } from "../../clock.ts";
+import { silentLogger } from "../../log.ts";
+import type { Store } from "../../store.ts";
+import { newJob } from "../../testing/conformance/scene.ts";
+import { postgres } from "./index.ts";
+import { newSchema } from "./test/harness.ts";
+
+const server = await testbed.postgres();
+
+/** Waiting and finished jobs, each; CI takes a million. */
+const backlog = Number(process.env["ESCAPEMENT_BACKLOG"] ?? 100_000);
+
+/** Copies the jobs of the schema, so that each table has many of every kind. */
+const copyJobs = (table: "jobs" | "history", generated: string): string => `
+  insert into ${table} (${generated}) select ${generated
+    .split(", ")
+    .map((column) => {
+      if (column === "seq") return "nextval('job_order') * 1000";
+      if (column === "id") return "id || '-' || n";
+      return column === "run_at" ? "run_at + n" : column;
+    })
+    .join(
+      ", ",
+    )} from ${table} cross join generate_series(1, $1::integer) as n where id in ('waiting', 'later', 'other', 'keyed', 'done')`;
+
+describe("plans on Postgres", { skip: server.skip }, () => {
+  const schema = newSchema();
+  const plans: string[] = [];
+  let pool: pg.Pool;
+  let store: Store;
+  let admin: pg.Client;
+  let sequence = 0;
+
+  /** One session in all, so that its plans are those that were made while the tables were empty. */
+  before(async () => {
+    admin = new pg.Client(server.url);
+    await admin.connect();
+    pool = new pg.Pool({ connectionString: server.url, max: 1 });
+    pool.on("connect", (client) => {
+      client.on("notice", ({ message }) => plans.push(message ?? ""));
+    });
+    const making = await open();
+    await making.migrate();
+    await admin.query(`set search_path = ${schema}`);
+    // The worst moment to make a plan: everything is known to be empty.
+    await admin.query("vacuum analyze");
+    store = await open();
+    await exercise("before");
+    const jobs = [
+      newJob("waiting"),
+      newJob("later", { delayMs: 3_600_000 }),
+      newJob("other", { name: "other" }),
+      newJob("keyed", { concurrencyKey: "k" }),
+      newJob("done", { queue: "done" }),
+    ];
+    await store.enqueue({ jobs });
+    await run("done", 1);
+    await fill();
+  });
+  after(async () => {
+    await store.close();
+    await pool.end();
+    await admin.end();
+  });
+
+  const open = (): Promise<Store> =>
+    postgres({ pool, schema, listen: false, callTimeout: "60s" }).open({
+      namespace: "n",
+      clock: systemClock,
+      log: silentLogger,
+    });
+
+  const columnsOf = async (table: string): Promise<string> => {
+    const { rows } = await admin.query<{ name: string }>(
+      `select attname as name from pg_attribute
+       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = ''`,
+      [`${schema}.${table}`],
+    );
+    return rows.map(({ name }) => name).join(", ");
+  };
+
+  const fill = async (): Promise<void> => {
+    for (const table of ["jobs", "history"] as const) {
+      await admin.query(copyJobs(table, await columnsOf(table)), [backlog]);
+    }
+    await admin.query(`create table ${schema}.filled ()`);
+  };
+
+  const run = async (queue: string, limit: number) => {
+    sequence += 1;
+    const { jobs } = await store.claim({
+      claimer: "c",
+      sequence,
+      leaseMs: 60_000,
+      limit,
+      queues: [{ queue, limit }],
+      names: [{ name: "work", concurrency: 1, rate: null }],
+      alone: false,
+    });
+    const claims = jobs.map(({ id, token }) => ({ id, token }));
+    await store.extend({ claimer: "c", leaseMs: 60_000, claims });
+    const finishes = claims.map((claim) => ({
+      ...claim,
+      outcome: { kind: "succeed", result: null } as const,
+    }));
+    await store.finish({ claimer: "c", finishes });
+    return jobs;
+  };
+
+  /** Every verb of the hot path, on jobs of its own. */
+  const exercise = async (prefix: string): Promise<void> => {
+    const jobs = Array.from({ length: 20 }, (_, n) =>
+      newJob(`${prefix}-${n}`, {
+        queue: prefix,
+        ...(n % 2 === 0 ? { concurrencyKey: `${prefix}-${n}` } : {}),
+      }),
+    );
+    await store.enqueue({ jobs });
+    await store.enqueue({ jobs: jobs.slice(0, 2) });
+    assert.equal((await run(prefix, 50)).length, 20);
+    await store.reap({ limit: 10 });
+    await run(prefix, 50);
+  };
+
+  test("A2: a claim, a finish, an enqueue and a reap read by index, however the tables grew since their plans were made", async (context) => {
+    const loaded = await pool.query("load 'auto_explain'").catch(() => null);
+    if (loaded === null) return context.skip("auto_explain cannot be loaded as this user");
+    await pool.query("set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on");
+    await pool.query("set client_min_messages = log");
+    plans.length = 0;
+    await exercise("explained");
+    await pool.query("set auto_explain.log_min_duration = -1");
+    const told = plans.join("\n");
+    assert.match(told, /Index Scan using jobs_plain/);
+    assert.match(told, /Index Scan using jobs_lane/);
+    assert.match(told, /Index Scan using jobs_id/);
+    assert.doesNotMatch(told, /Seq Scan on (jobs|history|gates|arrivals|lanes|parents|trail)/);
+    assert.doesNotMatch(told, /Bitmap/);
+  });
+
+  test(`a claim beside ${backlog} jobs of each kind reads as little as beside none`, async () => {
+    const names = [{ name: "work", concurrency: 1, rate: null }];
+    const ask = async (queues: string, claimer: string): Promise<number> => {
+      const values = [claimer, queues, `{${names.map(({ name }) => name).join(",")}}`];
+      const { rows } = await pool.query(
+        `explain (analyze, buffers, format json) select ${schema}.claim_jobs(
+           row(1, null, null, $1::text, 1, 60000, 10, false, true, $2::text::text[], '{10}', $3::text::text[], '{1}', '{null}', '{null}')::${schema}.ask)`,
+        values,
+      );
+      const [{ Plan: plan }] = rows[0]["QUERY PLAN"];
+      return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    };
+    const jobs = Array.from({ length: 40 }, (_, n) => newJob(`small-${n}`, { queue: "small" }));
+    await store.enqueue({ jobs });
+    const small = await ask("{small}", "a");
+    const large = await ask("{default}", "b");
+    assert(large < 3 * small + 200, `read ${large} pages beside the backlog, ${small} beside none`);
+  });
+});
