@@ -54,8 +54,9 @@ async function patiently<T>(call: () => Promise<T>): Promise<T> {
 
 describe("the way to Redis", { skip: server.skip }, () => {
   test("K6: killed connections are replaced, and scripts that were forgotten are sent again", async () => {
-    const store = await open({ url: server.url, prefix: newPrefix(server) });
-    await using person = await admin(server.url);
+    await using own = await testbed.redis({ private: true });
+    const store = await open({ url: own.url });
+    await using person = await admin(own.url);
     for (let round = 0; round < 3; round += 1) {
       await person.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
       await person.call("SCRIPT", "FLUSH");
@@ -66,14 +67,11 @@ describe("the way to Redis", { skip: server.skip }, () => {
   });
 
   test("wake-ups go on after the listening connection was killed", async () => {
-    const prefix = newPrefix(server);
-    const [listening, sending] = [
-      await open({ url: server.url, prefix }),
-      await open({ url: server.url, prefix }),
-    ];
+    await using own = await testbed.redis({ private: true });
+    const [listening, sending] = [await open({ url: own.url }), await open({ url: own.url })];
     const heard: Notice[] = [];
     const stop = await listening.subscribe((notice) => heard.push(notice));
-    await using person = await admin(server.url);
+    await using person = await admin(own.url);
     await person.call("CLIENT", "KILL", "TYPE", "pubsub");
     let sent = 0;
     await until("a notice arrives again", async () => {

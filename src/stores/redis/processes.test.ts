@@ -66,8 +66,9 @@ describe("real processes on Redis", { skip: server.skip }, () => {
   });
 
   test("K6, C3: killed connections and flushed scripts run no job twice and end no process", async () => {
-    await using redis = await admin(server.url);
-    await using fleet = new Fleet({ lease: 60_000, store: withPrefix(server.url) });
+    await using own = await testbed.redis({ private: true });
+    await using redis = await admin(own.url);
+    await using fleet = new Fleet({ lease: 60_000, store: own.url });
     await workThrough(fleet, 200, async () => {
       for (let round = 0; round < 10; round += 1) {
         await redis.call("SCRIPT", "FLUSH");
