@@ -12,6 +12,8 @@ export function testArguments(extra) {
   const options = extra.filter((arg) => !paths.includes(arg));
   return [
     "--test-reporter=spec",
+    // Of a file as well as of a test: one that hangs, or leaves something open, fails and does not hold the others up.
+    "--test-timeout=600000",
     `--test-concurrency=${Math.max(2, availableParallelism())}`,
     ...options,
     ...(paths.length > 0 ? paths.map(asPattern) : everything),

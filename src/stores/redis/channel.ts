@@ -76,8 +76,18 @@ export class Channel {
       clearTimeout(timer);
     }
     client.on("message", (_channel, message) => this.#hear(String(message)));
-    client.on("ready", () => this.#tell(everything));
+    client.on("ready", () => this.#resume(client));
     return client;
+  }
+
+  /** The client's own way of subscribing again ends the process when the connection breaks during it. */
+  #resume(client: RedisClient): void {
+    const { channels, link, log } = this.#parts;
+    client.subscribe(...channels).then(
+      () => this.#tell(everything),
+      // A connection that broke again is ready again some time, and everyone polls meanwhile.
+      (error: unknown) => log.debug({ error, where: link.where }, "listening to Redis could not be resumed"),
+    );
   }
 
   #hear(message: string): void {

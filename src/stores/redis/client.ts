@@ -1,6 +1,7 @@
 /** What this store needs of a client: an `ioredis` Redis or Cluster fits. */
 export interface RedisClient {
   readonly status: string;
+  readonly options: object;
   callBuffer(command: string, args: (string | Buffer | number)[]): Promise<unknown>;
   connect(): Promise<void>;
   disconnect(): void;

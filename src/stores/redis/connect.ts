@@ -23,6 +23,7 @@ export async function newClient(connection: Connection, callTimeoutMs: number): 
     // Whoever calls decides whether to repeat; what was sent on a connection that broke is not sent again behind his back.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
     // After a failover the old primary answers this until the client asks again who the primary is.
     reconnectOnError: (error: Error): boolean => error.message.includes("READONLY"),
     disableClientInfo: true,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, test } from "node:test";
 import { Redis } from "ioredis";
 import { testbed } from "../../../testbed/index.ts";
@@ -87,6 +88,32 @@ describe("the way to Redis", { skip: server.skip }, () => {
     await listening.close();
     await sending.close();
   });
+
+  for (const whose of ["its own", "the caller's"] as const) {
+    test(`K6: a connection that breaks while it subscribes again ends no process, on ${whose} client`, async () => {
+      await using gate = await openGate(server.url);
+      const prefix = newPrefix(server);
+      const client = new Redis(gate.url);
+      const options = whose === "its own" ? { url: gate.url } : { client };
+      const [listening, sending] = [
+        await open({ ...options, prefix }),
+        await open({ url: server.url, prefix }),
+      ];
+      const heard: Notice[] = [];
+      await listening.subscribe((notice) => heard.push(notice));
+      gate.breakNextSubscribe();
+      await until("it was broken off while it subscribed again", () => gate.broken);
+      let sent = 0;
+      await until("a notice arrives again", async () => {
+        sent += 1;
+        await sending.enqueue({ jobs: [newJob(`j${sent}`, { queue: `q${sent}` })] });
+        return heard.some((notice) => notice.kind === "jobs" && notice.queues !== null);
+      });
+      await listening.close();
+      await sending.close();
+      client.disconnect();
+    });
+  }
 
   test("a connection that hangs is given up in time and thrown away, and the next call uses another", async () => {
     await using proxy = await FaultProxy.start(server.url);
@@ -302,3 +329,46 @@ describe("an ACL user on Redis", { skip: server.skip }, () => {
     await person.call("ACL", "DELUSER", prefix);
   });
 });
+
+/** A way to the server that closes all connections, and then the first one that subscribes again, before it was answered. */
+async function openGate(
+  url: string,
+): Promise<AsyncDisposable & { readonly url: string; readonly broken: boolean; breakNextSubscribe(): void }> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let armed = false;
+  let broken = false;
+  const gate = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      from.on("error", () => to.destroy());
+      from.on("close", () => to.destroy());
+    }
+    far.on("data", (data) => near.write(data));
+    near.on("data", (data) => {
+      if (!armed || !/subscribe/i.test(String(data))) return void far.write(data);
+      armed = false;
+      broken = true;
+      near.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => gate.listen(0, "127.0.0.1", resolve));
+  return {
+    url: url.replace(target.host, `127.0.0.1:${(gate.address() as AddressInfo).port}`),
+    get broken() {
+      return broken;
+    },
+    breakNextSubscribe() {
+      armed = true;
+      for (const socket of sockets) socket.destroy();
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      gate.close();
+    },
+  };
+}

@@ -1,4 +1,5 @@
 import type { Store, StoreAddress, StoreContext, StoreFactory } from "../../store.ts";
+import type { RedisClient } from "./client.ts";
 import { newClient } from "./connect.ts";
 import { Link } from "./link.ts";
 import { type RedisOptions, type ResolvedOptions, resolveOptions, whereOf } from "./options.ts";
@@ -52,10 +53,17 @@ async function open(
       options,
       context,
       address,
-      newListener: async () => given?.duplicate() ?? newClient(connection, callTimeoutMs),
+      newListener: async () => (given === null ? newClient(connection, callTimeoutMs) : listenerLike(given)),
     });
   } catch (error) {
     link.close();
     throw error;
   }
+}
+
+/** The channel subscribes again by itself: the client's own way would end the process if the connection broke during it. */
+function listenerLike(given: RedisClient): RedisClient {
+  const listener = given.duplicate();
+  Object.assign(listener.options, { autoResubscribe: false });
+  return listener;
 }
