@@ -114,6 +114,8 @@ onEveryStore("faults", (bed) => {
       run: ({ job: { id } }) => void runs.push(id),
     });
     await using app = await start(store, clock, [], { jobs: [job] });
+    // The claim that a start begins with is over.
+    await clock.advance(100);
     store.fail("refuse", ["step", "claim"]);
     const { id } = await app.enqueue(job, null);
     await clock.advance(120_000);

@@ -81,19 +81,34 @@ async function parentsAmong({ link }: Session, jobs: readonly JobRow[]): Promise
 
 /** Claims whose lease ran out, and then jobs that expired, locked: whether they still did is asked of the locked row. */
 async function nextToReap(session: Session, limit: number): Promise<JobRow[]> {
+  const jobs = await lockSilent(session, await listSilent(session, limit));
+  if (jobs.length < limit) jobs.push(...(await nextToExpire(session, limit - jobs.length)));
+  return jobs;
+}
+
+/**
+ * Without locks: a locking read of a range also takes the first row behind it, which may be the first that waits, and hides it from
+ * claims meanwhile.
+ */
+async function listSilent({ link, lines }: Session, limit: number): Promise<number[]> {
+  const { rows } = await link.query(
+    sql`select seq from escapement_jobs force index (escapement_jobs_line)
+      where line in (${lines.active}) and urgency = 0 and at <= ${now} order by at, seq limit ${limit}`,
+  );
+  return rows.map((row) => numberOf(row[0]));
+}
+
+async function lockSilent(session: Session, listed: readonly number[]): Promise<JobRow[]> {
+  if (listed.length === 0) return [];
   const { link, lines, skipLocked } = session;
   const lock = fixed(skipLocked ? "for update skip locked" : "for update");
   const { rows } = await link.query(
-    sql`select seq from escapement_jobs force index (escapement_jobs_line)
-      where line in (${lines.active}) and urgency = 0 and at <= ${now} order by at, seq limit ${limit} ${lock}`,
+    sql`select seq from escapement_jobs force index (primary)
+      where seq in (${[...listed]}) and line in (${lines.active}) and at <= ${now} order by seq ${lock}`,
   );
-  const silent = await lockBySeq(
-    session,
-    rows.map((row) => numberOf(row[0])),
-  );
-  const jobs = rows.flatMap((row) => silent.get(numberOf(row[0])) ?? []);
-  if (jobs.length < limit) jobs.push(...(await nextToExpire(session, limit - jobs.length)));
-  return jobs;
+  const seqs = new Set(rows.map((row) => numberOf(row[0])));
+  const silent = await lockBySeq(session, [...seqs]);
+  return listed.flatMap((seq) => silent.get(seq) ?? []);
 }
 
 /** How many rows of the list are looked at together, at the least. */

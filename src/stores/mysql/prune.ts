@@ -21,19 +21,26 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
   return { pruned: pruned.length, more: found.length > pruned.length };
 }
 
-/** Terminal jobs past their retention, locked; who still holds a unique key stays. */
+/**
+ * Terminal jobs past their retention, locked; who still holds a unique key stays. They are looked for without locks first: see
+ * `listSilent` of `leases.ts`.
+ */
 async function forgettable(
   { link, lines, skipLocked }: Session,
   state: "succeeded" | "cancelled" | "dead" | "lost",
   keptMs: number,
   limit: number,
 ): Promise<number[]> {
+  const isOver = sql`line = ${lines.common(state)} and urgency = 0 and at <= ${now} - ${keptMs}
+    and not exists (select 1 from escapement_unique_keys where job = seq and until > ${now})`;
+  const { rows: listed } = await link.query(
+    sql`select seq from escapement_jobs force index (escapement_jobs_line) where ${isOver} order by at, seq limit ${limit}`,
+  );
+  if (listed.length === 0) return [];
   const lock = fixed(skipLocked ? "for update skip locked" : "for update");
   const { rows } = await link.query(
-    sql`select seq from escapement_jobs force index (escapement_jobs_line)
-      where line = ${lines.common(state)} and urgency = 0 and at <= ${now} - ${keptMs}
-        and not exists (select 1 from escapement_unique_keys where job = seq and until > ${now})
-      order by at, seq limit ${limit} ${lock}`,
+    sql`select seq from escapement_jobs force index (primary)
+      where seq in (${listed.map((row) => numberOf(row[0]))}) and ${isOver} order by seq ${lock}`,
   );
   return rows.map((row) => numberOf(row[0]));
 }
