@@ -156,6 +156,15 @@ export function debounceTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.job("a"), before);
   });
 
+  test("the other jobs of a batch with debounced ones are all claimed", async (scene) => {
+    await scene.add(newJob("1"), bounced("a", "1"), newJob("2"), bounced("b", "2"), newJob("3"));
+    const claimed = await scene.claimer().take({ limit: 10 });
+    assert.deepEqual(
+      claimed.map(({ id }) => id),
+      ["1", "2", "3"],
+    );
+  });
+
   test("debouncing never moves a job beyond maxMs after its own enqueueing", async (scene) => {
     const impatient = (id: string): NewJob =>
       newJob(id, { debounce: { key: "k", waitMs: 10 * minute, maxMs: 15 * minute } });

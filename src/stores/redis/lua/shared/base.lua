@@ -67,10 +67,8 @@ local function listIn(lists, key)
   return list
 end
 
-local function flushSets()
-  for key, list in pairs(gone) do callMany("ZREM", key, list, 1) end
-  for key, list in pairs(added) do callMany("ZADD", key, list, 2) end
-  added, gone = {}, {}
+-- What was added or gone for good stays gathered: whoever adds to such a list may hold on to it.
+local function flushPlaced()
   for key, set in pairs(sets) do
     local here, away = {}, {}
     for member, score in pairs(set) do
@@ -85,6 +83,13 @@ local function flushSets()
     callMany("ZADD", key, here, 2)
   end
   sets = {}
+end
+
+local function flushSets()
+  for key, list in pairs(gone) do callMany("ZREM", key, list, 1) end
+  for key, list in pairs(added) do callMany("ZADD", key, list, 2) end
+  added, gone = {}, {}
+  flushPlaced()
 end
 
 -- Counts in hashes: what to add to each field. A field that comes to nothing is removed.

@@ -162,7 +162,7 @@ local function enqueueBound(new)
     return answers.absorbed, holder.id
   end
   if bound.debounce then
-    flushSets()
+    flushPlaced()
     local earlier = call("ZRANGE", P .. "debounce:" .. bound.debounce.key, 0, 0)[1]
     local job = earlier and jobOf(earlier)
     if job then
