@@ -2,10 +2,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
+import type { Clock } from "../../src/clock.ts";
 import type { EscapementOptions } from "../../src/settings.ts";
 import type { StoreFactory } from "../../src/store.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { mysql } from "../../src/stores/mysql/index.ts";
+import { postgres } from "../../src/stores/postgres/index.ts";
 import { redis } from "../../src/stores/redis/index.ts";
 import { sqlite } from "../../src/stores/sqlite/index.ts";
 import { createTestEscapement, type TestEscapement } from "../../src/testing/kit.ts";
@@ -29,6 +31,7 @@ process.on("exit", () => {
 
 const redisServer = await testbed.redis();
 const mysqlServer = await testbed.mysql();
+const postgresServer = await testbed.postgres();
 let places = 0;
 
 interface Kind {
@@ -51,19 +54,13 @@ const kinds: Readonly<Record<string, Kind>> = {
     skip: mysqlServer.skip,
     isNetworked: true,
     hasTransactions: true,
-    create: () => {
-      const place = ++places;
-      const factory = overNetwork((clock) => ({
-        // A namespace for each, for making the tables takes longer than most tests.
-        open: (context) =>
-          mysql({ url: mysqlServer.url, clock }).open({
-            ...context,
-            namespace: `${context.namespace} ${place}`,
-          }),
-      }));
-      networked.push(factory);
-      return factory;
-    },
+    create: () => inNamespace((clock) => mysql({ url: mysqlServer.url, clock })),
+  },
+  postgres: {
+    skip: postgresServer.skip,
+    isNetworked: true,
+    hasTransactions: true,
+    create: () => inNamespace((clock) => postgres({ url: postgresServer.url, clock })),
   },
   redis: {
     skip: redisServer.skip,
@@ -79,6 +76,16 @@ const kinds: Readonly<Record<string, Kind>> = {
 };
 
 const networked: { closeAll(): Promise<void> }[] = [];
+
+/** A namespace for each, for making the tables takes longer than most tests. */
+function inNamespace(make: (clock: Clock) => StoreFactory): StoreFactory {
+  const place = ++places;
+  const factory = overNetwork((clock) => ({
+    open: (context) => make(clock).open({ ...context, namespace: `${context.namespace} ${place}` }),
+  }));
+  networked.push(factory);
+  return factory;
+}
 
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "escapement-"));
