@@ -100,6 +100,7 @@ export class JobFrames {
       maxCrashes,
       expireInMs,
       relayed,
+      isBound,
     ];
     const key = `${parts.join("\u001f")}${fireAt === null ? "" : fireAt.getTime()}${rare === null ? "" : JSON.stringify(rare)}`;
     const known = this.#numbers.get(key);

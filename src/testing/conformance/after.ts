@@ -22,6 +22,12 @@ export function afterTests(test: ConformanceTest): void {
     assert.deepEqual(await claimer.ids({ names }), ["c"]);
   });
 
+  test("jobs that are alike but for their parents may share a call", async (scene) => {
+    const tags = ["t"];
+    await scene.add(newJob("a", { tags }), newJob("b", { tags, after: ["a"] }), newJob("c", { tags }));
+    assert.deepEqual(await scene.states("a", "b", "c"), ["waiting", "blocked", "waiting"]);
+  });
+
   test("a parent that is tried again keeps its children blocked", async (scene) => {
     await scene.run(newJob("p"), retry(minute));
     await scene.add(child("c", ["p"]));
