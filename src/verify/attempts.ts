@@ -61,3 +61,13 @@ export function faultOn(
       fault.untilMs >= fromMs,
   );
 }
+
+/** Whether an answer of the store can have been lost on its way in this time. */
+export function answerLost(faults: readonly FaultWindow[], fromMs: number, untilMs: number): boolean {
+  return faults.some(
+    (fault) =>
+      (fault.kind === "network" || fault.kind === "restart") &&
+      fault.fromMs <= untilMs &&
+      fault.untilMs >= fromMs,
+  );
+}

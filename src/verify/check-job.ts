@@ -1,5 +1,5 @@
 import { isTerminal } from "../state.ts";
-import { type Attempt, faultOn } from "./attempts.ts";
+import { type Attempt, answerLost, faultOn } from "./attempts.ts";
 import type { ExpectedJob } from "./expected-jobs.ts";
 import type { Effect, FinalJob, History } from "./history.ts";
 import type { Violation, ViolationKind } from "./violation.ts";
@@ -166,9 +166,14 @@ function checkDeath(facts: JobCase, final: FinalJob): Violation[] {
   return broken(facts, "lost", `it is dead: ${final.reason ?? "without a reason"}`, lastStart(facts));
 }
 
-function wasCancelled({ job }: JobCase): boolean {
+/** A cancel whose first answer was lost on the way is asked again, and then finds the job ended: by itself. */
+function wasCancelled({ job, history }: JobCase): boolean {
   return job.cancels.some(
-    ({ answer, outcome }) => outcome === "info" || answer === "cancelled" || answer === "requested",
+    ({ answer, outcome, invokedAtMs, endedAtMs }) =>
+      outcome === "info" ||
+      answer === "cancelled" ||
+      answer === "requested" ||
+      (answer === "terminal" && answerLost(history.faults, invokedAtMs, endedAtMs)),
   );
 }
 

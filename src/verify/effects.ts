@@ -15,16 +15,18 @@ export interface EffectRow extends Effect {
 }
 
 /** A database's handle, as far as an effect needs it: SQLite's, pg's or mysql2's. */
-type EffectHandle =
-  | { prepare(sql: string): { run(...values: (string | number)[]): unknown } }
-  | { query(sql: string, values: (string | number)[]): Promise<unknown> };
+interface EffectHandle {
+  prepare(sql: string): { run(...values: (string | number)[]): unknown };
+  query(sql: string, values: (string | number)[]): Promise<unknown>;
+}
 
-/** Writes an effect inside of a handler's transaction. */
+/** Writes an effect inside of a handler's transaction. By the kind of store, since mysql2 has a `prepare` too, and it means something else. */
 export function writeEffect(db: EffectHandle, kind: StoreKind, { run, job, token }: EffectRow): unknown {
-  if ("prepare" in db)
-    return db.prepare(`insert into ${table} (run, job, token) values (?, ?, ?)`).run(run, job, token);
   const places = kind === "postgres" ? "$1, $2, $3" : "?, ?, ?";
-  return db.query(`insert into ${table} (run, job, token) values (${places})`, [run, job, token]);
+  const sql = `insert into ${table} (run, job, token) values (${places})`;
+  return kind === "postgres" || kind === "mysql"
+    ? db.query(sql, [run, job, token])
+    : db.prepare(sql).run(run, job, token);
 }
 
 export interface EffectsTable extends AsyncDisposable {
@@ -71,43 +73,55 @@ function openSqlite(path: string): EffectsTable {
   };
 }
 
+/** Asks on a connection that is new each time: the server may have been restarted since the last one. */
 async function openPostgres(url: string): Promise<EffectsTable> {
   const { default: pg } = await import("pg");
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query(`create table if not exists ${table} (${columns})`);
-  return {
-    async read(run) {
-      const { rows } = await client.query<{ job: string; token: number }>(
-        `select job, token from ${table} where run = $1`,
-        [run],
-      );
+  const ask = async (sql: string, values: string[] = []): Promise<Effect[]> => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ job: string; token: number }>(sql, values);
       return rows.map(({ job, token }) => ({ job, token: Number(token) }));
-    },
-    isWritable: () => true,
-    async forget(run) {
-      await client.query(`delete from ${table} where run = $1`, [run]);
-    },
-    [Symbol.asyncDispose]: () => client.end(),
+    } finally {
+      await client.end();
+    }
   };
+  await ask(`create table if not exists ${table} (${columns})`);
+  return serverEffects(
+    (run) => ask(`select job, token from ${table} where run = $1`, [run]),
+    (run) => ask(`delete from ${table} where run = $1`, [run]),
+  );
 }
 
 async function openMysql(url: string): Promise<EffectsTable> {
   const { createConnection } = await import("mysql2/promise");
-  const connection = await createConnection(url.replace(/^mariadb:/, "mysql:"));
-  await connection.query(`create table if not exists ${table} (${columns})`);
-  return {
-    async read(run) {
-      const [rows] = await connection.query(`select job, token from ${table} where run = ?`, [run]);
+  const ask = async (sql: string, values: string[] = []): Promise<Effect[]> => {
+    const connection = await createConnection(url.replace(/^mariadb:/, "mysql:"));
+    try {
+      const [rows] = await connection.query(sql, values);
+      if (!Array.isArray(rows)) return [];
       return (rows as { job: string; token: number }[]).map(({ job, token }) => ({
         job,
         token: Number(token),
       }));
-    },
+    } finally {
+      await connection.end();
+    }
+  };
+  await ask(`create table if not exists ${table} (${columns})`);
+  return serverEffects(
+    (run) => ask(`select job, token from ${table} where run = ?`, [run]),
+    (run) => ask(`delete from ${table} where run = ?`, [run]),
+  );
+}
+
+function serverEffects(read: EffectsTable["read"], forget: (run: string) => Promise<unknown>): EffectsTable {
+  return {
+    read,
     isWritable: () => true,
     async forget(run) {
-      await connection.query(`delete from ${table} where run = ?`, [run]);
+      await forget(run);
     },
-    [Symbol.asyncDispose]: () => connection.end(),
+    async [Symbol.asyncDispose]() {},
   };
 }

@@ -11,13 +11,12 @@ export interface NemesisParts {
   readonly kinds: readonly FaultKind[];
   readonly leaseMs: number;
   readonly everyMs: number;
-  readonly nodes: number;
   readonly fleet: Fleet;
   readonly effects: EffectsTable;
   /** Null: there is no network to the store. */
   readonly proxy: FaultProxy | null;
   /** Restarts the store's server; only for one that was started for the run. */
-  readonly restart: (() => Promise<void>) | null;
+  readonly restart: ((abruptly: boolean) => Promise<void>) | null;
 }
 
 /** How far clocks are off. */
@@ -36,16 +35,20 @@ export class Nemesis {
   readonly #pending = new Set<Promise<unknown>>();
   /** Those to which something is being done. */
   readonly #busy = new Set<NodeProcess>();
-  #running: Promise<void> | null = null;
-  #rounds = 0;
+  #cutOff = false;
+  #running: Promise<unknown> | null = null;
 
   constructor(parts: NemesisParts) {
     this.#parts = parts;
     this.#chance = new Chance(parts.seed, "faults");
   }
 
+  /** Kills come beside everything else, so that something else is often under way when a node dies. */
   start(): void {
-    this.#running = this.#run();
+    const { kinds } = this.#parts;
+    const others = kinds.filter((kind) => kind !== "kill");
+    const streams = [kinds.filter((kind) => kind === "kill"), others];
+    this.#running = Promise.all(streams.map((stream) => this.#run(stream)));
   }
 
   /** Ends every fault that lasts. */
@@ -56,16 +59,16 @@ export class Nemesis {
     this.#parts.proxy?.pass();
   }
 
-  async #run(): Promise<void> {
-    const { everyMs, kinds } = this.#parts;
+  async #run(kinds: readonly FaultKind[]): Promise<void> {
+    const { everyMs } = this.#parts;
     if (kinds.length === 0) return;
-    for (;;) {
+    for (let round = 0; ; ) {
       await sleep(systemClock, this.#chance.integer(everyMs / 2, everyMs * 1.5), this.#end.signal);
       if (this.#end.signal.aborted) return;
-      if (!this.#maySpareOne()) continue;
       // In turn first, so that a short run has some of each.
-      const kind = kinds[this.#rounds] ?? this.#chance.pick(kinds);
-      this.#rounds += 1;
+      const kind = kinds[round] ?? this.#chance.pick(kinds);
+      if (!this.#mayDo(kind)) continue;
+      round += 1;
       const harm = this.#harm(kind).finally(() => this.#pending.delete(harm));
       this.#pending.add(harm);
     }
@@ -75,14 +78,18 @@ export class Nemesis {
     return this.#parts.fleet.ready.filter((node) => !this.#busy.has(node));
   }
 
-  /** Somebody must be left to take over, and one that is still starting cannot. */
-  #maySpareOne(): boolean {
-    return this.#free.length > this.#parts.nodes / 2;
+  /** Somebody must be left to take over, and one that is still starting cannot. The way to the store is disturbed in one way at a time. */
+  #mayDo(kind: FaultKind): boolean {
+    return kind === "network" || kind === "restart" ? !this.#cutOff : this.#free.length >= 2;
   }
 
   async #harm(kind: FaultKind): Promise<void> {
-    if (kind === "network") return this.#disturb();
-    if (kind === "restart") return this.#restart();
+    if (kind === "network" || kind === "restart") {
+      this.#cutOff = true;
+      await (kind === "network" ? this.#disturb() : this.#restart());
+      this.#cutOff = false;
+      return;
+    }
     const node = this.#chance.pick(this.#free);
     this.#busy.add(node);
     if (kind === "kill") await this.#kill(node);
@@ -160,8 +167,9 @@ export class Nemesis {
     const { restart } = this.#parts;
     if (restart === null) return;
     const fromMs = systemClock.monotonic();
-    await restart();
-    this.#note("restart", null, fromMs, "the store's server");
+    const abruptly = this.#chance.happens(0.5);
+    await restart(abruptly);
+    this.#note("restart", null, fromMs, `the store's server${abruptly ? ", killed" : ", in good order"}`);
   }
 
   #note(kind: FaultKind, node: string | null, fromMs: number, detail: string): void {

@@ -13,7 +13,7 @@ import { asList, defineJobs } from "./definitions.ts";
 import { openEffects } from "./effects.ts";
 import { readFinalJobs, readLedger } from "./final-state.ts";
 import { Fleet } from "./fleet.ts";
-import type { FaultKind, FaultWindow, History, Rules } from "./history.ts";
+import { type FaultKind, type FaultWindow, faultKinds, type History, type Rules } from "./history.ts";
 import { mostSkewMs, Nemesis } from "./nemesis.ts";
 import { readLogs } from "./node-log.ts";
 import type { NodePlan, TamperingPlan } from "./node-plan.ts";
@@ -34,8 +34,8 @@ export interface VerifyOptions {
   readonly pollMs: number;
   readonly concurrency: number;
   readonly onProgress?: (progress: Progress) => void;
-  /** Restarts the store's server, for one that was started for the run. */
-  readonly restart?: () => Promise<void>;
+  /** Restarts the store's server, for one that was started for the run; abruptly: as after a crash. */
+  readonly restart?: (abruptly: boolean) => Promise<void>;
   readonly tampering?: TamperingPlan;
   readonly slow?: NonNullable<WorkloadOptions["slow"]>;
 }
@@ -59,6 +59,14 @@ export interface VerifyResult {
 const retryMs = 100;
 const scheduleEveryMs = 500;
 const reportEveryMs = 1_000;
+
+/** What can be done to a run on this store. */
+export function possibleFaults(store: string | null, mayRestart: boolean): readonly FaultKind[] {
+  const hasNetwork = store !== null && storeTarget(store).proxied !== null;
+  return faultKinds.filter(
+    (kind) => (kind !== "network" || hasNetwork) && (kind !== "restart" || mayRestart),
+  );
+}
 
 /** Runs real processes against a store, harms them, and judges what came of it. Whatever it started, it ends. */
 export async function verify(options: VerifyOptions): Promise<VerifyResult> {
@@ -104,10 +112,9 @@ class VerifyRun {
     await fleet.start();
     const nemesis = new Nemesis({
       seed,
-      kinds: faults.filter((kind) => this.#canDo(kind)),
+      kinds: faults,
       leaseMs,
       everyMs: Math.min(2_000, durationMs / 8),
-      nodes,
       fleet,
       effects,
       proxy,
@@ -127,11 +134,6 @@ class VerifyRun {
     const history = await this.#gather(rules, client, nemesis, reader, await effects.read(this.#namespace));
     await this.#cleanUp(() => effects.forget(this.#namespace));
     return { history, verdict: check(history), engine, beganAtMs };
-  }
-
-  #canDo(kind: FaultKind): boolean {
-    if (kind === "network") return this.#target.proxied !== null;
-    return kind !== "restart" || this.#options.restart !== undefined;
   }
 
   #createApp(store: string): Escapement {

@@ -7,7 +7,7 @@ import { checkInteger, checkOneOf } from "../../options.ts";
 import { type FaultKind, faultKinds } from "../../verify/history.ts";
 import { reportData, reportLines } from "../../verify/report.ts";
 import { reportPage } from "../../verify/report-page.ts";
-import { type Progress, type VerifyOptions, verify } from "../../verify/run.ts";
+import { type Progress, possibleFaults, type VerifyOptions, verify } from "../../verify/run.ts";
 
 interface VerifyFlags {
   readonly store?: string;
@@ -25,12 +25,18 @@ interface VerifyFlags {
 
 const pollMs = 100;
 
-export function verifyCommand(): Command {
+/** A server that was started for this run alone: only such a one is restarted. */
+export interface OwnServer {
+  readonly url: string;
+  readonly restart: NonNullable<VerifyOptions["restart"]>;
+}
+
+export function verifyCommand(server: OwnServer | null = null): Command {
   return new Command("verify")
     .description("break real processes on a store, and check that every guarantee was kept")
     .option("--store <url>", "the store; its jobs stand in a namespace of their own (default: a SQLite file)")
     .option("--delivery <which>", `all, or of ${deliveries.join(", ")}`, "all")
-    .option("--faults <which>", `none, or of ${faultKinds.join(",")}`, "kill,pause,network,clock,block")
+    .option("--faults <which>", `all that the store allows, none, or of ${faultKinds.join(",")}`, "all")
     .option("--nodes <count>", "how many processes", "4")
     .option("--jobs <count>", "how many jobs, beside those of schedules", "20000")
     .option("--duration <time>", "how long jobs are enqueued and faults happen", "60s")
@@ -40,7 +46,7 @@ export function verifyCommand(): Command {
     .option("--json <file>", "writes every violation and all figures there")
     .option("--report <file>", "writes a page with a time line there")
     .action(async (flags: VerifyFlags) => {
-      const options = resolve(flags);
+      const options = resolve(flags, server);
       const result = await verify({ ...options, onProgress: showProgress });
       if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
       console.log(reportLines(options, result).join("\n"));
@@ -51,16 +57,18 @@ export function verifyCommand(): Command {
     });
 }
 
-function resolve(flags: VerifyFlags): VerifyOptions {
+function resolve(flags: VerifyFlags, server: OwnServer | null): VerifyOptions {
   const number = (text: string, min: number, max: number, name: string): number =>
     checkInteger(/^\d+$/.test(text) ? Number(text) : text, min, max, name);
   const seed = flags.seed ?? String(Math.floor(Math.random() * 2 ** 31));
-  const faults: FaultKind[] = flags.faults === "none" ? [] : listOf(flags.faults, faultKinds, "faults");
+  const store = flags.store ?? server?.url ?? null;
+  const restart = flags.store === undefined ? server?.restart : undefined;
   return {
-    store: flags.store ?? null,
+    store,
+    ...(restart === undefined ? {} : { restart }),
     deliveries:
       flags.delivery === "all" ? deliveries : listOf<Delivery>(flags.delivery, deliveries, "delivery"),
-    faults,
+    faults: faultsOf(flags.faults, possibleFaults(store, restart !== undefined)),
     nodes: number(flags.nodes, 1, 64, "nodes"),
     jobs: number(flags.jobs, 1, 10_000_000, "jobs"),
     durationMs: atLeast(parseDuration(flags.duration, "duration"), 1_000, "duration"),
@@ -69,6 +77,19 @@ function resolve(flags: VerifyFlags): VerifyOptions {
     seed: number(seed, 0, Number.MAX_SAFE_INTEGER, "seed"),
     pollMs,
   };
+}
+
+function faultsOf(text: string, possible: readonly FaultKind[]): readonly FaultKind[] {
+  if (text === "none") return [];
+  if (text === "all") return possible;
+  const wanted = listOf(text, faultKinds, "faults");
+  const missing = wanted.find((kind) => !possible.includes(kind));
+  if (missing === undefined) return wanted;
+  const why =
+    missing === "restart"
+      ? "only a server that the test bed started is restarted"
+      : "no proxy can stand in front of this store";
+  throw new EscapementError("invalid-option", `expected faults without ${missing}, got ${text}: ${why}`);
 }
 
 function listOf<T extends string>(text: string, known: readonly T[], name: string): T[] {
