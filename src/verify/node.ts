@@ -1,6 +1,7 @@
 /** A node of a run: a real process with every role. It does as it is told, and writes down what its handlers did. */
 import { Escapement } from "../app/escapement.ts";
-import { systemClock } from "../clock.ts";
+import { sleep, systemClock } from "../clock.ts";
+import { EscapementError } from "../errors.ts";
 import type { HandlerContext } from "../handler.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { silentLogger } from "../log.ts";
@@ -18,6 +19,7 @@ import { type StoreKind, storeTarget } from "./store-kind.ts";
 
 /** How often the process looks whether it was kept from running. */
 const lookEveryMs = 50;
+const startAgainMs = 200;
 
 class VerifyNode {
   readonly #plan: NodePlan;
@@ -47,10 +49,22 @@ class VerifyNode {
     this.#app.on("stale", ({ job }) => this.#log.line("stale", job));
     process.on("message", (order: NodeOrder) => void this.#obey(order));
     process.once("disconnect", () => process.exit(0));
-    await this.#app.start();
+    await this.#startApp();
     this.#lookedAtMs = systemClock.monotonic();
     setInterval(() => this.#look(), lookEveryMs);
     tell({ kind: "ready" });
+  }
+
+  /** A store that does not answer fails the start; whoever runs a service tries again. Every other error ends the node, and the run. */
+  async #startApp(): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#app.start();
+      } catch (error) {
+        if (!(error instanceof EscapementError) || error.code !== "store-unavailable") throw error;
+        await sleep(systemClock, startAgainMs);
+      }
+    }
   }
 
   #createApp(runtime: Runtime): Escapement {

@@ -128,6 +128,27 @@ describe("the way to Redis", { skip: server.skip }, () => {
     await store.close();
   });
 
+  test("however many calls wait for a server that is away, they wait with one listener", async () => {
+    await using own = await testbed.redis({ private: true });
+    const client = new Redis(own.url, { retryStrategy: () => 50 });
+    client.on("error", () => {});
+    const store = await open({ client });
+    const listeners = (): number => client.listenerCount("ready") + client.listenerCount("error");
+    const before = listeners();
+    await own.kill();
+    await until("the connection is gone", () => client.status !== "ready");
+    const calls = Array.from({ length: 30 }, (_, index) =>
+      patiently(() => store.enqueue({ jobs: [newJob(`j${index}`)] })),
+    );
+    await until("calls wait", () => listeners() > before);
+    assert.ok(listeners() <= before + 2, `${listeners() - before} more listeners`);
+    await own.restart();
+    await Promise.all(calls);
+    assert.equal(listeners(), before);
+    await store.close();
+    client.disconnect();
+  });
+
   test("C3: an enqueue whose reply was lost is the same job when it is repeated", async () => {
     await using proxy = await FaultProxy.start(server.url);
     const store = await open({ url: proxy.url, prefix: newPrefix(server), callTimeout: 300 });

@@ -14,6 +14,12 @@ export interface LinkParts {
   readonly log: Logger;
 }
 
+/** For a connection that is not there. */
+interface Wait {
+  readonly ready: Promise<void>;
+  lastError: unknown;
+}
+
 /** The one way to the server: every call has a deadline, every error is one of the library's. */
 export class Link {
   readonly where: string;
@@ -21,6 +27,7 @@ export class Link {
   readonly client: RedisClient;
   readonly owned: boolean;
   readonly #callTimeoutMs: number;
+  #wait: Wait | null = null;
 
   constructor({ client, owned, mode, where, callTimeoutMs, log }: LinkParts) {
     this.client = client;
@@ -53,28 +60,44 @@ export class Link {
   }
 
   async #untilReady(deadline: number): Promise<void> {
-    const { client } = this;
-    if (client.status === "ready") return;
-    let lastError: unknown = null;
-    const ready = Promise.withResolvers<void>();
-    const onReady = (): void => ready.resolve();
-    const onError = (error: unknown): void => {
-      lastError = error;
-      // A wrong password does not become right by waiting.
-      if (!isTransient(translateError(error, this.where, this.mode))) ready.reject(error);
-    };
-    client.on("ready", onReady);
-    client.on("error", onError);
+    if (this.client.status === "ready") return;
+    const wait = this.#wait ?? this.#awaitReady();
     try {
-      // It goes on trying by itself once it was told to connect.
-      if (this.owned && client.status === "wait") client.connect().catch(onError);
-      await this.#within(deadline, ready.promise);
+      await this.#within(deadline, wait.ready);
     } catch (error) {
-      throw translateError(lastError ?? error, this.where, this.mode);
-    } finally {
+      throw translateError(wait.lastError ?? error, this.where, this.mode);
+    }
+  }
+
+  /** All calls of an outage wait together: a listener for each of them grows with the backlog, and Node warns of a leak. */
+  #awaitReady(): Wait {
+    const { client } = this;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const wait: Wait = { ready: promise, lastError: null };
+    const end = (): void => {
       client.off("ready", onReady);
       client.off("error", onError);
-    }
+      this.#wait = null;
+    };
+    const onReady = (): void => {
+      end();
+      resolve();
+    };
+    const onError = (error: unknown): void => {
+      wait.lastError = error;
+      // A wrong password does not become right by waiting.
+      if (isTransient(translateError(error, this.where, this.mode))) return;
+      end();
+      reject(error);
+    };
+    // Each call hears of it by itself, and one that has given up need not.
+    promise.catch(() => {});
+    client.on("ready", onReady);
+    client.on("error", onError);
+    this.#wait = wait;
+    // It goes on trying by itself once it was told to connect.
+    if (this.owned && client.status === "wait") client.connect().catch(onError);
+    return wait;
   }
 
   async #within<T>(deadline: number, promise: Promise<T>): Promise<T> {
