@@ -21,6 +21,7 @@ interface VerifyFlags {
   readonly seed?: string;
   readonly json?: string;
   readonly report?: string;
+  readonly history?: string;
 }
 
 const pollMs = 100;
@@ -45,6 +46,7 @@ export function verifyCommand(server: OwnServer | null = null): Command {
     .option("--seed <number>", "repeats the workload and the faults of another run (default: a new one)")
     .option("--json <file>", "writes every violation and all figures there")
     .option("--report <file>", "writes a page with a time line there")
+    .option("--history <file>", "writes all that was seen of the run there, for a second look")
     .action(async (flags: VerifyFlags) => {
       const options = resolve(flags, server);
       const result = await verify({ ...options, onProgress: showProgress });
@@ -53,6 +55,7 @@ export function verifyCommand(server: OwnServer | null = null): Command {
       if (flags.json !== undefined)
         writeFileSync(flags.json, `${JSON.stringify(reportData(options, result), null, 2)}\n`);
       if (flags.report !== undefined) writeFileSync(flags.report, reportPage(options, result));
+      if (flags.history !== undefined) writeFileSync(flags.history, JSON.stringify(result));
       if (!result.verdict.valid) process.exitCode = 1;
     });
 }
