@@ -55,6 +55,33 @@ describe("the way to MySQL", { skip: server.skip }, () => {
     for (const { ["id"]: id } of rows) await admin.query(`kill ${id}`).catch(() => {});
   };
 
+  test("A7: a claimer that falls silent in the middle of its claim does not keep everybody else from theirs", async (t) => {
+    const tablePrefix = newPrefix();
+    await using proxy = await FaultProxy.start(server.url);
+    const silent = await open({ url: proxy.url, tablePrefix });
+    const other = await open({ url: server.url, tablePrefix });
+    if (!(await other.health()).engine.startsWith("MariaDB"))
+      return t.skip("MySQL has no limit for idle transactions");
+    const keyed = ["a", "b"].map((id) => newJob(id, { concurrencyKey: id }));
+    await silent.enqueue({ jobs: keyed });
+    const keyedNames = [{ name: "work", concurrency: 1, rate: null }];
+    // Slow trips, so that the claim is still in the middle of them when the network goes away.
+    proxy.delay(100);
+    silent.claim({ ...claim, claimer: "silent", names: keyedNames }).catch(() => {});
+    await until("the claim holds the namespace", () =>
+      admin.query(`select ns from ${tablePrefix}namespaces for update nowait`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    proxy.blackHole(60_000);
+    const { jobs } = await patiently(() => other.claim({ ...claim, names: keyedNames }));
+    assert.equal(jobs.length, 2);
+    await proxy.stop();
+    await silent.close();
+    await other.close();
+  });
+
   test("K6: killed connections are replaced, idle ones without anybody noticing", async () => {
     const store = await open({ url: server.url, tablePrefix: newPrefix() });
     await store.enqueue({ jobs: [newJob("before")] });

@@ -182,7 +182,8 @@ export class Space {
     await this.#turnstile.enter();
     try {
       return await this.#transactions.once(async (borrowed) => {
-        const transaction = this.#transactions.begin(borrowed);
+        // The caller's function may take its time; it holds no lock of the store's until its end.
+        const transaction = this.#transactions.begin(borrowed, 0);
         const session = this.#session(identity, transaction);
         const enqueuing = this.#session(identity, transaction, true);
         const result = await transact(session, enqueuing, params, borrowed.link.connection.promise());

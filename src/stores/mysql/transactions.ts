@@ -11,6 +11,11 @@ import { now, setNow, sql } from "./sql.ts";
 /** How often a transaction that others were in the way of is tried. */
 const maxTries = 8;
 const maxPauseMs = 20;
+/**
+ * A process that is stopped in the middle of a transaction would keep its locks, that of the namespace among them, for as long as its
+ * connection stands: nobody could claim. Between two statements of the store's own there are milliseconds, and what was undone is repeated.
+ */
+const maxIdleSeconds = 1;
 
 /** An open transaction, and the store's time in it. */
 export class Transaction {
@@ -25,8 +30,8 @@ export class Transaction {
   }
 
   /** Sets the time of this call; the server's own is known as soon as the first question was answered. */
-  setTime(): void {
-    this.link.write(setNow(this.#nowMs));
+  setTime(idleSeconds: number | null = null): void {
+    this.link.write(setNow(this.#nowMs, idleSeconds));
     if (this.#nowMs !== null) return;
     this.link.query(sql`select ${now}`).then(
       ({ rows }) => {
@@ -72,7 +77,7 @@ export class Transactions {
   /** Runs work in a READ COMMITTED transaction. It may run several times, each time from the start. */
   async write<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#run(async (borrowed) => {
-      const transaction = this.begin(borrowed);
+      const transaction = this.begin(borrowed, maxIdleSeconds);
       const value = await work(transaction);
       if (!transaction.committed) transaction.commit();
       await borrowed.link.flush();
@@ -90,12 +95,14 @@ export class Transactions {
     });
   }
 
-  begin({ link }: Borrowed): Transaction {
+  /** @param idleSeconds how long the server waits for its next statement before it undoes it (MariaDB); 0: for ever. */
+  begin({ link }: Borrowed, idleSeconds: number): Transaction {
     if (this.#options.connections.setsIsolation)
       link.write(sql`set transaction isolation level read committed`);
     link.write(sql`start transaction`);
     const transaction = new Transaction(link, this.#clockMs());
-    transaction.setTime();
+    // The settings of a caller's connections are the caller's.
+    transaction.setTime(this.#options.connections.setsIsolation ? null : idleSeconds);
     return transaction;
   }
 
