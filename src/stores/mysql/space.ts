@@ -12,7 +12,7 @@ import { type Hub, hubOf } from "./notices.ts";
 import type { Connections } from "./pool.ts";
 import type { Session } from "./session.ts";
 import { assertSameDatabase, openTransactions, StaleClaim, transact } from "./transact.ts";
-import { type Transaction, Transactions } from "./transactions.ts";
+import { maxIdleSeconds, type Transaction, Transactions } from "./transactions.ts";
 import { Turnstile } from "./turnstile.ts";
 
 interface SpaceOptions {
@@ -186,7 +186,9 @@ export class Space {
         const transaction = this.#transactions.begin(borrowed, 0);
         const session = this.#session(identity, transaction);
         const enqueuing = this.#session(identity, transaction, true);
-        const result = await transact(session, enqueuing, params, borrowed.link.connection.promise());
+        const connection = borrowed.link.connection.promise();
+        const ending = (): void => this.#transactions.limitIdle(borrowed, maxIdleSeconds);
+        const result = await transact(session, enqueuing, params, connection, ending);
         transaction.commit();
         await borrowed.link.flush();
         this.#hub.publish(transaction.notices.toNotices(), this.#options.context.clock);

@@ -92,9 +92,11 @@ const serverNow = fixed("timestampdiff(microsecond, '1970-01-01', utc_timestamp(
 /** The store's time, the same for all statements of one call. */
 export const now = fixed("@escapement_now");
 
-/** @param idleSeconds how long a transaction may lie still; MySQL knows no such limit, and takes it for a comment. */
-export function setNow(clockMs: number | null, idleSeconds: number | null = null): Sql {
-  const limit =
-    idleSeconds === null ? "" : ` /*M!100300 , idle_transaction_timeout = ${Math.trunc(idleSeconds)} */`;
-  return sql`set @escapement_now = ${clockMs ?? serverNow}${fixed(limit)}`;
+export function setNow(clockMs: number | null): Sql {
+  return sql`set @escapement_now = ${clockMs ?? serverNow}`;
+}
+
+/** How long a transaction may lie still, 0: for ever. MySQL has no such limit, and takes it for a comment. */
+export function limitIdle(seconds: number): Sql {
+  return fixed(`set @escapement_idle = ${seconds} /*M!100300 , idle_transaction_timeout = ${seconds} */`);
 }

@@ -70,12 +70,14 @@ export class StaleClaim extends Error {
  * Runs the caller's writes and the job's success in the open transaction, whose commit is the last thing sent.
  *
  * @param enqueuing for jobs that the caller's function enqueues; it may take its time, and must not hold up others.
+ * @param ending called when the caller's function is done and locks of the store's own are about to be taken.
  */
 export async function transact<T>(
   session: Session,
   enqueuing: Session,
   params: TransactParams<T>,
   connection: object,
+  ending: () => void,
 ): Promise<TransactResult<T>> {
   await assertHeld(session, params);
   const transaction = new OpenTransaction(enqueuing, connection);
@@ -84,6 +86,7 @@ export async function transact<T>(
     const value = await params.run(transaction.handle);
     await transaction.settled();
     const result = params.encode(value);
+    ending();
     await succeed(session, params, result);
     return { outcome: "committed", value };
   } finally {

@@ -6,7 +6,7 @@ import type { Link } from "./link.ts";
 import { NoticeDraft } from "./notices.ts";
 import type { Borrowed, Connections } from "./pool.ts";
 import { numberOf } from "./rows.ts";
-import { now, setNow, sql } from "./sql.ts";
+import { limitIdle, now, setNow, sql } from "./sql.ts";
 
 /** How often a transaction that others were in the way of is tried. */
 const maxTries = 8;
@@ -15,7 +15,7 @@ const maxPauseMs = 20;
  * A process that is stopped in the middle of a transaction would keep its locks, that of the namespace among them, for as long as its
  * connection stands: nobody could claim. Between two statements of the store's own there are milliseconds, and what was undone is repeated.
  */
-const maxIdleSeconds = 1;
+export const maxIdleSeconds = 1;
 
 /** An open transaction, and the store's time in it. */
 export class Transaction {
@@ -30,8 +30,8 @@ export class Transaction {
   }
 
   /** Sets the time of this call; the server's own is known as soon as the first question was answered. */
-  setTime(idleSeconds: number | null = null): void {
-    this.link.write(setNow(this.#nowMs, idleSeconds));
+  setTime(): void {
+    this.link.write(setNow(this.#nowMs));
     if (this.#nowMs !== null) return;
     this.link.query(sql`select ${now}`).then(
       ({ rows }) => {
@@ -96,14 +96,20 @@ export class Transactions {
   }
 
   /** @param idleSeconds how long the server waits for its next statement before it undoes it (MariaDB); 0: for ever. */
-  begin({ link }: Borrowed, idleSeconds: number): Transaction {
+  begin(borrowed: Borrowed, idleSeconds: number): Transaction {
+    const { link } = borrowed;
     if (this.#options.connections.setsIsolation)
       link.write(sql`set transaction isolation level read committed`);
+    this.limitIdle(borrowed, idleSeconds);
     link.write(sql`start transaction`);
     const transaction = new Transaction(link, this.#clockMs());
-    // The settings of a caller's connections are the caller's.
-    transaction.setTime(this.#options.connections.setsIsolation ? null : idleSeconds);
+    transaction.setTime();
     return transaction;
+  }
+
+  /** The settings of a caller's connections are the caller's. */
+  limitIdle({ link }: Borrowed, seconds: number): void {
+    if (!this.#options.connections.setsIsolation) link.write(limitIdle(seconds));
   }
 
   /** A transaction on a connection of the caller's. */
