@@ -80,6 +80,11 @@ function checkDispatches(facts: JobCase): JobFindings {
       violations.push(...broken(facts, "duplicated", text, attempt.startAtMs));
       continue;
     }
+    if (before.done) {
+      const text = `dispatched again on ${attempt.node} though its success on ${before.node} was accepted`;
+      violations.push(...broken(facts, "duplicated", text, attempt.startAtMs));
+      continue;
+    }
     const [fromMs, untilMs] = inOrder(before.startAtMs, attempt.startAtMs);
     const excuse = faultOn(history.faults, before.node, fromMs, untilMs);
     if (before.how === "threw") {
@@ -88,8 +93,8 @@ function checkDispatches(facts: JobCase): JobFindings {
         const text = `tried again ${Math.round(waitedMs)} ms after it failed`;
         violations.push(...broken(facts, "early", text, attempt.startAtMs));
       }
-    } else if (before.how === "refused" && faultOn(history.faults, null, 0, attempt.startAtMs)) {
-      // Its transaction met what an earlier holder had left behind.
+    } else if (before.how === "refused" && earlierHolderStruck(facts, attempt)) {
+      // Its transaction met what that one had left behind.
       excusedReruns += 1;
     } else if (excuse === undefined) {
       const text = `dispatched again on ${attempt.node} though nothing happened to ${before.node}`;
@@ -97,6 +102,13 @@ function checkDispatches(facts: JobCase): JobFindings {
     } else excusedReruns += 1;
   }
   return { violations, excusedReruns };
+}
+
+function earlierHolderStruck({ attempts, history }: JobCase, { startAtMs }: Attempt): boolean {
+  return attempts.some(
+    (one) =>
+      one.startAtMs < startAtMs && faultOn(history.faults, one.node, one.startAtMs, startAtMs) !== undefined,
+  );
 }
 
 /** Every acknowledged job has come to an end that its evidence supports. */
@@ -182,10 +194,12 @@ function checkCancels(facts: JobCase): Violation[] {
   const { job, attempts, final, history } = facts;
   const confirmed = job.cancels.find(({ answer, outcome }) => outcome === "ok" && answer === "cancelled");
   if (confirmed === undefined) return [];
+  // One that was held up between an old claim and its first line may come late; a new claim may not come at all.
   const late = attempts.find(
-    ({ startAtMs, node }) =>
+    ({ startAtMs, node, token }) =>
       startAtMs > confirmed.endedAtMs &&
-      faultOn(history.faults, node, confirmed.invokedAtMs, startAtMs) === undefined,
+      (token > (final?.token ?? 0) ||
+        faultOn(history.faults, node, confirmed.invokedAtMs, startAtMs) === undefined),
   );
   if (late !== undefined)
     return broken(

@@ -2,10 +2,8 @@ import type { Attempt } from "./attempts.ts";
 import { type ExpectedJob, lateMs, type Span, spansOf } from "./expected-jobs.ts";
 import type { FinalJob, History } from "./history.ts";
 import { matchRuns } from "./matching.ts";
+import { deadlineAfter } from "./patience.ts";
 import type { Violation } from "./violation.ts";
-
-/** Being late is no broken promise by itself, and a busy machine makes late. */
-const forgivenMs = 5_000;
 
 export interface ScheduleEvidence {
   readonly history: History;
@@ -74,7 +72,7 @@ function checkBlind(span: Span, evidence: ScheduleEvidence): Violation[] {
   const own = [...expected.values()].filter(({ occurrence }) => occurrence?.schedule === span.schedule);
   const targets = own.map(({ dueAtMs, certain, id }) => ({
     fromMs: dueAtMs - history.rules.precisionMs,
-    untilMs: latestStart(dueAtMs, history),
+    untilMs: deadlineAfter(dueAtMs, lateMs(history.rules), history.faults),
     // What was given up with a reason is judged on its own.
     optional: !certain || finals.get(id)?.state === "lost",
   }));
@@ -90,15 +88,4 @@ function checkBlind(span: Span, evidence: ScheduleEvidence): Violation[] {
       broken(span, "duplicated", null, "a run has no time to belong to, whatever its label says", atMs),
     ),
   ];
-}
-
-/** How late a run may start: a little, and as long as there are faults a little after the last of them. */
-function latestStart(dueAtMs: number, { faults, rules }: History): number {
-  const lateByMs = lateMs(rules) + forgivenMs;
-  let untilMs = dueAtMs + lateByMs;
-  for (const fault of faults.toSorted((a, b) => a.fromMs - b.fromMs)) {
-    if (fault.fromMs > untilMs) break;
-    if (fault.untilMs >= dueAtMs) untilMs = Math.max(untilMs, fault.untilMs + lateByMs);
-  }
-  return untilMs;
 }

@@ -229,10 +229,16 @@ describe("each broken promise is called by its name", () => {
     assert.deepEqual(broken({ operations: failing, lines, jobs }), ["early"]);
   });
 
+  test("duplicated: again after a success that was accepted, whatever happened since", () => {
+    const lines = [...run("j", 1, 30, { done: true }), ...run("j", 2, 1_200, { node: "b" })];
+    const parts = { ...killed("at-least-once"), lines, jobs: [ended("j", "at-least-once")] };
+    assert.ok(broken(parts).includes("duplicated"));
+  });
+
   test("stale-accepted: two successes, or a result of an earlier token", () => {
     const lines = [...run("j", 1, 30, { done: true }), ...run("j", 2, 1_200, { node: "b", done: true })];
     const twice = { ...killed("at-least-once"), lines, faults: [fault("pause", "a", 35, 1_300)] };
-    assert.deepEqual(broken(twice), ["stale-accepted"]);
+    assert.deepEqual(broken(twice), ["duplicated", "stale-accepted"]);
     const jobs = [ended("j", "at-least-once", { token: 2, resultToken: 1 })];
     const unacknowledged = [...run("j", 1, 30), ...run("j", 2, 1_200, { node: "b" })];
     assert.deepEqual(broken({ ...killed("at-least-once"), lines: unacknowledged, jobs }), ["stale-accepted"]);
@@ -271,6 +277,23 @@ describe("each broken promise is called by its name", () => {
     assert.deepEqual(broken({ ...good, operations }), ["cancelled-ran"]);
     const requested = [...(good.operations ?? []), { ...cancel, answer: "requested" } as const];
     assert.deepEqual(broken({ ...good, operations: requested }), [], "it was running, and came to its end");
+    const faults = [fault("pause", "a", 23, 28)];
+    assert.deepEqual(broken({ ...good, operations, faults }), ["cancelled-ran"]);
+    const jobs = [ended("j", "at-least-once", { state: "cancelled", token: 1, resultToken: null })];
+    const lines = run("j", 1, 30);
+    assert.deepEqual(broken({ operations, faults, jobs, lines }), [], "held up since its old claim");
+    const unclaimed = [ended("j", "at-least-once", { state: "cancelled", token: 0, resultToken: null })];
+    assert.deepEqual(broken({ operations, faults, jobs: unclaimed, lines }), ["cancelled-ran"]);
+  });
+
+  test("lost: cancelled by nobody, unless the answer to a cancel was lost on its way", () => {
+    const jobs = [ended("j", "at-least-once", { state: "cancelled", token: 0, resultToken: null })];
+    const cancel = { kind: "cancel", job: "j", answer: "terminal", outcome: "ok" } as const;
+    const times = { invokedAtMs: 22, endedAtMs: 500 };
+    const operations = [enqueued("j", "at-least-once"), { ...cancel, ...times }];
+    assert.deepEqual(broken({ operations, jobs }), ["lost"]);
+    assert.deepEqual(broken({ operations, jobs, faults: [fault("network", null, 30, 400)] }), []);
+    assert.deepEqual(broken({ operations, jobs, faults: [fault("kill", "a", 30)] }), ["lost"]);
   });
 
   test("token: one used twice", () => {
@@ -281,6 +304,14 @@ describe("each broken promise is called by its name", () => {
   test("slow: a recovery that took longer than lease, poll and a second", () => {
     const lines = [...run("j", 1, 30, { endAtMs: null }), ...run("j", 2, 3_000, { node: "b", done: true })];
     assert.deepEqual(broken({ ...killed("at-least-once"), lines }), ["slow"]);
+    const again = [fault("kill", "a", 35), fault("kill", "c", 1_500)];
+    assert.deepEqual(
+      broken({ ...killed("at-least-once"), lines, faults: again }),
+      [],
+      "another came between",
+    );
+    const later = [fault("kill", "a", 35), fault("kill", "c", 4_000)];
+    assert.deepEqual(broken({ ...killed("at-least-once"), lines, faults: later }), ["slow"]);
   });
 });
 

@@ -4,7 +4,7 @@ import { checkJob, type JobCase } from "./check-job.ts";
 import { checkSchedules } from "./check-schedules.ts";
 import { type ExpectedJob, expectedJobs } from "./expected-jobs.ts";
 import type { History } from "./history.ts";
-import { checkRecovery } from "./recovery.ts";
+import { checkRecovery, type Recovery } from "./recovery.ts";
 import { type Violation, type ViolationKind, violationKinds } from "./violation.ts";
 
 /** The figures of one guarantee. */
@@ -21,7 +21,18 @@ export interface Figures {
   readonly cancelled: number;
   readonly dead: number;
   readonly effects: number;
+  /** Outcomes of holders that had lost their claim, which the store refused as it must. */
+  readonly staleRefused: number;
+  readonly recovery: Spread;
   readonly broken: Readonly<Record<ViolationKind, number>>;
+}
+
+/** How long interrupted jobs waited until they ran again. */
+export interface Spread {
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
 }
 
 export interface Verdict {
@@ -29,15 +40,8 @@ export interface Verdict {
   readonly violations: readonly Violation[];
   readonly figures: readonly Figures[];
   readonly reruns: { readonly count: number; readonly bound: number };
-  /** Outcomes of holders that had lost their claim, which the store refused as it must. */
   readonly staleRefused: number;
-  readonly recovery: {
-    readonly count: number;
-    readonly p50Ms: number;
-    readonly p99Ms: number;
-    readonly maxMs: number;
-    readonly boundMs: number;
-  };
+  readonly recovery: Spread & { readonly boundMs: number };
 }
 
 /** Judges a run by its history, and by nothing else. */
@@ -75,17 +79,12 @@ export function check(history: History): Verdict {
         cases.filter(({ job }) => job.delivery === delivery),
         findings.filter((_, index) => cases[index]?.job.delivery === delivery),
         violations,
+        recovery.samples.filter(({ job }) => expected.get(job)?.delivery === delivery),
       ),
     ),
     reruns: { count: reruns, bound },
     staleRefused: history.lines.filter(({ what }) => what === "stale").length,
-    recovery: {
-      count: recovery.samplesMs.length,
-      p50Ms: quantile(recovery.samplesMs, 0.5),
-      p99Ms: quantile(recovery.samplesMs, 0.99),
-      maxMs: quantile(recovery.samplesMs, 1),
-      boundMs: recovery.boundMs,
-    },
+    recovery: { ...spreadOf(recovery.samples), boundMs: recovery.boundMs },
   };
 }
 
@@ -124,9 +123,12 @@ function figuresOf(
   cases: readonly JobCase[],
   findings: readonly { readonly excusedReruns: number }[],
   violations: readonly Violation[],
+  recovered: Recovery["samples"],
 ): Figures {
   const ended = (state: string): number => cases.filter(({ final }) => final?.state === state).length;
   const own = violations.filter((violation) => violation.delivery === delivery);
+  const ids = new Set(cases.map(({ job }) => job.id));
+  const lines = cases[0]?.history.lines ?? [];
   const counts = violationKinds.map((kind) => [kind, own.filter((one) => one.kind === kind).length]);
   return {
     delivery,
@@ -138,7 +140,19 @@ function figuresOf(
     cancelled: ended("cancelled"),
     dead: ended("dead"),
     effects: cases.reduce((sum, one) => sum + one.effects.length, 0),
+    staleRefused: lines.filter(({ what, job }) => what === "stale" && ids.has(job)).length,
+    recovery: spreadOf(recovered),
     broken: Object.fromEntries(counts) as Record<ViolationKind, number>,
+  };
+}
+
+function spreadOf(samples: Recovery["samples"]): Spread {
+  const sorted = samples.map(({ waitedMs }) => waitedMs).toSorted((a, b) => a - b);
+  return {
+    count: sorted.length,
+    p50Ms: quantile(sorted, 0.5),
+    p99Ms: quantile(sorted, 0.99),
+    maxMs: quantile(sorted, 1),
   };
 }
 

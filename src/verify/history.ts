@@ -95,7 +95,7 @@ export const faultKinds = ["kill", "pause", "network", "clock", "restart", "bloc
 export type FaultKind = (typeof faultKinds)[number];
 
 export interface FaultWindow {
-  /** `stall`: nobody did it, the machine was too busy to let a process run for a good part of a lease. */
+  /** `stall`: nobody did it, the machine was too busy to let a process run, or the store answer, for a good part of a lease. */
   readonly kind: FaultKind | "stall";
   /** Null: all of them. */
   readonly node: string | null;

@@ -120,7 +120,11 @@ export class Nemesis {
     this.#note("pause", holdsFile ? null : node.name, fromMs, detail);
   }
 
-  /** Stops a node. One that is in the middle of a write holds the file and with it everybody, which is another fault; true then. */
+  /**
+   * Stops a node. One that is in the middle of a write on SQLite holds the file, and with it everybody: no other can renew its leases
+   * until it goes on. That is a fault of all of them, and only of use now and then, so it is let go and stopped anew; true when it
+   * was caught at it each time.
+   */
   async #hold(node: NodeProcess): Promise<boolean> {
     const { leaseMs, effects } = this.#parts;
     for (let tries = 1; ; tries++) {

@@ -15,6 +15,7 @@ import { writeEffect } from "./effects.ts";
 import { NodeLog } from "./node-log.ts";
 import type { NodeNews, NodeOrder, NodePlan, Tampering, TamperingModule } from "./node-plan.ts";
 import { SkewedRuntime } from "./skewed-clock.ts";
+import { stallMs } from "./stall.ts";
 import { type StoreKind, storeTarget } from "./store-kind.ts";
 
 /** How often the process looks whether it was kept from running. */
@@ -156,7 +157,7 @@ class VerifyNode {
   /** A machine that is too busy is a fault like any other, if nobody's. */
   #look(): void {
     const nowMs = systemClock.monotonic();
-    if (nowMs - this.#lookedAtMs > lookEveryMs + this.#plan.leaseMs / 2)
+    if (nowMs - this.#lookedAtMs > lookEveryMs + stallMs(this.#plan.leaseMs))
       this.#log.fault("stall", this.#lookedAtMs, nowMs, "the process could not run");
     this.#lookedAtMs = nowMs;
   }

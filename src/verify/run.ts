@@ -18,6 +18,7 @@ import { mostSkewMs, Nemesis } from "./nemesis.ts";
 import { readLogs } from "./node-log.ts";
 import type { NodePlan, TamperingPlan } from "./node-plan.ts";
 import { FaultProxy } from "./proxy.ts";
+import { StoreWatch } from "./stall.ts";
 import { type StoreTarget, storeTarget } from "./store-kind.ts";
 import { planJobs, type WorkloadOptions } from "./workload.ts";
 
@@ -121,17 +122,20 @@ class VerifyRun {
       restart: restart ?? null,
     });
     const beganAtMs = systemClock.monotonic();
+    const watch = new StoreWatch(() => reader.health(), leaseMs);
     const stopReporting = this.#report(beganAtMs, reader, client, nemesis, fleet);
     try {
       await this.#play(client, nemesis);
       fleet.assertSound();
       await this.#drain(reader);
     } finally {
+      await watch.stop();
       await stopReporting();
     }
     await fleet.stop();
     fleet.assertSound();
-    const history = await this.#gather(rules, client, nemesis, reader, await effects.read(this.#namespace));
+    const found = await effects.read(this.#namespace);
+    const history = await this.#gather(rules, client, [nemesis.faults, watch.stalls], reader, found);
     await this.#cleanUp(() => effects.forget(this.#namespace));
     return { history, verdict: check(history), engine, beganAtMs };
   }
@@ -247,7 +251,7 @@ class VerifyRun {
   async #gather(
     rules: Rules,
     client: VerifyClient,
-    nemesis: Nemesis,
+    [done, stalls]: readonly [readonly FaultWindow[], readonly FaultWindow[]],
     reader: Escapement,
     effects: History["effects"],
   ): Promise<History> {
@@ -257,7 +261,7 @@ class VerifyRun {
       rules,
       operations: client.operations,
       lines,
-      faults: mergeFaults(nemesis.faults, faults),
+      faults: mergeFaults(done, [...stalls, ...faults]),
       jobs: await readFinalJobs(reader),
       effects,
       ledger: await readLedger(reader, keys),
