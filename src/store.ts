@@ -727,16 +727,26 @@ export interface PartitionHold {
 
 export type PartitionOutcome = "renewed" | "stale";
 
+/** Where a job stands among the waiting of its partition: by runAt, then in the order of enqueueing, which counts from 1. */
+export interface DuePlace {
+  readonly runAt: Date;
+  readonly order: number;
+}
+
 export interface PartitionDueParams {
   readonly partition: number;
   readonly aheadMs: number;
   readonly limit: number;
+  /** Only what stands behind this place, so that what cannot be fired now hides nothing; null: from the first. */
+  readonly after: DuePlace | null;
 }
 
 export interface PartitionDue {
   readonly now: Date;
   readonly jobs: readonly (ClaimedJob & { readonly version: number })[];
-  /** The earliest runAt that was left out. */
+  /** Where the last of the jobs stands; null when there is none. */
+  readonly last: DuePlace | null;
+  /** The earliest runAt behind the last that was left out. */
   readonly nextAt: Date | null;
 }
 

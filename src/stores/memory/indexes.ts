@@ -1,7 +1,7 @@
 import assert from "node:assert";
 import { isTerminal } from "../../state.ts";
 import { slotCount } from "../../store.ts";
-import { byExpiry, byTime, Lines } from "./lines.ts";
+import { byExpiry, byTime, Lines, type Place } from "./lines.ts";
 import { mayExpire, type Row } from "./row.ts";
 import { Sorted } from "./sorted.ts";
 
@@ -26,7 +26,7 @@ export class Indexes {
   /** Claimed jobs of the relay, whatever their partition. */
   readonly named = new Set<Row>();
   /** Waiting jobs of the relay, by partition; empty until the partitions are made. */
-  #relayed: Sorted<Row>[] = [];
+  #relayed: Sorted<Place, Row>[] = [];
   readonly #activeByQueue = new Map<string, number>();
   readonly #activeByKey = new Map<string, number>();
 
@@ -54,13 +54,13 @@ export class Indexes {
     return this.#activeByKey.get(concurrencyKey) ?? 0;
   }
 
-  relayedIn(partition: number): Sorted<Row> {
-    return this.#relayed[partition] ?? new Sorted<Row>(byTime);
+  relayedIn(partition: number): Sorted<Place, Row> {
+    return this.#relayed[partition] ?? new Sorted<Place, Row>(byTime);
   }
 
   makePartitions(count: number, rows: Iterable<Row>): void {
     assert(this.#relayed.length === 0, "the partitions are made once");
-    this.#relayed = Array.from({ length: count }, () => new Sorted<Row>(byTime));
+    this.#relayed = Array.from({ length: count }, () => new Sorted<Place, Row>(byTime));
     for (const row of rows) {
       if (row.relayed && row.state === "waiting") this.#relayedAt(row.slot)?.add(row);
     }
@@ -99,7 +99,7 @@ export class Indexes {
     if (row.concurrencyKey !== null) bump(this.#activeByKey, row.concurrencyKey, by);
   }
 
-  #relayedAt(slot: number): Sorted<Row> | undefined {
+  #relayedAt(slot: number): Sorted<Place, Row> | undefined {
     const count = this.#relayed.length;
     return this.#relayed.find((_, partition) => slot < Math.floor(((partition + 1) * slotCount) / count));
   }

@@ -7,8 +7,14 @@ export function byTurn(a: Row, b: Row): number {
   return b.priority - a.priority || a.runAt - b.runAt || a.order - b.order;
 }
 
+/** Where a job stands by its time. */
+export interface Place {
+  readonly runAt: number;
+  readonly order: number;
+}
+
 /** The order of becoming due. */
-export function byTime(a: Row, b: Row): number {
+export function byTime(a: Place, b: Place): number {
   return a.runAt - b.runAt || a.order - b.order;
 }
 

@@ -80,7 +80,8 @@ export function releasePartitions(space: Space, params: PartitionHold): void {
 export function partitionDue(space: Space, params: PartitionDueParams, now: number): PartitionDue {
   const jobs: Row[] = [];
   let left: Row | undefined;
-  for (const row of space.indexes.relayedIn(params.partition).upward(null)) {
+  const after = params.after && { runAt: params.after.runAt.getTime(), order: params.after.order };
+  for (const row of space.indexes.relayedIn(params.partition).upward(after)) {
     if (isExpired(row, now)) continue;
     if (jobs.length === params.limit || row.runAt > now + params.aheadMs) {
       left = row;
@@ -88,9 +89,11 @@ export function partitionDue(space: Space, params: PartitionDueParams, now: numb
     }
     jobs.push(row);
   }
+  const last = jobs.at(-1);
   return {
     now: new Date(now),
     jobs: jobs.map((row) => ({ ...toClaimed(row), version: row.version })),
+    last: last === undefined ? null : { runAt: new Date(last.runAt), order: last.order },
     nextAt: toDate(left?.runAt ?? null),
   };
 }

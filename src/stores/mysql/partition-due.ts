@@ -1,4 +1,4 @@
-import type { PartitionDue, PartitionDueParams } from "../../store.ts";
+import type { DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
 import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { join, now, sql } from "./sql.ts";
@@ -21,17 +21,22 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
   ]);
   const row = rows[0];
   const at = new Date(session.now);
-  if (row === undefined) return { now: at, jobs: [], nextAt: null };
+  if (row === undefined) return { now: at, jobs: [], last: null, nextAt: null };
   const horizon = session.now + params.aheadMs;
   const lines = session.lines.inSlots("relay", numberOf(row[0]), numberOf(row[1]));
-  const first = await firstInLines(session, lines, params.limit + 1, horizon);
+  const first = await firstInLines(session, lines, params, horizon);
   const due = first.slice(0, params.limit).filter(({ runAt }) => runAt <= horizon);
   const left = first[due.length];
   return {
     now: at,
     jobs: await readJobs(session, due),
+    last: toPlace(due.at(-1)),
     nextAt: left === undefined ? null : new Date(left.runAt),
   };
+}
+
+function toPlace(found: Found | undefined): DuePlace | null {
+  return found === undefined ? null : { runAt: new Date(found.runAt), order: found.seq };
 }
 
 async function readJobs({ link }: Session, found: readonly Found[]): Promise<PartitionDue["jobs"]> {
@@ -50,12 +55,13 @@ async function readJobs({ link }: Session, found: readonly Found[]): Promise<Par
 async function firstInLines(
   session: Session,
   lines: readonly number[],
-  limit: number,
+  { limit: most, after }: PartitionDueParams,
   horizon: number,
 ): Promise<Found[]> {
   if (lines.length === 0) return [];
+  const limit = most + 1;
   for (let chunk = Math.min(firstChunk, limit); ; chunk = Math.min(chunk * 4, limit)) {
-    const slots = await readSlots(session, lines, chunk);
+    const slots = await readSlots(session, lines, chunk, after);
     let known = Number.POSITIVE_INFINITY;
     // Beyond the last one that was read, a slot may have more.
     for (const jobs of slots) if (jobs.length === chunk) known = Math.min(known, jobs.at(-1)?.runAt ?? known);
@@ -71,10 +77,14 @@ async function readSlots(
   { link }: Session,
   lines: readonly number[],
   limit: number,
+  after: DuePlace | null,
 ): Promise<readonly (readonly Found[])[]> {
+  const afterAt = after?.runAt.getTime() ?? -1;
+  // Not as a comparison of pairs, for which no index is used.
+  const behind = sql`at >= ${afterAt} and (at > ${afterAt} or seq > ${after?.order ?? 0})`;
   const slots = lines.map(
     (line) =>
-      sql`(select line, seq, at from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0
+      sql`(select line, seq, at from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0 and ${behind}
         and (expire_at is null or expire_at > ${now} or attempt > 0) order by at, seq limit ${limit})`,
   );
   const { rows } = await link.query(sql`${join(slots, " union all ")}`);

@@ -72,12 +72,22 @@ function heldValues({ held }: PartitionHold): [string, string] {
 
 export async function partitionDue(session: Session, params: PartitionDueParams): Promise<PartitionDue> {
   const answer = await session.run(
-    `select ${session.schema}.partition_due($1, $2, $3, $4, $5)::text as answer`,
-    [session.ns, session.now, params.partition, Math.trunc(params.aheadMs), params.limit],
+    `select ${session.schema}.partition_due($1, $2, $3, $4, $5, $6, $7)::text as answer`,
+    [
+      session.ns,
+      session.now,
+      params.partition,
+      Math.trunc(params.aheadMs),
+      params.limit,
+      params.after?.runAt.getTime() ?? -1,
+      params.after?.order ?? 0,
+    ],
   );
-  const { now, jobs, nextAt } = recordOf(answer);
+  const { now, jobs, last, nextAt } = recordOf(answer);
+  const [lastAt, lastOrder] = listOf(last);
   return {
     now: dateOf(now),
+    last: lastAt === undefined ? null : { runAt: dateOf(lastAt), order: numberOf(lastOrder) },
     jobs: tuplesOf(jobs).map((row) => ({ ...toClaimedJob(row), version: versionOf(row) })),
     nextAt: dateOrNull(nextAt),
   };

@@ -91,14 +91,18 @@ export async function releasePartitions(space: Space, hold: PartitionHold): Prom
 }
 
 export async function partitionDue(space: Space, params: PartitionDueParams): Promise<PartitionDue> {
-  const { partition, aheadMs, limit } = params;
+  const { partition, aheadMs, limit, after } = params;
   const place = await placeOf(space, partition);
-  const reader = new Reader(await space.text("partition-due", place, partition, aheadMs, limit));
+  const behind = after === null ? ["", ""] : [after.runAt.getTime(), after.order];
+  const reader = new Reader(await space.text("partition-due", place, partition, aheadMs, limit, ...behind));
   const now = new Date(reader.f64());
   const nextAt = reader.date();
+  const lastAt = reader.date();
+  const order = reader.f64();
+  const last = lastAt === null ? null : { runAt: lastAt, order };
   const jobs: (ClaimedJob & { readonly version: number })[] = [];
   while (!reader.isAtEnd) jobs.push(readDue(reader));
-  return { now, jobs, nextAt };
+  return { now, jobs, last, nextAt };
 }
 
 export async function checkpoint(space: Space, params: CheckpointParams): Promise<CheckpointResult> {

@@ -96,7 +96,7 @@ describe("a namespace over three slots of a Cluster", { skip: cluster.skip }, ()
     const ids = Array.from({ length: 60 }, (_, n) => `r${n}`);
     await store.enqueue({ jobs: ids.map((id) => placed(id, { relayed: true })) });
     const due = await Promise.all(
-      grants.map(({ partition }) => store.partitionDue({ partition, aheadMs: 0, limit: 100 })),
+      grants.map(({ partition }) => store.partitionDue({ partition, aheadMs: 0, limit: 100, after: null })),
     );
     assert.deepEqual(due.flatMap(({ jobs }) => jobs.map(({ id }) => id)).toSorted(), ids.toSorted());
     for (const [n, { partition, epoch }] of grants.entries()) {

@@ -1,4 +1,4 @@
-import type { PartitionDue, PartitionDueParams } from "../../store.ts";
+import type { DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
 import { type Slots, slotsOf } from "./partitions.ts";
 import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -18,16 +18,21 @@ export function partitionDue(session: Session, params: PartitionDueParams): Part
     ns,
     params.partition,
   );
-  if (partition === undefined) return { now: new Date(now), jobs: [], nextAt: null };
+  if (partition === undefined) return { now: new Date(now), jobs: [], last: null, nextAt: null };
   const horizon = now + params.aheadMs;
-  const first = firstInSlots(session, slotsOf(partition), params.limit + 1, horizon);
+  const first = firstInSlots(session, slotsOf(partition), params, horizon);
   const due = first.slice(0, params.limit).filter(({ runAt }) => runAt <= horizon);
   const left = first[due.length];
   return {
     now: new Date(now),
     jobs: readJobs(session, due),
+    last: toPlace(due.at(-1)),
     nextAt: left === undefined ? null : new Date(left.runAt),
   };
+}
+
+function toPlace(found: Found | undefined): DuePlace | null {
+  return found === undefined ? null : { runAt: new Date(found.runAt), order: found.seq };
 }
 
 function readJobs({ connection }: Session, found: readonly Found[]): PartitionDue["jobs"] {
@@ -43,13 +48,15 @@ function readJobs({ connection }: Session, found: readonly Found[]): PartitionDu
  * The first jobs of a range of slots by runAt: `limit` of them, or all up to the first beyond the horizon.
  * A little is read from each slot and merged, so that a long backlog is never sorted. Index: escapement_jobs_relay.
  */
-function firstInSlots(session: Session, slots: Slots, limit: number, horizon: number): Found[] {
+function firstInSlots(session: Session, slots: Slots, params: PartitionDueParams, horizon: number): Found[] {
+  const limit = params.limit + 1;
   const occupied = [...occupiedSlots(session, slots)];
+  const after = params.after ?? { runAt: new Date(-1), order: 0 };
   for (let chunk = firstChunk; ; chunk = Math.min(chunk * 4, limit)) {
     let known = Number.POSITIVE_INFINITY;
     const found: Found[] = [];
     for (const slot of occupied) {
-      const jobs = readSlot(session, slot, chunk);
+      const jobs = readSlot(session, slot, chunk, after);
       found.push(...jobs);
       // Beyond the last one that was read, this slot may have more.
       if (jobs.length === chunk) known = Math.min(known, jobs.at(-1)?.runAt ?? known);
@@ -77,13 +84,15 @@ function* occupiedSlots({ connection, ns }: Session, { firstSlot, endSlot }: Slo
   }
 }
 
-function readSlot({ connection, ns, now }: Session, slot: number, limit: number): Found[] {
+function readSlot({ connection, ns, now }: Session, slot: number, limit: number, after: DuePlace): Found[] {
   const rows = connection.all(
     `select seq, run_at from escapement_jobs where shelf = 'relay' and ns = ? and slot = ?
-       and (expire_at is null or expire_at > ? or attempt > 0)
+       and (run_at, seq) > (?, ?) and (expire_at is null or expire_at > ? or attempt > 0)
      order by run_at, seq limit +?`,
     ns,
     slot,
+    after.runAt.getTime(),
+    after.order,
     now,
     limit,
   );

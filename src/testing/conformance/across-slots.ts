@@ -12,6 +12,7 @@ const concerns: ReadonlySet<string> = new Set([
   "limits of keys, and lanes",
   "fragile",
   "partitions",
+  "due places",
   "checkpoint",
 ]);
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob, PartitionGrant } from "../../store.ts";
+import type { DuePlace, NewJob, PartitionDue, PartitionGrant } from "../../store.ts";
 import {
   assertAbout,
   type ConformanceTest,
@@ -106,7 +106,7 @@ export function partitionTests(test: ConformanceTest): void {
       relayed("far", { runAt: later(now, 9 * hour) }),
     );
     const due = (aheadMs: number, limit: number) =>
-      scene.store.partitionDue({ partition: 0, aheadMs, limit });
+      scene.store.partitionDue({ partition: 0, aheadMs, limit, after: null });
     const near = await due(0, 10);
     assert.deepEqual(
       near.jobs.map(({ id, version }) => ({ id, version })),
@@ -118,6 +118,38 @@ export function partitionTests(test: ConformanceTest): void {
     const few = await due(0, 1);
     assert.deepEqual([few.jobs[0]?.id, few.nextAt], ["first", later(now, -minute)]);
     assert.equal((await scene.job("first")).state, "waiting", "reading names nothing");
+  });
+}
+
+export function duePlaceTests(test: ConformanceTest): void {
+  test("what is due is read on from any place, also among jobs of one millisecond", async (scene) => {
+    const now = await scene.now();
+    await own(scene, "a");
+    const at = (ms: number) => ({ runAt: later(now, ms) });
+    const herd = Array.from({ length: 9 }, (_, n) => relayed(`herd-${n}`, { ...at(-minute), slot: n % 2 }));
+    await scene.add(relayed("old", at(-hour)), ...herd, relayed("new", at(-1)), relayed("far", at(hour)));
+    const ids: string[] = [];
+    let after: DuePlace | null = null;
+    for (let page = 0; page < 9; page += 1) {
+      const due: PartitionDue = await scene.store.partitionDue({ partition: 0, aheadMs: 0, limit: 3, after });
+      ids.push(...due.jobs.map(({ id }) => id));
+      if (due.jobs.length === 0) {
+        assert.deepEqual([due.last, due.nextAt], [null, later(now, hour)]);
+        break;
+      }
+      assert.deepEqual(due.last?.runAt, due.jobs.at(-1)?.runAt);
+      after = due.last;
+    }
+    assert.deepEqual(ids, ["old", ...herd.map(({ id }) => id), "new"]);
+    const recent = { runAt: later(now, -minute / 2), order: 0 };
+    const fresh = await scene.store.partitionDue({ partition: 0, aheadMs: 0, limit: 3, after: recent });
+    assert.deepEqual(
+      fresh.jobs.map(({ id }) => id),
+      ["new"],
+    );
+    const same = { runAt: later(now, -minute), order: 0 };
+    const first = await scene.store.partitionDue({ partition: 0, aheadMs: 0, limit: 1, after: same });
+    assert.equal(first.jobs[0]?.id, "herd-0", "order counts from 1");
   });
 }
 

@@ -56,10 +56,17 @@ export function partitionDueOperation(world: World): Operation {
   const partition = world.chance.below(partitions + 1);
   const limit = world.chance.pick([1, 100]);
   const aheadMs = world.chance.pick([0, 8 * stepMs]);
+  const isPaged = world.chance.oneIn(2);
   return operation(
     "partitionDue",
-    () => ({ partition, aheadMs, limit }),
-    (store, params) => store.partitionDue(params),
+    () => ({ partition, aheadMs, limit, after: null }),
+    // The order inside a place is each store's own, so it is only ever given back to the store that gave it.
+    async (store, params) => {
+      const { last, ...first } = await store.partitionDue(params);
+      if (!isPaged || last === null) return [first];
+      const { last: _, ...second } = await store.partitionDue({ ...params, after: last });
+      return [first, second];
+    },
   );
 }
 

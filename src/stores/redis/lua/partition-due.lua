@@ -1,10 +1,28 @@
 -- uses: base record lines sources answer partition
 -- What a partition will fire, by runAt. Sorted sets used: relays (its slots by their earliest job), relay:<slot>. It writes nothing.
--- ARGV[2] the partition, ARGV[3] aheadMs, ARGV[4] how many at the most.
--- Answers the store's time, the earliest runAt that was left out (infinite for none), then the jobs' frames.
+-- ARGV[2] the partition, ARGV[3] aheadMs, ARGV[4] how many at the most, ARGV[5] and ARGV[6] the runAt and seq behind which they stand,
+-- or "" each.
+-- Answers the store's time, the earliest runAt that was left out (infinite for none), runAt (infinite for none) and seq of the last
+-- job, then the jobs' frames.
 
 local partition, horizon, limit = readPartition(ARGV[2]), now + ARGV[3], tonumber(ARGV[4])
-if not partition then return struct.pack(">dd", now, huge) end
+if not partition then return struct.pack(">dddd", now, huge, huge, 0) end
+local afterAt, afterSeq = tonumber(ARGV[5]), tonumber(ARGV[6])
+
+-- How many jobs of a slot stand at the place to go on from, or before it. Those due at the same millisecond stand by seq: halves
+-- find the one, however many they are.
+local function skipped(key)
+  if not afterAt then return 0 end
+  local low = call("ZCOUNT", key, "-inf", "(" .. ARGV[5])
+  local high = low + call("ZCOUNT", key, ARGV[5], ARGV[5])
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local member = call("ZRANGE", key, middle, middle)[1]
+    if tonumber(string.sub(member, 1, 13)) <= afterSeq then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
 local sources, jobs, leftAt = {}, {}, huge
 local slots = call("ZRANGE", P .. "relays", 0, -1, "WITHSCORES")
 for n = 1, #slots, 2 do
@@ -14,7 +32,7 @@ for n = 1, #slots, 2 do
       leftAt = math.min(leftAt, earliest)
     else
       local source = newSource({ 0 }, function() return P .. "relay:" .. slot end, 4)
-      source.to = "+inf"
+      source.to, source.skip = "+inf", skipped(P .. "relay:" .. slot)
       sources[#sources + 1] = source
     end
   end
@@ -31,4 +49,5 @@ while heap[1] do
   end
   moveOn(heap)
 end
-return struct.pack(">dd", now, leftAt) .. claimedFrames(jobs)
+local last = jobs[#jobs]
+return struct.pack(">dddd", now, leftAt, last and last[RUNAT] or huge, last and last[SEQ] or 0) .. claimedFrames(jobs)

@@ -37,9 +37,11 @@ begin
 end
 $$;
 
--- The first waiting jobs of a partition by time: p_limit of them, of those due by now + p_ahead_ms. A little is read from each slot and
--- merged, and more where that was too little, so that a long backlog is never sorted. Returns {now, jobs, nextAt}. Index: jobs_relay.
-create function partition_due(p_ns integer, p_now bigint, p_partition integer, p_ahead_ms bigint, p_limit integer) returns json
+-- The first waiting jobs of a partition by time that stand behind (p_after_at, p_after_seq): p_limit of them, of those due by now + p_ahead_ms. A little is read from each slot and
+-- merged, and more where that was too little, so that a long backlog is never sorted. Returns {now, jobs, last, nextAt}; last is
+-- [run_at, seq] of the last of the jobs, or empty. Index: jobs_relay.
+create function partition_due(p_ns integer, p_now bigint, p_partition integer, p_ahead_ms bigint, p_limit integer, p_after_at bigint, p_after_seq bigint)
+returns json
 language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
@@ -62,20 +64,21 @@ begin
     -- Beyond the last job that was read of a slot, it may have more.
     select min(last_at) into v_known from unnest(v_slots) as s cross join lateral (
       select run_at as last_at from jobs where shelf = 'relay' and ns = p_ns and slot = s
-        and (expire_at is null or expire_at > v_now or attempt > 0)
+        and (run_at, seq) > (p_after_at, p_after_seq) and (expire_at is null or expire_at > v_now or attempt > 0)
       order by run_at, seq limit 1 offset v_chunk - 1) last;
     select array_agg(seq order by run_at, seq) filter (where place <= p_limit and run_at <= v_now + p_ahead_ms),
       min(run_at) filter (where place > p_limit or run_at > v_now + p_ahead_ms)
     into v_seqs, v_next from (
       select j.seq, j.run_at, row_number() over (order by j.run_at, j.seq) as place from unnest(v_slots) as s cross join lateral (
         select seq, run_at from jobs where shelf = 'relay' and ns = p_ns and slot = s
-          and (expire_at is null or expire_at > v_now or attempt > 0)
+          and (run_at, seq) > (p_after_at, p_after_seq) and (expire_at is null or expire_at > v_now or attempt > 0)
         order by run_at, seq limit v_chunk) j
     ) found where v_known is null or run_at < v_known or v_chunk > p_limit;
     exit when v_known is null or v_chunk > p_limit or v_next is not null;
     v_chunk := v_chunk * 4;
   end loop;
-  return json_build_object('now', v_now, 'nextAt', v_next, 'jobs', (
+  return json_build_object('now', v_now, 'nextAt', v_next, 'last', coalesce((
+    select json_build_array(j.run_at, j.seq) from jobs j where j.seq = v_seqs[cardinality(v_seqs)]), '[]'), 'jobs', (
     select coalesce(json_agg(claimed_json(j) order by j.run_at, j.seq), '[]') from jobs j where j.seq = any (v_seqs)));
 end
 $$;
