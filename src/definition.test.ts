@@ -24,7 +24,23 @@ describe("definitions", () => {
       timeoutMs: null,
       expireInMs: null,
       maxCrashes: null,
+      route: null,
     });
+  });
+
+  test("D6: a route is checked, and limits that nobody would keep on the way to a broker are refused", () => {
+    const transport = { kind: "test", address: "", open: () => assert.fail("defining opens nothing") };
+    const route = { transport, destination: "topic", dispatchTimeoutMs: 300_000 };
+    const key = (input: { customer: string }): string => input.customer;
+    const routed = defineJob<{ customer: string }>({ name: "a", route, concurrency: { key, limit: 1 } });
+    assert.equal(routed.route, route);
+    const define = (options: object) => () => defineJob<null>({ name: "a", route, ...options } as never);
+    assert.throws(define({ rate: { limit: 1, per: "1s" } }), { code: "invalid-option" });
+    assert.throws(define({ concurrency: { limit: 1 } }), { code: "invalid-option" });
+    assert.throws(define({ route: { ...route, dispatchTimeoutMs: 0 } }), { code: "invalid-option" });
+    for (const wrong of [null, "kafka", {}, { ...route, destination: "" }]) {
+      assert.throws(define({ route: wrong }), { code: "invalid-option" });
+    }
   });
 
   test("inputs are typed by their definition: what goes in and what the handler sees may differ", async () => {

@@ -7,6 +7,7 @@ import { checkName } from "./names.ts";
 import { checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
 import { type Backoff, defaultBackoff } from "./retry.ts";
 import type { RateLimit } from "./store.ts";
+import type { Route } from "./transport.ts";
 
 /** What a handler may return: its result, which is kept as JSON, or a wish to be called later. */
 export type Handler<Input, Result> = (
@@ -33,9 +34,12 @@ export interface DefinitionOptions<Output, Result> {
   readonly queue?: string;
   /** Higher runs first. @default 0 */
   readonly priority?: number;
-  /** At most `limit` active jobs for each key, over all nodes; without a key: of this definition. */
+  /**
+   * At most `limit` active jobs for each key, over all nodes; without a key: of this definition. With a route the key is the message's
+   * key, which keeps its jobs together in the broker; how many run at once is then the consumers' own to limit.
+   */
   readonly concurrency?: { readonly key?: (input: Output) => string; readonly limit: number };
-  /** At most `limit` starts per window for each key, over all nodes; without a key: of this definition. */
+  /** At most `limit` starts per window for each key, over all nodes; without a key: of this definition. Not with a route. */
   readonly rate?: {
     readonly key?: (input: Output) => string;
     readonly limit: number;
@@ -62,6 +66,11 @@ export interface DefinitionOptions<Output, Result> {
   readonly maxCrashes?: number;
   /** The handler; or the URL of a module whose default export is the handler, to run it in a thread. A process that only enqueues leaves it out. */
   readonly run?: Handler<Output, Result> | URL;
+  /**
+   * Where its jobs go when they are due, such as `kafka({ topic: "payments" })`: the relay publishes them, no local worker claims them,
+   * and `run` is what a consumer runs. A publish that the broker acknowledged is the job's success.
+   */
+  readonly route?: Route;
 }
 
 /**
@@ -91,6 +100,7 @@ export interface JobDefinition<Input = never, Result = unknown> {
   readonly expireInMs: number | null;
   readonly maxCrashes: number | null;
   readonly run: ((context: HandlerContext<never>) => unknown) | URL | null;
+  readonly route: Route | null;
   /** Carries the types of input and result; it has no value. */
   readonly "~types"?: { readonly input: (input: Input) => void; readonly result: Result };
 }
@@ -129,6 +139,7 @@ export function defineJob(
       `${of("unique")} and debounce exclude each other; take one of them`,
     );
   }
+  if (options.route !== undefined) checkRouted(options, of);
   return Object.freeze({
     name,
     schema: checkSchema(options.input, of("input")),
@@ -153,6 +164,7 @@ export function defineJob(
     maxCrashes:
       options.maxCrashes === undefined ? null : checkInteger(options.maxCrashes, 1, 1_000, of("maxCrashes")),
     run: checkRun(options.run, of("run")),
+    route: checkRoute(options.route, of("route")),
   } satisfies AnyDefinition);
 }
 
@@ -171,6 +183,7 @@ const definitionKeys = [
   "expireIn",
   "maxCrashes",
   "run",
+  "route",
 ] as const;
 
 type Of = (option: string) => string;
@@ -298,4 +311,31 @@ function checkRun(value: unknown, option: string): AnyDefinition["run"] {
     );
   }
   return value as AnyDefinition["run"];
+}
+
+/** A route takes its jobs past every limit, so a limit that nobody would keep is refused. */
+function checkRouted({ concurrency, rate }: DefinitionOptions<never, unknown>, of: Of): void {
+  const limit = rate !== undefined ? "rate" : concurrency?.key === undefined ? "concurrency" : null;
+  if (limit === null || (limit === "concurrency" && concurrency === undefined)) return;
+  throw new EscapementError(
+    "invalid-option",
+    `expected ${of("route")} to stand without ${limit === "rate" ? "rate" : "a concurrency that has no key"}: the relay keeps no limits; limit the consumers instead`,
+  );
+}
+
+function checkRoute(route: Route | undefined, option: string): Route | null {
+  if (route === undefined) return null;
+  const isRoute =
+    typeof route === "object" &&
+    typeof route?.transport?.open === "function" &&
+    typeof route.destination === "string" &&
+    route.destination !== "";
+  if (!isRoute) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be what kafka(), nats(), redisStreams() or http() returns, got ${describe(route)}`,
+    );
+  }
+  checkNumber(route.dispatchTimeoutMs, 1, Number.MAX_SAFE_INTEGER, `the dispatchTimeout of ${option}`);
+  return route;
 }

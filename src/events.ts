@@ -25,6 +25,31 @@ export interface AppEvents {
   stale: { readonly job: JobFacts };
   /** The lease could not be kept: the handler's signal has fired. */
   leaseLost: { readonly job: JobFacts };
+  /** The broker has it: the job's success is on its way to the store. */
+  published: {
+    readonly job: JobFacts;
+    readonly transport: string;
+    readonly destination: string;
+    /** How long the broker took. */
+    readonly ms: number;
+    /** How long after its time it was handed to the broker, on the store's clock. */
+    readonly lateMs: number;
+  };
+  /** A dispatch to a broker did not go through and will be tried again; `phase` tells where. */
+  dispatchRetry: {
+    readonly job: JobFacts;
+    readonly phase: DispatchPhase;
+    readonly error: ErrorRecord;
+    readonly retryInMs: number;
+    /** Nobody knows whether the broker has it. */
+    readonly ambiguous: boolean;
+  };
+  /** This process's relay gained or gave up a partition, or lost it to another. */
+  partition: {
+    readonly partition: number;
+    readonly epoch: number;
+    readonly change: "acquired" | "released" | "lost";
+  };
   /** This process's reaper ended what another left behind. */
   reaped: {
     readonly id: string;
@@ -35,6 +60,12 @@ export interface AppEvents {
   };
   error: { readonly error: unknown; readonly during: string };
 }
+
+/**
+ * Where a dispatch to a broker failed. `dispatched_write`: the job could not be named in the store, so nothing was published. `publish`: the
+ * broker refused it, or nobody knows. `rollback_write`: what the refusal means could not be written.
+ */
+export type DispatchPhase = "dispatched_write" | "publish" | "rollback_write";
 
 export type AppEventName = keyof AppEvents;
 
@@ -52,6 +83,9 @@ const appEventNames = [
   "cancelled",
   "stale",
   "leaseLost",
+  "published",
+  "dispatchRetry",
+  "partition",
   "reaped",
   "error",
 ] as const satisfies AppEventName[];

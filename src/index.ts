@@ -31,7 +31,9 @@ export {
 export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
 export type { Delivery, Job, JobFacts, JobState } from "./job.ts";
 export type { Logger } from "./log.ts";
+export type { Message, MessageFacts } from "./message.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
 export type { EnqueueReceipt } from "./receipt.ts";
-export type { EscapementOptions, RetentionOptions, ScheduleConflict } from "./settings.ts";
+export type { EscapementOptions, RelayOptions, RetentionOptions, ScheduleConflict } from "./settings.ts";
 export type * from "./store.ts";
+export type * from "./transport.ts";

@@ -7,8 +7,8 @@ import { describe, EscapementError } from "./errors.ts";
 import type { EffectInbox } from "./inbox-store.ts";
 import { consoleLogger, type Logger } from "./log.ts";
 import { checkName } from "./names.ts";
-import { checkInteger, checkKnown, checkOneOf } from "./options.ts";
-import type { StoreFactory } from "./store.ts";
+import { checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
+import { type StoreFactory, slotCount } from "./store.ts";
 
 export interface RetentionOptions {
   /** @default "7d" */
@@ -21,6 +21,15 @@ export interface RetentionOptions {
   readonly lost?: Duration;
   /** The ledger of schedules. @default "90d" */
   readonly occurrences?: Duration;
+}
+
+export interface RelayOptions {
+  /** Into how many partitions a namespace is cut, which relays share out among them. The first relay of a namespace decides. @default 16 */
+  readonly partitions?: number;
+  /** How many jobs this process may have named and not settled: what a death of it publishes again at the most. @default 4096 */
+  readonly inFlight?: number;
+  /** How many jobs of a backlog (due for more than a second) this process publishes per second at the most. @default no such limit */
+  readonly backlogPerSecond?: number;
 }
 
 export interface EscapementOptions {
@@ -58,6 +67,8 @@ export interface EscapementOptions {
   readonly disallow?: readonly string[];
   /** What to do when a schedule in the store differs from the one in the code. @default "code-wins" */
   readonly scheduleConflict?: ScheduleConflict;
+  /** How this process publishes jobs that have a route. */
+  readonly relay?: RelayOptions;
   /** Where the library's own lines go. @default warnings and errors to the console */
   readonly log?: Logger;
 }
@@ -93,6 +104,11 @@ export interface Settings {
   readonly inbox: EffectInbox | null;
   readonly disallow: readonly string[];
   readonly scheduleConflict: ScheduleConflict;
+  readonly relay: {
+    readonly partitions: number;
+    readonly inFlight: number;
+    readonly backlogPerSecond: number;
+  };
 }
 
 const optionKeys = [
@@ -113,6 +129,7 @@ const optionKeys = [
   "inbox",
   "disallow",
   "scheduleConflict",
+  "relay",
   "log",
 ] as const satisfies (keyof EscapementOptions)[];
 
@@ -165,6 +182,7 @@ export function resolveSettings(
       scheduleConflicts,
       "scheduleConflict",
     ),
+    relay: resolveRelay(merged.relay ?? {}),
   } satisfies Settings);
   checkTogether(settings);
   return settings;
@@ -190,6 +208,19 @@ function resolveRetention(options: RetentionOptions): Settings["retention"] {
     deadMs: parseDuration(options.dead ?? "30d", "retention.dead"),
     lostMs: parseDuration(options.lost ?? "30d", "retention.lost"),
     occurrencesMs: parseDuration(options.occurrences ?? "90d", "retention.occurrences"),
+  };
+}
+
+function resolveRelay(options: RelayOptions): Settings["relay"] {
+  checkKnown(options, ["partitions", "inFlight", "backlogPerSecond"], "relay");
+  const { backlogPerSecond } = options;
+  return {
+    partitions: checkInteger(options.partitions ?? 16, 1, slotCount, "relay.partitions"),
+    inFlight: checkInteger(options.inFlight ?? 4_096, 1, 1_000_000, "relay.inFlight"),
+    backlogPerSecond:
+      backlogPerSecond === undefined
+        ? Number.POSITIVE_INFINITY
+        : checkNumber(backlogPerSecond, 0.001, 1_000_000_000, "relay.backlogPerSecond"),
   };
 }
 

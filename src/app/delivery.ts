@@ -12,7 +12,7 @@ export function checkDeliveries(
   log: Logger,
 ): void {
   for (const definition of definitions) {
-    const { name, delivery, run } = definition;
+    const { name, delivery, run, route } = definition;
     const job = `job ${JSON.stringify(name)}`;
     const key = (["unique", "debounce", "concurrency", "rate"] as const).find(
       (one) => definition[one] !== null,
@@ -23,13 +23,15 @@ export function checkDeliveries(
         `${job} has ${key}, and this store's namespace is spread over slots that know nothing of each other; use one slot, or leave it out`,
       );
     }
-    if (delivery === "effectively-once" && !capabilities.transactions && settings.inbox?.atomic !== true) {
+    // The effect of a routed job commits at its consumer, with the consumer's inbox.
+    const isEffectHere = delivery === "effectively-once" && route === null;
+    if (isEffectHere && !capabilities.transactions && settings.inbox?.atomic !== true) {
       throw new EscapementError(
         "delivery-unsupported",
         `${job} is effectively-once, and this store has no transactions in which its effect could commit; give the app an SQL inbox (createInbox), use an SQL store, or at-least-once`,
       );
     }
-    if (delivery === "effectively-once" && run instanceof URL) {
+    if (isEffectHere && run instanceof URL) {
       throw new EscapementError(
         "delivery-unsupported",
         `${job} is effectively-once and runs in a thread, where there is no tx; run it inline, or use at-least-once`,

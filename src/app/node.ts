@@ -8,6 +8,7 @@ import { checkName } from "../names.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { Planner } from "../planner/planner.ts";
 import { Reaper } from "../reaper/reaper.ts";
+import { Relay, type RelayStatus } from "../relay/relay.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
 import type { NodeRecord, Store } from "../store.ts";
@@ -16,7 +17,7 @@ import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
 import { nodeId, Presence } from "./presence.ts";
 
-const roles = ["worker", "planner", "reaper"] as const;
+const roles = ["worker", "planner", "relay", "reaper"] as const;
 
 /** What a process can be; see docs/ARCHITECTURE.md. */
 export type Role = (typeof roles)[number];
@@ -47,6 +48,7 @@ export class Node {
   readonly #id: string;
   #worker: Worker | null = null;
   #planner: Planner | null = null;
+  #relay: Relay | null = null;
   #reaper: Reaper | null = null;
   #presence: Presence | null = null;
   #keepAlive: NodeJS.Timeout | null = null;
@@ -73,18 +75,25 @@ export class Node {
     const { settings, runtime, definitions, emit, log } = this.#parts;
     const { clock, random } = runtime;
     if (this.#roles.includes("worker")) {
-      const runnable = [...definitions.values()].filter((definition) => definition.run !== null);
+      const runnable = [...definitions.values()].filter(({ run, route }) => run !== null && route === null);
       checkDeliveries(runnable, store.capabilities, settings, log);
       this.#worker = new Worker({ ...this.#parts, store, claimer: this.#id, queues: this.#queues });
     }
     if (this.#roles.includes("planner")) {
       this.#planner = new Planner({ store, node: this.#id, settings, clock, emit });
     }
+    const routed = [...definitions.values()].filter(({ route }) => route !== null);
+    // Without a route there is nothing that it could publish, and a partition in its hands would be kept from those who can.
+    if (this.#roles.includes("relay") && routed.length > 0) {
+      checkDeliveries(routed, store.capabilities, settings, log);
+      this.#relay = new Relay({ ...this.#parts, store, owner: this.#id });
+    }
     if (this.#roles.includes("reaper")) this.#reaper = new Reaper({ store, settings, clock, random, emit });
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
     await this.#presence.start();
     await this.#worker?.start();
     await this.#planner?.start();
+    await this.#relay?.start();
     this.#reaper?.start();
     // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.
     if (clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
@@ -92,24 +101,43 @@ export class Node {
 
   async stop(timeoutMs: number): Promise<void> {
     await this.#planner?.stop();
-    await this.#worker?.stop(timeoutMs);
+    await Promise.all([this.#stopRelay(timeoutMs), this.#worker?.stop(timeoutMs)]);
     await this.#reaper?.stop();
     await this.#presence?.stop();
     if (this.#keepAlive !== null) clearInterval(this.#keepAlive);
   }
 
+  /** How this process's relay is doing; null when it has none. */
+  get relayStatus(): RelayStatus | null {
+    return this.#relay?.status ?? null;
+  }
+
+  /** The others are told first, so that they count on its share while it is still giving it back. */
+  async #stopRelay(timeoutMs: number): Promise<void> {
+    const relay = this.#relay;
+    if (relay === null) return;
+    this.#isRelayStopping = true;
+    await this.#presence?.tell();
+    await relay.stop(timeoutMs);
+  }
+
+  #isRelayStopping = false;
+
   #record(): NodeRecord {
     const { settings, definitions } = this.#parts;
+    const isRelaying = this.#relay !== null && !this.#isRelayStopping;
+    const canServe = ({ run, route }: AnyDefinition): boolean =>
+      route === null ? run !== null : this.#relay !== null;
     return {
       id: this.#id,
       host: hostname(),
       pid: process.pid,
       version,
-      roles: this.#roles,
+      roles: this.#roles.filter((role) => role !== "relay" || isRelaying),
       queues: this.#queues?.map(({ queue }) => queue) ?? null,
-      names: [...definitions.values()].filter(({ run }) => run !== null).map(({ name }) => name),
+      names: [...definitions.values()].filter(canServe).map(({ name }) => name),
       concurrency: settings.concurrency,
-      active: this.#worker?.active ?? 0,
+      active: (this.#worker?.active ?? 0) + (this.#relay?.status.inFlight ?? 0),
       ttlMs: settings.leaseMs,
     };
   }

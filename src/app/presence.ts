@@ -42,11 +42,16 @@ export class Presence {
     for (;;) {
       await sleep(this.#clock, this.#everyMs, signal);
       if (signal.aborted) return;
-      try {
-        await this.#store.putNode(this.#record());
-      } catch (error) {
-        this.#emit("error", { error, during: "telling that this node is alive" });
-      }
+      await this.tell();
+    }
+  }
+
+  /** Tells it now; at the next heartbeat it is told again. */
+  async tell(): Promise<void> {
+    try {
+      await this.#store.putNode(this.#record());
+    } catch (error) {
+      this.#emit("error", { error, during: "telling that this node is alive" });
     }
   }
 }

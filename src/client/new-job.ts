@@ -118,7 +118,7 @@ function build(
             maxMs: debounce.maxMs,
           },
     ...limitKeys(definition, value),
-    relayed: false,
+    relayed: definition.route !== null,
     slot: slotOf(id),
     schedule: null,
     fireAt: null,

@@ -369,6 +369,7 @@ function asRenewal(held: Held): Renewal {
   return { id: held.job.id, token: held.job.token, timeoutAtMs: held.timeoutAtMs };
 }
 
+/** Jobs that go through a route are never claimed; those enqueued before their definition had one still run here. */
 function claimNames(definitions: ReadonlyMap<string, AnyDefinition>): ClaimName[] {
   return [...definitions.values()]
     .filter((definition) => definition.run !== null)

@@ -1,0 +1,348 @@
+import type { AnyDefinition } from "../definition.ts";
+import { isTransient, recordError } from "../errors.ts";
+import type { Emit } from "../events.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Settings } from "../settings.ts";
+import type { Outcome } from "../state.ts";
+import type { CheckpointResult, ClaimedJob, PartitionGrant, PartitionRef, Store } from "../store.ts";
+import { reconnectDelayMs } from "../transient.ts";
+import type { PublishResult } from "../transport.ts";
+import { Wakeup } from "../wakeup.ts";
+import { announce } from "./announce.ts";
+import type { DrainRate } from "./drain-rate.ts";
+import { Flights } from "./flights.ts";
+import type { Outlets } from "./outlets.ts";
+import { Publisher } from "./publisher.ts";
+import { type DueJob, type Lane, Reader } from "./reader.ts";
+import { verdictOf, verdictOnTakeover } from "./verdict.ts";
+
+export interface PartitionParts {
+  readonly store: Store;
+  readonly owner: string;
+  readonly settings: Settings;
+  readonly runtime: Runtime;
+  readonly emit: Emit;
+  readonly definitions: ReadonlyMap<string, AnyDefinition>;
+  readonly outlets: Outlets;
+  readonly drainRate: DrainRate;
+  /** How many jobs the partition may have named and not settled. */
+  readonly width: number;
+  isPaused(queue: string): boolean;
+  /** A transport is left alone for so long. */
+  onClosed(ms: number): void;
+}
+
+/** One decided end on its way to the store. */
+interface Settlement {
+  readonly job: ClaimedJob;
+  readonly outcome: Outcome;
+  /** On the monotonic clock. */
+  readonly decidedAtMs: number;
+  /** A write of it has failed before. */
+  hasFailed: boolean;
+}
+
+/** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
+const minRepeatMs = 20;
+
+/**
+ * Fires one partition for as long as it is held. One checkpoint at a time carries what became of published jobs to the store and brings back
+ * the next that may be published; reading ahead and publishing go on meanwhile.
+ */
+export class Partition {
+  readonly #parts: PartitionParts;
+  readonly #grant: PartitionGrant;
+  readonly #wakeup: Wakeup;
+  readonly #publisher: Publisher;
+  readonly reader: Reader;
+  /** Named and not settled. */
+  readonly #flights: Flights;
+  #settlements: Settlement[] = [];
+  /** Asked to be named, and not answered: to be asked again as it was, so that no named job is stranded. */
+  #naming: readonly DueJob[] = [];
+  #mark: number;
+  #safeUntilMs: number;
+  #state: "serving" | "draining" | "over" = "serving";
+  #isLost = false;
+  #failures = 0;
+
+  constructor(parts: PartitionParts, grant: PartitionGrant, safeUntilMs: number) {
+    this.#parts = parts;
+    this.#grant = grant;
+    this.#safeUntilMs = safeUntilMs;
+    this.#mark = grant.mark?.getTime() ?? Number.NEGATIVE_INFINITY;
+    const { runtime, store, settings, definitions, outlets } = parts;
+    this.#wakeup = new Wakeup(runtime.clock);
+    this.#flights = new Flights(parts.width, outlets.count);
+    this.reader = new Reader({
+      store,
+      partition: grant.partition,
+      clock: runtime.clock,
+      pollMs: settings.pollMs,
+      mayGo: this.#mayGo,
+      isTaken: (id) => this.#flights.has(id) || this.#naming.some((job) => job.id === id),
+      onRead: () => this.#wakeup.wake(),
+      onError: (error) => parts.emit("error", { error, during: "reading what is due on a partition" }),
+    });
+    this.#publisher = new Publisher({
+      namespace: settings.namespace,
+      clock: runtime.clock,
+      definitions,
+      outlets,
+      emit: parts.emit,
+      timeLeftMs: () => this.#safeUntilMs - settings.leaseMs / 5 - runtime.clock.monotonic(),
+      lateMs: (job) => this.reader.time.atLeast(runtime.clock.monotonic()) - job.runAt.getTime(),
+      onClosed: parts.onClosed,
+      onResult: this.#published,
+    });
+  }
+
+  get ref(): PartitionRef {
+    const { partition, epoch } = this.#grant;
+    return { partition, epoch };
+  }
+
+  get isServing(): boolean {
+    return this.#state === "serving";
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  get inFlight(): number {
+    return this.#flights.size;
+  }
+
+  /** How long the oldest job that is due and not settled has been so, by the store's clock. */
+  get lagMs(): number {
+    const now = this.reader.time.atLeast(this.#parts.runtime.clock.monotonic());
+    const times = [this.reader.oldestAt?.getTime() ?? now, ...this.#flights.times(), now];
+    return times.reduce((most, time) => Math.max(most, now - time), 0);
+  }
+
+  /** The lease holds until then at least, on the monotonic clock. */
+  renewed(safeUntilMs: number): void {
+    this.#safeUntilMs = Math.max(this.#safeUntilMs, safeUntilMs);
+    this.#wakeup.wake();
+  }
+
+  /** Another has it: nothing more is published, and nothing more could be written. */
+  lose(): void {
+    this.#isLost = true;
+    this.end();
+  }
+
+  /** Names nothing more; over when everything that was named is settled. */
+  drain(): void {
+    if (this.#state === "serving") this.#state = "draining";
+    this.#wakeup.wake();
+  }
+
+  /** Over now; what is named and not settled is the next owner's. */
+  end(): void {
+    this.#state = "over";
+    this.reader.stop();
+    this.#wakeup.wake();
+  }
+
+  async run(): Promise<void> {
+    const reading = this.reader.run();
+    this.#takeOver();
+    while (!this.#isOver()) {
+      if (this.#failures > 0) await this.#repair();
+      const name = this.#choose();
+      if (name.length === 0 && this.#settlements.length === 0) {
+        await this.#wakeup.wait(this.#idleMs());
+      } else if (await this.#checkpoint(name)) {
+        this.#failures = 0;
+      } else {
+        this.#failures += 1;
+        await this.#wakeup.pause(this.#retryInMs());
+      }
+    }
+    this.end();
+    await reading;
+  }
+
+  #isOver(): boolean {
+    if (this.#state !== "draining") return this.#state === "over";
+    return this.#flights.size === 0 && this.#settlements.length === 0 && this.#naming.length === 0;
+  }
+
+  /** What an earlier owner had named is published again, but for what must not be. */
+  #takeOver(): void {
+    const again: ClaimedJob[] = [];
+    for (const job of this.#grant.named) {
+      this.#flights.add(job, this.#parts.outlets.of(job.name), "fresh");
+      const verdict = verdictOnTakeover(job, this.#parts.outlets.of(job.name) !== undefined);
+      if (verdict === null) again.push(job);
+      else this.#settle(job, verdict);
+    }
+    this.#publisher.publish(again);
+  }
+
+  // ── Naming ──
+
+  readonly #mayGo = (job: DueJob): boolean => {
+    const { outlets, isPaused, runtime } = this.#parts;
+    const outlet = outlets.of(job.name);
+    return outlet?.gate.isOpen(runtime.clock.monotonic()) === true && !isPaused(job.queue);
+  };
+
+  /** What to name next. An answer that is owed comes first: some of it may be named already. */
+  #choose(): readonly DueJob[] {
+    if (this.#naming.length > 0) return this.#naming;
+    if (this.#state !== "serving" || this.#publisher.timeLeftMs <= 0) return [];
+    const { outlets, drainRate, runtime } = this.#parts;
+    const nowMs = runtime.clock.monotonic();
+    const room = this.#flights.room(this.reader.hasBacklog);
+    return this.reader.take((job: DueJob, lane: Lane) => {
+      const outlet = outlets.of(job.name);
+      if (outlet === undefined || !this.#mayGo(job) || !room.admits(job, outlet, lane)) return false;
+      if (lane === "backlog" && !drainRate.take(nowMs)) return false;
+      room.take(job, outlet, lane);
+      return true;
+    });
+  }
+
+  async #checkpoint(name: readonly DueJob[]): Promise<boolean> {
+    const { store, owner, emit } = this.#parts;
+    const sent = this.#settlements;
+    this.#settlements = [];
+    this.#naming = name;
+    try {
+      const answer = await store.checkpoint({
+        ...this.ref,
+        owner,
+        settled: sent.map(({ job, outcome }) => ({ id: job.id, token: job.token, outcome })),
+        mark: this.#moveMark(sent),
+        name: name.map(({ id, version }) => ({ id, version })),
+      });
+      this.#naming = [];
+      if (answer.outcome === "stale") this.lose();
+      else if (!this.#isLost) this.#written(sent, answer, name);
+      return true;
+    } catch (error) {
+      this.#settlements = [...sent, ...this.#settlements];
+      this.#tellFailure(error, sent, name);
+      if (!isTransient(error) || this.#failures === 0) emit("error", { error, during: "checkpointing" });
+      return false;
+    }
+  }
+
+  #written(sent: readonly Settlement[], answer: CheckpointResult, asked: readonly DueJob[]): void {
+    for (const [index, { job, outcome }] of sent.entries()) {
+      const result = answer.finished[index];
+      this.#flights.delete(job);
+      if (result !== undefined) announce(this.#parts.emit, job, outcome, result);
+    }
+    const named: ClaimedJob[] = [];
+    for (const job of answer.named) {
+      // Each token is published once, also when an answer is repeated.
+      if (this.#flights.isSame(job)) continue;
+      const lane = this.reader.laneOf({ ...job, version: 0 });
+      this.#flights.add(job, this.#parts.outlets.of(job.name), lane);
+      if (job.cancelRequested) this.#settle(job, { kind: "release" });
+      else named.push(job);
+    }
+    this.#publisher.publish(named);
+    // What was left out has changed, or is not due by the store's clock after all.
+    if (answer.named.length < asked.length) {
+      this.#parts.runtime.clock.after(minRepeatMs, () => this.reader.soon());
+    }
+  }
+
+  /** A figure of progress: the time of the latest job that the broker has acknowledged. */
+  #moveMark(sent: readonly Settlement[]): Date | null {
+    const before = this.#mark;
+    for (const { job, outcome } of sent) {
+      if (outcome.kind === "succeed") this.#mark = Math.max(this.#mark, job.runAt.getTime());
+    }
+    return this.#mark > before ? new Date(this.#mark) : null;
+  }
+
+  #tellFailure(thrown: unknown, sent: readonly Settlement[], name: readonly DueJob[]): void {
+    const { emit } = this.#parts;
+    const error = recordError(thrown);
+    const retryInMs = this.#retryInMs();
+    for (const settlement of sent) {
+      if (settlement.outcome.kind !== "rollback" || settlement.hasFailed) continue;
+      settlement.hasFailed = true;
+      emit("dispatchRetry", {
+        job: settlement.job,
+        phase: "rollback_write",
+        error,
+        retryInMs,
+        ambiguous: false,
+      });
+    }
+    if (this.#failures > 0) return;
+    for (const job of name)
+      emit("dispatchRetry", { job, phase: "dispatched_write", error, retryInMs, ambiguous: false });
+  }
+
+  // ── Settling ──
+
+  readonly #published = (job: ClaimedJob, result: PublishResult | "unsent"): void => {
+    const { emit, runtime } = this.#parts;
+    if (this.#isLost || !this.#flights.isSame(job)) return;
+    if (result === "unsent") return this.#settle(job, { kind: "release" });
+    const outcome = verdictOf(job, result, runtime.random());
+    if (outcome.kind === "rollback" && result.kind !== "acknowledged") {
+      emit("dispatchRetry", {
+        job,
+        phase: "publish",
+        error: recordError(result.error),
+        retryInMs: outcome.delayMs,
+        ambiguous: result.kind === "ambiguous",
+      });
+    }
+    this.#settle(job, outcome);
+  };
+
+  #settle(job: ClaimedJob, outcome: Outcome): void {
+    const decidedAtMs = this.#parts.runtime.clock.monotonic();
+    this.#settlements.push({ job, outcome, decidedAtMs, hasFailed: false });
+    this.#wakeup.wake();
+  }
+
+  /**
+   * A rollback that could not be written for as long as its route's dispatch timeout is given up: the job is still named, so it is published
+   * again instead. The store is asked first, since the write may have been done and only its answer lost.
+   */
+  async #repair(): Promise<void> {
+    const { definitions, runtime, store, owner, emit } = this.#parts;
+    const nowMs = runtime.clock.monotonic();
+    const overdue = this.#settlements.filter(({ job, hasFailed, decidedAtMs }) => {
+      const timeoutMs = definitions.get(job.name)?.route?.dispatchTimeoutMs ?? Number.POSITIVE_INFINITY;
+      return hasFailed && nowMs >= decidedAtMs + timeoutMs;
+    });
+    if (overdue.length === 0 || this.#publisher.timeLeftMs <= 0) return;
+    try {
+      const stored = await store.get({ ids: overdue.map(({ job }) => job.id) });
+      this.#settlements = this.#settlements.filter((settlement) => !overdue.includes(settlement));
+      const again: ClaimedJob[] = [];
+      for (const [index, { job }] of overdue.entries()) {
+        const found = stored[index];
+        const isOurs = found?.state === "active" && found.claimer === owner && found.token === job.token;
+        if (isOurs) again.push(job);
+        else this.#flights.delete(job);
+      }
+      if (this.#state !== "over") this.#publisher.publish(again);
+    } catch (error) {
+      emit("error", { error, during: "looking for jobs whose rollback was not written" });
+    }
+  }
+
+  #retryInMs(): number {
+    return reconnectDelayMs(this.#failures + 1, this.#parts.runtime.random());
+  }
+
+  #idleMs(): number {
+    const { settings, runtime, drainRate } = this.#parts;
+    const dueMs = (this.reader.nextDueMs() ?? Number.POSITIVE_INFINITY) - runtime.clock.monotonic();
+    const rateMs = this.reader.hasBacklog ? drainRate.waitMs() : 0;
+    return Math.max(0, Math.min(settings.pollMs, dueMs, rateMs > 0 ? rateMs : settings.pollMs));
+  }
+}

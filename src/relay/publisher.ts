@@ -1,0 +1,143 @@
+import type { Clock } from "../clock.ts";
+import type { AnyDefinition } from "../definition.ts";
+import type { Emit } from "../events.ts";
+import { encodeMessage, type Message } from "../message.ts";
+import type { ClaimedJob } from "../store.ts";
+import type { PublishResult, Route } from "../transport.ts";
+import { messageKey } from "./message-key.ts";
+import type { Outlet, Outlets } from "./outlets.ts";
+
+export interface PublisherParts {
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly definitions: ReadonlyMap<string, AnyDefinition>;
+  readonly outlets: Outlets;
+  readonly emit: Emit;
+  /** How long the partition may still be relied on to be ours. */
+  timeLeftMs(): number;
+  lateMs(job: ClaimedJob): number;
+  onClosed(ms: number): void;
+  /** Exactly once for each job; `unsent` where it was not handed to the transport at all. */
+  onResult(job: ClaimedJob, result: PublishResult | "unsent"): void;
+}
+
+interface Parcel {
+  readonly job: ClaimedJob;
+  readonly message: Message;
+}
+
+/** Jobs that one call of a transport takes. */
+interface Batch {
+  readonly outlet: Outlet;
+  readonly route: Route;
+  readonly jobs: ClaimedJob[];
+}
+
+/** Hands named jobs to their transports, and says what became of each. */
+export class Publisher {
+  readonly #parts: PublisherParts;
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts;
+  }
+
+  get timeLeftMs(): number {
+    return this.#parts.timeLeftMs();
+  }
+
+  publish(jobs: readonly ClaimedJob[]): void {
+    const batches = new Map<string, Batch>();
+    for (const job of jobs) {
+      const outlet = this.#parts.outlets.of(job.name);
+      const route = this.#parts.definitions.get(job.name)?.route ?? null;
+      if (outlet === undefined || route === null) {
+        this.#parts.onResult(job, "unsent");
+        continue;
+      }
+      // Jobs of different timeouts do not wait for each other's.
+      const key = `${route.dispatchTimeoutMs} ${outlet.kind} ${route.transport.address}`;
+      const batch = batches.get(key) ?? { outlet, route, jobs: [] };
+      batches.set(key, batch);
+      batch.jobs.push(job);
+    }
+    for (const batch of batches.values()) void this.#send(batch);
+  }
+
+  async #send({ outlet, route, jobs }: Batch): Promise<void> {
+    const { clock, onResult, onClosed, timeLeftMs } = this.#parts;
+    const made = jobs.map((job) => this.#parcel(job));
+    // Only an asynchronous schema makes it wait: between here and the transport nothing else may come.
+    const parcels = made.some((one) => one instanceof Promise)
+      ? await Promise.all(made)
+      : (made as (Parcel | null)[]);
+    const ready = parcels.filter((parcel) => parcel !== null);
+    if (ready.length === 0) return;
+    const leftMs = timeLeftMs();
+    if (leftMs <= 0) {
+      for (const { job } of ready) onResult(job, "unsent");
+      return;
+    }
+    const sentAtMs = clock.monotonic();
+    const late = ready.map(({ job }) => this.#parts.lateMs(job));
+    const results = await this.#call(outlet, ready, Math.min(route.dispatchTimeoutMs, leftMs));
+    const closedMs = outlet.gate.heard(results, clock.monotonic());
+    if (closedMs > 0) onClosed(closedMs);
+    const ms = clock.monotonic() - sentAtMs;
+    for (const [index, { job, message }] of ready.entries()) {
+      const result = results[index] ?? missing;
+      if (result.kind === "acknowledged") this.#tell(job, outlet, message, ms, late[index] ?? 0);
+      onResult(job, result);
+    }
+  }
+
+  async #call(outlet: Outlet, parcels: readonly Parcel[], timeoutMs: number): Promise<PublishResult[]> {
+    try {
+      return await outlet.transport.publish(
+        parcels.map(({ message }) => message),
+        { timeoutMs },
+      );
+    } catch (thrown) {
+      // It promised not to throw, so nobody knows how far it came.
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      return parcels.map(() => ({ kind: "ambiguous", error }));
+    }
+  }
+
+  /** The message of a job; null when its input no longer fits its definition, which the job does not survive. */
+  #parcel(job: ClaimedJob): Parcel | null | Promise<Parcel | null> {
+    const refuse = (thrown: unknown): null => {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      this.#parts.onResult(job, { kind: "refused", error, permanent: true });
+      return null;
+    };
+    try {
+      const definition = this.#parts.definitions.get(job.name);
+      if (definition === undefined || definition.route === null) return null;
+      const { destination } = definition.route;
+      const toParcel = (key: string): Parcel => ({
+        job,
+        message: encodeMessage(this.#parts.namespace, job, { destination, key }),
+      });
+      const key = messageKey(definition, job);
+      return key instanceof Promise ? key.then(toParcel).catch(refuse) : toParcel(key);
+    } catch (error) {
+      return refuse(error);
+    }
+  }
+
+  #tell(job: ClaimedJob, outlet: Outlet, message: Message, ms: number, lateMs: number): void {
+    const { destination } = message;
+    this.#parts.emit("published", {
+      job,
+      transport: outlet.kind,
+      destination,
+      ms,
+      lateMs: Math.max(0, lateMs),
+    });
+  }
+}
+
+const missing: PublishResult = {
+  kind: "ambiguous",
+  error: new Error("the transport gave no answer for this message"),
+};
