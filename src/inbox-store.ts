@@ -65,5 +65,7 @@ export type InboxOutcome<T> =
 /** An inbox, as far as a worker needs one: for effectively-once jobs on a store that has no transactions of its own. */
 export interface EffectInbox {
   readonly atomic: boolean;
+  /** How long a done key is remembered. */
+  readonly retentionMs: number;
   handle<T, Db = unknown>(message: InboxMessage, effect: (db: Db) => T): Promise<InboxOutcome<Awaited<T>>>;
 }

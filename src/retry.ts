@@ -14,6 +14,13 @@ export const defaultBackoff: Backoff = {
   jitter: 0.1,
 };
 
+/** How long it takes at the most from the first failure to the last try, but for the time that the tries themselves take. */
+export function retrySpanMs(backoff: Backoff, attempts: number): number {
+  let span = 0;
+  for (let failures = 1; failures < attempts; failures += 1) span += backoffMs(backoff, failures, 1);
+  return span;
+}
+
 /**
  * The wait after the `failures`-th failure: 30 s, 1 m, 2 m, 4 m, 8 m, then 15 m with the defaults.
  *

@@ -1,6 +1,7 @@
 import type { AnyDefinition } from "../definition.ts";
 import { EscapementError } from "../errors.ts";
 import type { Logger } from "../log.ts";
+import { retrySpanMs } from "../retry.ts";
 import type { Settings } from "../settings.ts";
 import type { Capabilities } from "../store.ts";
 
@@ -8,7 +9,7 @@ import type { Capabilities } from "../store.ts";
 export function checkDeliveries(
   definitions: Iterable<AnyDefinition>,
   capabilities: Capabilities,
-  settings: Pick<Settings, "acceptWeakDurability" | "inbox">,
+  settings: Pick<Settings, "acceptWeakDurability" | "inbox" | "attempts" | "retention">,
   log: Logger,
 ): void {
   for (const definition of definitions) {
@@ -31,6 +32,7 @@ export function checkDeliveries(
         `${job} is effectively-once, and this store has no transactions in which its effect could commit; give the app an SQL inbox (createInbox), use an SQL store, or at-least-once`,
       );
     }
+    if (isEffectHere && !capabilities.transactions) checkMemory(definition, settings, log);
     if (isEffectHere && run instanceof URL) {
       throw new EscapementError(
         "delivery-unsupported",
@@ -47,5 +49,28 @@ export function checkDeliveries(
     if (delivery !== "at-most-once") {
       log.warn({ job: name }, "this store may forget acknowledged jobs when the machine's power fails");
     }
+  }
+}
+
+/** An inbox that forgets a key while the job may still be dispatched lets its effect happen again. */
+function checkMemory(
+  { name, attempts, backoff }: AnyDefinition,
+  { inbox, retention, attempts: usual }: Pick<Settings, "inbox" | "attempts" | "retention">,
+  log: Logger,
+): void {
+  const remembers = inbox?.retentionMs ?? 0;
+  const spanMs = retrySpanMs(backoff, attempts ?? usual);
+  if (remembers <= spanMs) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected the inbox's retentionMs to be more than the retries of job ${JSON.stringify(name)} may take (${spanMs}), got ${remembers}`,
+    );
+  }
+  const redrivableMs = Math.max(retention.deadMs, retention.lostMs);
+  if (remembers <= redrivableMs) {
+    log.warn(
+      { job: name, inboxRetentionMs: remembers, redrivableMs },
+      "a job that is redriven after the inbox has forgotten its key may take effect again",
+    );
   }
 }

@@ -11,7 +11,7 @@ export interface InboxOptions {
   readonly store: InboxStore;
   /** How long a copy may be at work without a sign of life before another may start. @default "30s" */
   readonly lease?: Duration;
-  /** How long a done key is remembered: longer than anything may be delivered again. @default "14d" */
+  /** How long a done key is remembered: longer than anything may be delivered again, redriven jobs included. @default "45d" */
   readonly retention?: Duration;
   /** The longest time after which a message may still be delivered again; the retention must be longer. @default "7d" */
   readonly longestReplay?: Duration;
@@ -34,7 +34,7 @@ export function createInbox(options: InboxOptions): Inbox {
 export class Inbox implements EffectInbox, AsyncDisposable {
   readonly #store: InboxStore;
   readonly #leaseMs: number;
-  readonly #retentionMs: number;
+  readonly retentionMs: number;
   readonly #runtime: Runtime;
   #migrated: Promise<void> | null = null;
 
@@ -43,13 +43,13 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     checkKnown(options, ["store", "lease", "retention", "longestReplay"], "createInbox");
     this.#store = options.store;
     this.#leaseMs = parseDuration(options.lease ?? "30s", "lease");
-    this.#retentionMs = parseDuration(options.retention ?? "14d", "retention");
+    this.retentionMs = parseDuration(options.retention ?? "45d", "retention");
     this.#runtime = runtime;
     const replayMs = parseDuration(options.longestReplay ?? "7d", "longestReplay");
-    if (this.#retentionMs <= replayMs) {
+    if (this.retentionMs <= replayMs) {
       throw new EscapementError(
         "invalid-option",
-        `expected retentionMs to be more than longestReplayMs (${replayMs}), got ${this.#retentionMs}: a copy that arrives after its key was forgotten takes effect again`,
+        `expected retentionMs to be more than longestReplayMs (${replayMs}), got ${this.retentionMs}: a copy that arrives after its key was forgotten takes effect again`,
       );
     }
   }
@@ -95,7 +95,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
   async #run<T>(claim: InboxClaim, run: (tx: unknown) => T | Promise<T>): Promise<InboxOutcome<T>> {
     const stopRenewing = this.#renew(claim);
     try {
-      const committed = await this.#store.commit({ ...claim, retentionMs: this.#retentionMs, run });
+      const committed = await this.#store.commit({ ...claim, retentionMs: this.retentionMs, run });
       if (committed.outcome === "committed") return { outcome: "handled", value: committed.value };
       // Another copy took over when this one's lease had run out; whether it is done is for the next delivery to see.
       return { outcome: "busy", retryInMs: this.#leaseMs };

@@ -117,7 +117,7 @@ describe("the inbox", () => {
     const { clock, open } = bed();
     const inbox = open();
     await settled(clock, inbox.handle({ key: "k" }, insert("a")));
-    await clock.advance(13 * 86_400_000);
+    await clock.advance(44 * 86_400_000);
     assert.equal(await settled(clock, inbox.prune()), 0);
     assert.equal((await settled(clock, inbox.handle({ key: "k" }, insert("b")))).outcome, "duplicate");
     await clock.advance(2 * 86_400_000);
@@ -161,6 +161,31 @@ describe("effectively-once on a store without transactions", () => {
       },
     };
   }
+
+  test("it is refused when the inbox forgets sooner than retries are over, and warned of when redrives are not", async () => {
+    const store = withoutTransactions();
+    const job = defineJob<null>({
+      name: "effect",
+      delivery: "effectively-once",
+      retry: { attempts: 3, backoff: { type: "fixed", delay: "1h", max: "1h", jitter: 0 } },
+      run: () => {},
+    });
+    const start = async (retention: Duration): Promise<string[]> => {
+      const warnings: string[] = [];
+      const log = { ...silentLogger, warn: (_: object, text: string) => void warnings.push(text) };
+      const path = join(newFolder(), "effects.db");
+      await using inbox = createInbox({ store: sqliteInbox(path), retention, longestReplay: "1m" });
+      await using app = createEscapement({ store, jobs: [job], inbox, log });
+      await app.start();
+      return warnings;
+    };
+    await assert.rejects(start("2h"), {
+      code: "invalid-option",
+      message: /retries of job "effect".*7200000/,
+    });
+    assert.match((await start("20d")).join(), /redriven after the inbox has forgotten/);
+    assert.doesNotMatch((await start("45d")).join(), /redriven/);
+  });
 
   test("B5: it is refused without an SQL inbox, and with one a second dispatch has no second effect", async () => {
     const path = join(newFolder(), "effects.db");
