@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
+import type { Duration } from "../../src/duration.ts";
 import { createInbox, Inbox } from "../../src/inbox/index.ts";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
