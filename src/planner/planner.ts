@@ -19,6 +19,10 @@ export interface PlannerParts {
 const batch = 1_000;
 /** How soon a schedule that has more to catch up with is planned again: with ten a step, a hundred a second. */
 const catchUpEveryMs = 100;
+/** A round that takes longer hangs on a call: the next one begins beside it, so that other schedules go on. */
+const patienceMs = 5_000;
+/** How many rounds may hang at once; each holds a connection until the store's own deadline. */
+const maxHanging = 3;
 
 /**
  * Turns what is due on schedules into jobs. Every node runs one and none leads: all may plan the same occurrence, and the store lets
@@ -27,6 +31,7 @@ const catchUpEveryMs = 100;
 export class Planner {
   readonly #parts: PlannerParts;
   readonly #wakeup: Wakeup;
+  readonly #hanging = new Set<Promise<void>>();
   #stopping = false;
   #running: Promise<void> | null = null;
   #unsubscribe: (() => Promise<void>) | null = null;
@@ -47,19 +52,44 @@ export class Planner {
     this.#stopping = true;
     this.#wakeup.wake();
     await this.#running;
+    await Promise.all(this.#hanging);
     await this.#unsubscribe?.();
   }
 
   async #run(): Promise<void> {
-    const { settings, emit } = this.#parts;
     while (!this.#stopping) {
-      let waitMs = settings.pollMs;
-      try {
-        waitMs = Math.min(waitMs, await this.#tick());
-      } catch (error) {
-        emit("error", { error, during: "planning schedules" });
-      }
-      await this.#wakeup.wait(waitMs);
+      let waitMs: number | null = null;
+      const round = this.#round().then((ms) => {
+        waitMs = ms;
+      });
+      await this.#patiently(round);
+      // Of a round that hangs nobody knows what it will have done; the store lets one win.
+      if (waitMs !== null || this.#hanging.size >= maxHanging) await round;
+      else this.#leave(round);
+      await this.#wakeup.wait(waitMs ?? 0);
+    }
+  }
+
+  #leave(round: Promise<void>): void {
+    this.#hanging.add(round);
+    void round.then(() => this.#hanging.delete(round));
+  }
+
+  async #patiently(round: Promise<void>): Promise<void> {
+    const enough = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(patienceMs, enough.resolve);
+    await Promise.race([round, enough.promise]);
+    cancel();
+  }
+
+  /** One round, and how long to wait after it. It never rejects. */
+  async #round(): Promise<number> {
+    const { settings, emit } = this.#parts;
+    try {
+      return Math.min(settings.pollMs, await this.#tick());
+    } catch (error) {
+      emit("error", { error, during: "planning schedules" });
+      return settings.pollMs;
     }
   }
 
@@ -110,6 +140,11 @@ export class Planner {
 }
 
 function mindsOverlap(spec: string): boolean {
-  const { overlap } = decodeSpec(spec);
-  return overlap !== undefined && overlap !== "allow";
+  try {
+    const { overlap } = decodeSpec(spec);
+    return overlap !== undefined && overlap !== "allow";
+  } catch {
+    // Whoever plans it says so.
+    return false;
+  }
 }

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defineJob, idempotencyKey, type Occurrence, type ScheduleSpec } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
+import type { Store, StoreFactory } from "../../src/store.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { override } from "../../src/verify/override.ts";
 import { FaultyStore } from "./faulty.ts";
 import { onEveryStore } from "./stores.ts";
 
@@ -317,6 +319,33 @@ onEveryStore("schedules", (bed) => {
     await one.advance("2m");
     assert.equal(runs.length, 4);
     assert.equal(new Set(runs.map(({ fireAt }) => fireAt)).size, 4);
+  });
+
+  test("a call that hangs does not stop other schedules", async () => {
+    reset();
+    const hangs = Promise.withResolvers<void>();
+    let calls = 0;
+    const inner = bed.store();
+    const store: StoreFactory = {
+      async open(context) {
+        const opened = await inner.open(context);
+        const fire: Store["fire"] = async (params) => {
+          calls += 1;
+          if (calls <= 3) await hangs.promise;
+          return opened.fire(params);
+        };
+        return override(opened, { fire });
+      },
+    };
+    await using one = app({ store });
+    await one.start();
+    await one.schedule("first", { cron: "0 1 * * *" }, job, "x");
+    await one.schedule("second", { cron: "1 1 * * *" }, job, "x");
+    await one.advance("32m");
+    assert.deepEqual(runs.map(({ fireAt }) => fireAt.slice(11, 16)).sort(), ["01:00", "01:01"]);
+    hangs.resolve();
+    await one.advance("1m");
+    assert.equal(runs.length, 2, "what hung comes too late to fire again");
   });
 
   test("K5: a clock that jumps by an hour, forward or back: nothing early, nothing twice, nothing missed", async () => {
