@@ -44,6 +44,8 @@ export class Reader {
   #hasMore = false;
   #stopped = false;
   #readAtMs = Number.NEGATIVE_INFINITY;
+  /** A storm of notices keeps the store busy with reads for a third of the time at the most. */
+  #gapMs = noticeGapMs;
   /** On the monotonic clock. */
   #nextReadMs = Number.NEGATIVE_INFINITY;
   /** Up to here nothing could go, and it is not looked at again before {@link #lookBackMs}. */
@@ -70,6 +72,7 @@ export class Reader {
       this.#nextReadMs = this.#readAtMs + pollMs;
       try {
         await this.#read();
+        this.#gapMs = Math.max(noticeGapMs, 3 * (clock.monotonic() - this.#readAtMs));
         onRead();
       } catch (error) {
         this.#nextReadMs = Math.min(this.#nextReadMs, clock.monotonic() + afterErrorMs);
@@ -85,7 +88,7 @@ export class Reader {
 
   /** Something may have become due: look again, but not in a tight circle. */
   soon(): void {
-    this.#nextReadMs = Math.min(this.#nextReadMs, this.#readAtMs + noticeGapMs);
+    this.#nextReadMs = Math.min(this.#nextReadMs, this.#readAtMs + this.#gapMs);
     this.#wakeup.wake();
   }
 
