@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { Admin } from "@platformatic/kafka";
 import { FaultProxy } from "../src/verify/proxy.ts";
 import { type Server, testbed } from "./index.ts";
 import { ask } from "./resp.ts";
+import { proxyKafka } from "./servers/kafka.ts";
 import { mysql, query as mysqlQuery } from "./servers/mysql.ts";
 import { postgres, query as postgresQuery } from "./servers/postgres.ts";
 import { firstNode } from "./servers/redis.ts";
@@ -137,6 +141,69 @@ describe("redisCluster", async () => {
     assert.match(info, /cluster_state:ok[\s\S]*cluster_slots_ok:16384[\s\S]*cluster_size:3/);
   });
 });
+
+describe("kafka", async () => {
+  const server = await testbed.kafka();
+  const { skip } = server;
+
+  test("it makes topics, and wants its password", { skip }, async () => {
+    await using admin = kafkaAdmin(server.url);
+    await admin.client.createTopics({ topics: [server.name], partitions: 2, replicas: 1 });
+    assert.deepEqual(await admin.client.listTopics(), [server.name]);
+    const stranger = new URL(server.url);
+    stranger.password = "not-the-secret";
+    await using other = kafkaAdmin(stranger.href);
+    await assert.rejects(other.client.listTopics());
+  });
+
+  test("a private one keeps its data when it is killed, and a proxy stands in front of it", {
+    skip,
+  }, async () => {
+    await using own = await testbed.kafka({ private: true });
+    await using proxy = await proxyKafka(own.url);
+    await using admin = kafkaAdmin(proxy.url);
+    await admin.client.createTopics({ topics: ["kept"], partitions: 1, replicas: 1 });
+    assert(proxy.connections > 0);
+    const { brokers } = await admin.client.metadata({ topics: ["kept"] });
+    assert.deepEqual(
+      [...brokers.values()].map(({ port }) => port),
+      [Number(new URL(proxy.url).port)],
+    );
+    await own.kill();
+    await own.restart();
+    await using again = kafkaAdmin(own.url);
+    assert.deepEqual(await again.client.listTopics(), ["kept"]);
+  });
+});
+
+describe("nats", async () => {
+  const server = await testbed.nats();
+  const { skip } = server;
+
+  test("three nodes keep a stream, also when one of them was killed", { skip }, async () => {
+    await using own = await testbed.nats({ private: true });
+    await own.kill("node-1");
+    const [, login = "", hosts = ""] = /^nats:\/\/([^@]+)@(.+)$/.exec(own.url) ?? [];
+    const [user = "", pass = ""] = login.split(":");
+    await using connection = await connect({ servers: hosts.split(","), user, pass });
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    const deadline = Date.now() + 30_000;
+    const make = () => manager.streams.add({ name: "kept", subjects: ["kept.>"], num_replicas: 2 });
+    // A leader that was killed is replaced after an election.
+    while ((await make().catch(() => null)) === null) {
+      assert(Date.now() < deadline, "the other two have made no stream in 30 s");
+      await sleep(100);
+    }
+    await own.restart("node-1");
+  });
+});
+
+function kafkaAdmin(url: string): { readonly client: Admin } & AsyncDisposable {
+  const { host, username, password } = new URL(url);
+  const sasl = { mechanism: "PLAIN", username, password } as const;
+  const client = new Admin({ clientId: "test", bootstrapBrokers: [host], sasl, retries: 2 });
+  return { client, [Symbol.asyncDispose]: () => client.close() };
+}
 
 async function psql({ url }: Server, sql: string): Promise<string> {
   return postgresQuery(await tools(postgres.client), url, sql);

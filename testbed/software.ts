@@ -4,6 +4,7 @@ import { type Account, serverAccount } from "./account.ts";
 import { install } from "./apt.ts";
 import { type Command, run } from "./command.ts";
 import { containerCommand, dockerProblem } from "./docker.ts";
+import { fetchJars, type Jars } from "./maven.ts";
 
 /** Programs that belong together, and where they can be had. */
 export interface Software {
@@ -17,6 +18,8 @@ export interface Software {
   readonly image?: string;
   /** A version text that shows a program of the same name from somebody else. */
   readonly notThis?: RegExp;
+  /** What a Java program is made of; then the version is theirs. */
+  readonly jars?: Jars;
 }
 
 /** Software that was found, ready to run. */
@@ -26,6 +29,8 @@ export interface Toolbox {
   /** A folder, packages or an image: for people to read. */
   readonly from: string;
   readonly version: string;
+  /** Of the software's jars; empty if it has none. */
+  readonly classpath: string;
   command(program: string, args: readonly string[], options?: CommandOptions): Command;
 }
 
@@ -39,17 +44,22 @@ const moreFolders = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/hom
 
 /** Finds one of the given alternatives: on the machine, else by apt-get, else by Docker; or says why there is none. */
 export async function provide(alternatives: readonly Software[]): Promise<Toolbox | string> {
+  const problems: string[] = [];
   for (const software of alternatives) {
     const found = await onMachine(software, "binary");
-    if (found) return found;
+    if (typeof found === "object") return found;
+    if (found !== undefined) problems.push(found);
   }
-  const problems = [`${alternatives.map(({ programs }) => programs[0]).join(" or ")} is not on this machine`];
+  if (problems.length === 0)
+    problems.push(`${alternatives.map(({ programs }) => programs[0]).join(" or ")} is not on this machine`);
   for (const software of alternatives) {
     for (const packages of software.packages) {
       const problem = await install(packages);
       const found = problem === undefined ? await onMachine(software, "apt", packages.join(" ")) : undefined;
-      if (found) return found;
-      problems.push(problem ?? `apt-get install ${packages.join(" ")} did not bring ${software.programs[0]}`);
+      if (typeof found === "object") return found;
+      problems.push(
+        problem ?? found ?? `apt-get install ${packages.join(" ")} did not bring ${software.programs[0]}`,
+      );
     }
   }
   for (const software of alternatives) {
@@ -61,11 +71,12 @@ export async function provide(alternatives: readonly Software[]): Promise<Toolbo
   return [...new Set(problems)].join("; ");
 }
 
+/** Undefined when the programs are not there; a text when they are, and something else is missing. */
 async function onMachine(
   software: Software,
   source: "binary" | "apt",
   from?: string,
-): Promise<Toolbox | undefined> {
+): Promise<Toolbox | string | undefined> {
   const paths = new Map(software.programs.map((program) => [program, find(program, software.folders ?? [])]));
   const [main] = software.programs;
   const mainPath = paths.get(main);
@@ -80,7 +91,17 @@ async function onMachine(
   });
   const version = await versionOf(command(main, ["--version"]), software);
   if (version === undefined) return undefined;
-  return { software, source, from: from ?? dirname(mainPath), version, command };
+  const { jars } = software;
+  const found = jars && (await fetchJars(jars));
+  if (typeof found === "string") return found;
+  return {
+    software,
+    source,
+    from: from ?? dirname(mainPath),
+    version: jars?.version ?? version,
+    classpath: found?.classpath ?? "",
+    command,
+  };
 }
 
 async function inDocker(software: Software, image: string): Promise<Toolbox | string> {
@@ -91,7 +112,10 @@ async function inDocker(software: Software, image: string): Promise<Toolbox | st
     containerCommand({ image, program, args, account, env: options.env ?? {}, folder: options.folder });
   try {
     const version = await versionOf(command(software.programs[0], ["--version"]), software, 10 * 60_000);
-    if (version !== undefined) return { software, source: "docker", from: image, version, command };
+    if (version !== undefined) {
+      const { version: ofJars = version, inImage: classpath = "" } = software.jars ?? {};
+      return { software, source: "docker", from: image, version: ofJars, classpath, command };
+    }
     return `the Docker image ${image} has no ${software.programs[0]}`;
   } catch (error) {
     return `the Docker image ${image} does not run: ${(error as Error).message}`;

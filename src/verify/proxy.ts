@@ -30,9 +30,10 @@ export class FaultProxy {
   #latencyMs = 0;
   #end: NodeJS.Timeout | undefined;
 
-  static async start(targetUrl: string): Promise<FaultProxy> {
+  /** @param port where it listens; any free one unless the target's clients are told of a certain one. */
+  static async start(targetUrl: string, port = 0): Promise<FaultProxy> {
     const proxy = new FaultProxy(targetUrl);
-    proxy.#listener.listen(0, "127.0.0.1");
+    proxy.#listener.listen(port, "127.0.0.1");
     await once(proxy.#listener, "listening");
     return proxy;
   }

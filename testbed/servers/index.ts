@@ -1,5 +1,7 @@
 import type { ServerKind } from "../server-kind.ts";
+import { kafka } from "./kafka.ts";
 import { mysql, mysql8 } from "./mysql.ts";
+import { nats } from "./nats.ts";
 import { pgbouncer } from "./pgbouncer.ts";
 import { postgres } from "./postgres.ts";
 import { redis } from "./redis.ts";
@@ -15,6 +17,8 @@ export const kinds = {
   redis,
   redisSentinel,
   redisCluster,
+  kafka,
+  nats,
 } as const satisfies Readonly<Record<string, ServerKind>>;
 
 export type KindName = keyof typeof kinds;
