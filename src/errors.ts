@@ -36,7 +36,14 @@ export type ErrorCode =
   | "store-newer"
   | "store-unmigrated"
   | "store-missing-client"
-  | "store-unsupported";
+  | "store-unsupported"
+  // The transports and the consumers.
+  | "transport-missing-client"
+  | "publish-refused"
+  | "publish-ambiguous"
+  | "invalid-message"
+  | "invalid-signature"
+  | "source-unavailable";
 
 /** The one error class of the library: a message for a person, a `code` for a program. */
 export class EscapementError extends Error {

@@ -20,6 +20,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   inbox: [],
   ...Object.fromEntries([...roles, ...stores, ...transports].map((layer) => [layer, []])),
   planner: ["cron"],
+  // One way to Redis, whoever goes there.
+  "transports/redis-streams": ["stores/redis"],
+  consumer: ["worker", "inbox"],
   "stores/open.ts": stores,
   app: [...roles, "cron", "observe", "stores/open.ts"],
   "index.ts": ["app", ...roles, "cron", "observe"],
@@ -38,6 +41,9 @@ const clients: Readonly<Record<string, string>> = {
   pg: "stores/postgres",
   mysql2: "stores/mysql",
   ioredis: "stores/redis",
+  "@platformatic/kafka": "transports/kafka",
+  "@nats-io/transport-node": "transports/nats",
+  "@nats-io/jetstream": "transports/nats",
 };
 
 /** Files of more than 400 lines that are better whole, each with the reason. */

@@ -80,7 +80,9 @@ async function act(server: RunningServer, { verb, part }: Exclude<Request, { ver
     if (verb === "restart" || verb === "stop") await daemon.stop();
     else await daemon[verb]();
   }
-  if (verb === "restart") for (const daemon of chosen) await daemon.start();
+  if (verb !== "restart") return;
+  if (server.kind.startsTogether) await Promise.all(chosen.map((daemon) => daemon.start()));
+  else for (const daemon of chosen) await daemon.start();
 }
 
 function describe({ server, name, url }: Allotment, key: number): Description {

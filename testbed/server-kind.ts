@@ -14,6 +14,8 @@ export interface ServerKind {
   readonly behind?: ServerKind;
   /** Few machines have it: nobody is blamed for its absence, even when `CI=true`. */
   readonly isOptional?: boolean;
+  /** None of its processes is ready before the others run. @default each is started when those before it are ready */
+  readonly startsTogether?: boolean;
 
   /** Starts a new server. */
   start(site: Site): Promise<Instance>;

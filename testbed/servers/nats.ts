@@ -11,6 +11,7 @@ export const nats = {
   name: "nats",
   variable: "ESCAPEMENT_TEST_NATS",
   software: [{ programs: ["nats-server"], packages: [["nats-server"]], image: "nats:2.10" }],
+  startsTogether: true,
 
   async start(site) {
     const ports: number[] = [];

@@ -3,11 +3,15 @@ import { reconnectDelayMs } from "../../transient.ts";
 import type { Connection, RedisClient } from "./client.ts";
 
 /** A client that is not connected yet; the package is looked for only now. */
-export async function newClient(connection: Connection, callTimeoutMs: number): Promise<RedisClient> {
+export async function newClient(
+  connection: Connection,
+  callTimeoutMs: number,
+  who: "store" | "transport" = "store",
+): Promise<RedisClient> {
   const { Redis, Cluster } = await import("ioredis").catch((error: unknown) => {
     throw new EscapementError(
-      "store-missing-client",
-      "the Redis store needs the package ioredis; install it with `npm install ioredis`",
+      `${who}-missing-client`,
+      `the Redis ${who} needs the package ioredis; install it with \`npm install ioredis\``,
       { cause: error },
     );
   });

@@ -1,0 +1,54 @@
+/**
+ * The contract of a source: where a consumer gets messages from. It only carries them; what they mean and what becomes of them is decided
+ * by the consumer.
+ */
+import type { Clock } from "./clock.ts";
+import type { Logger } from "./log.ts";
+
+/** A message as it came. */
+export interface ReceivedMessage {
+  /** What it must stay in order with; empty where the sender gave none. */
+  readonly key: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A message that this process has in hand, until it says what became of it. Each of the three is called once at the most at a time. */
+export interface Delivered {
+  readonly message: ReceivedMessage;
+  /** How often the broker has handed it out, this time included; 1 where it does not count. */
+  readonly deliveries: number;
+  /** It needs not be delivered again. It may take a while until the broker knows. */
+  ack(): Promise<void>;
+  /** It is still being worked on, or waits here for its next try: nobody else shall get it yet. */
+  extend(): Promise<void>;
+  /** Somebody else may have it at once. */
+  release(): Promise<void>;
+}
+
+export interface SourceContext {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How many messages may be in hand at once. */
+  readonly capacity: number;
+}
+
+/** A source that is not open yet: what `kafkaSource(…)`, `natsSource(…)` and `redisStreamsSource(…)` return. */
+export interface Source {
+  /** `kafka`, `nats`, `redis-streams`. */
+  readonly kind: string;
+  open(context: SourceContext): Promise<SourceSession>;
+}
+
+export interface SourceSession {
+  /** How often a message in hand has to be extended; null where that is not needed. */
+  readonly extendEveryMs: number | null;
+  /**
+   * Delivers until the signal fires, and resolves when nothing more will come. It waits for each `deliver`, which resolves once there is
+   * room for the next. It reconnects by itself and rejects only when trying again is pointless.
+   */
+  run(deliver: (one: Delivered) => Promise<void>, signal: AbortSignal): Promise<void>;
+  /** After `run` has ended and all that was in hand was acknowledged or released: writes what is still to be written, and disconnects. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,4 @@
+import { transportConformance } from "../../testing/transports/suite.ts";
+import { httpPlace } from "./test/place.ts";
+
+transportConformance({ name: "http", open: () => httpPlace(), openFragile: () => httpPlace() });

@@ -1,0 +1,2 @@
+export { type HttpOptions, http } from "./route.ts";
+export { signWebhook, verifyWebhook } from "./signature.ts";

@@ -1,0 +1,40 @@
+import { acknowledged, ambiguous, refused, textOf } from "../../publish-result.ts";
+import type { PublishResult } from "../../transport.ts";
+import { ForbiddenAddress } from "./address-guard.ts";
+import type { Answer, Failure } from "./request.ts";
+
+const longestRetryAfterMs = 24 * 3_600_000;
+
+/** What an answer's status means for the message. */
+export function judgeAnswer({ status, headers, text }: Answer, url: URL, nowMs: number): PublishResult {
+  if (status >= 200 && status < 300) return acknowledged;
+  const said = text.replaceAll(/[^\x20-\x7e]+/g, " ").trim();
+  const what = `${url.host} answered ${status}${said === "" ? "" : `: ${said}`}`;
+  if (status === 429 || status === 503) {
+    const retryAfterMs = readRetryAfter(headers["retry-after"], nowMs);
+    return refused(what, retryAfterMs === null ? {} : { retryAfterMs });
+  }
+  // Both say that the request was not acted upon, and ask for it again.
+  if (status === 408 || status === 425) return refused(what);
+  if (status >= 300 && status < 400) {
+    return refused(`${what}; such a redirect is not followed, change the url of the route`, {
+      permanent: true,
+    });
+  }
+  if (status >= 400 && status < 500) return refused(what, { permanent: true });
+  return ambiguous(what);
+}
+
+/** What a request without an answer means. */
+export function judgeFailure({ error, maybeSent }: Failure, url: URL): PublishResult {
+  const what = `${url.host}: ${textOf(error)}`;
+  if (maybeSent) return ambiguous(what, error);
+  return refused(what, { cause: error, permanent: error instanceof ForbiddenAddress });
+}
+
+/** Seconds, or a date. */
+export function readRetryAfter(value: string | undefined, nowMs: number): number | null {
+  if (value === undefined) return null;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
+  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), longestRetryAfterMs);
+}

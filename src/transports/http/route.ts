@@ -1,0 +1,118 @@
+import { isIP } from "node:net";
+import { type Duration, parseDuration } from "../../duration.ts";
+import { describe, EscapementError } from "../../errors.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import type { Route, TransportContext } from "../../transport.ts";
+import { AddressGuard } from "./address-guard.ts";
+import { readSecrets } from "./signature.ts";
+import { HttpTransport } from "./transport.ts";
+
+export interface HttpOptions {
+  /** `https://…`; `http://…` is for machines that trust their network. */
+  readonly url: string;
+  /** `whsec_` and the base64 of 24 to 64 random bytes; several while one is being replaced. It signs each message. */
+  readonly secret: string | readonly string[];
+  /** Headers for every request, such as `authorization`. They are not sent along when another host is redirected to. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Addresses and ranges that may be called although they are not public: `["10.1.0.0/16", "::1"]`. @default none */
+  readonly allow?: readonly string[];
+  /** Requests at a time, over all routes with these options. @default 16 */
+  readonly concurrency?: number;
+  /** A request without an answer after this long is ambiguous. @default "30s" */
+  readonly requestTimeout?: Duration;
+  /** How many redirects (307 and 308) are followed. @default 3 */
+  readonly maxRedirects?: number;
+  /** @default "300s" */
+  readonly dispatchTimeout?: Duration;
+}
+
+/**
+ * Posts to an HTTP endpoint, signed in the form of Standard Webhooks. Addresses that are not public are refused unless allowed.
+ *
+ * @example
+ * const payment = defineJob({ name: "payment", route: http({ url: "https://pay.example/jobs", secret: process.env.PAY_SECRET }) });
+ */
+export function http(options: HttpOptions): Route {
+  checkKnown(options, known, "http");
+  const keys = readSecrets(options.secret, "http's secret");
+  const resolved = {
+    headers: checkHeaders(options.headers ?? {}),
+    allow: checkRanges(options.allow ?? []),
+    concurrency: checkInteger(options.concurrency ?? 16, 1, 1_000, "http's concurrency"),
+    requestTimeoutMs: parseDuration(options.requestTimeout ?? "30s", "http's requestTimeout"),
+    maxRedirects: checkInteger(options.maxRedirects ?? 3, 0, 20, "http's maxRedirects"),
+  };
+  return {
+    destination: checkUrl(options.url),
+    dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "http's dispatchTimeout"),
+    transport: {
+      kind: "http",
+      address: JSON.stringify([resolved, keys.map((key) => key.toString("base64"))]),
+      open: async ({ clock }: TransportContext) =>
+        new HttpTransport({ ...resolved, keys, clock, guard: new AddressGuard(resolved.allow) }),
+    },
+  };
+}
+
+const known = [
+  "url",
+  "secret",
+  "headers",
+  "allow",
+  "concurrency",
+  "requestTimeout",
+  "maxRedirects",
+  "dispatchTimeout",
+];
+
+function checkUrl(value: unknown): string {
+  const url = typeof value === "string" && URL.canParse(value) ? new URL(value) : null;
+  if (
+    url === null ||
+    !["http:", "https:"].includes(url.protocol) ||
+    url.username !== "" ||
+    url.password !== ""
+  ) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected http's url to be an http or https URL without a user and a password (a job's destination is shown; put credentials into headers), got ${url === null ? describe(value) : "one with another scheme or with credentials"}`,
+    );
+  }
+  return url.href;
+}
+
+function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const checked: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    const isOurs =
+      /^(webhook-|escapement-|idempotency-key$|content-|host$|connection$|transfer-encoding$)/.test(lower);
+    if (
+      !/^[\w!#$%&'*+.^`|~-]+$/.test(name) ||
+      isOurs ||
+      typeof value !== "string" ||
+      /[^\t\x20-\x7e]/.test(value)
+    ) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected http's headers to be names that it does not set itself, with values in printable ASCII, got ${describe(name)}`,
+      );
+    }
+    checked[lower] = value;
+  }
+  return checked;
+}
+
+function checkRanges(ranges: readonly string[]): string[] {
+  return ranges.map((range) => {
+    const [address = "", bits = "0", ...rest] = typeof range === "string" ? range.split("/") : [];
+    const most = isIP(address) === 6 ? 128 : 32;
+    if (isIP(address) === 0 || rest.length > 0 || !/^\d+$/.test(bits) || Number(bits) > most) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected http's allow to be addresses or ranges such as "10.1.0.0/16", got ${describe(range)}`,
+      );
+    }
+    return range;
+  });
+}

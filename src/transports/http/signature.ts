@@ -1,0 +1,131 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { EscapementError } from "../../errors.ts";
+
+/** What is signed: the form of Standard Webhooks. */
+export interface Signed {
+  /** `webhook-id` */
+  readonly id: string;
+  /** `webhook-timestamp`: seconds since 1970. */
+  readonly timestamp: number;
+  readonly body: string;
+}
+
+/** The keys of one or more secrets: `whsec_` and the base64 of 24 to 64 bytes. A message never repeats one. */
+export function readSecrets(given: string | readonly string[], option: string): Buffer[] {
+  const secrets = [given].flat();
+  if (secrets.length === 0 || secrets.length > 8) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be 1 to 8 secrets, got ${secrets.length}`,
+    );
+  }
+  return secrets.map((secret) => {
+    const encoded =
+      typeof secret === "string" ? /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] : undefined;
+    const key = Buffer.from(encoded ?? "", "base64");
+    if (key.length < 24 || key.length > 64) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected ${option} to be whsec_ and the base64 of 24 to 64 random bytes (echo "whsec_$(openssl rand -base64 32)"), got something else`,
+      );
+    }
+    return key;
+  });
+}
+
+/** The value of `webhook-signature`: one signature for each key, so that a secret can be replaced without a gap. */
+export function signatureOf({ id, timestamp, body }: Signed, keys: readonly Buffer[]): string {
+  const content = `${id}.${timestamp}.${body}`;
+  return keys.map((key) => `v1,${createHmac("sha256", key).update(content).digest("base64")}`).join(" ");
+}
+
+/** Whether one of the signatures was made with one of the keys. All are looked at, so that the time taken tells nothing. */
+export function isSigned(signed: Signed, signatures: string, keys: readonly Buffer[]): boolean {
+  const expected = signatureOf(signed, keys)
+    .split(" ")
+    .map((one) => Buffer.from(one));
+  let found = false;
+  for (const one of signatures.split(" ").slice(0, 32)) {
+    const given = Buffer.from(one);
+    for (const own of expected) {
+      if (given.length === own.length && timingSafeEqual(given, own)) found = true;
+    }
+  }
+  return found;
+}
+
+/** A clock may be off, and a message may be under way, for so long. */
+export const toleranceMs = 5 * 60_000;
+
+/**
+ * The three headers of Standard Webhooks for a body.
+ *
+ * @example
+ * const headers = signWebhook({ id, body, secret: process.env.WEBHOOK_SECRET });
+ */
+export function signWebhook(what: {
+  readonly id: string;
+  readonly body: string;
+  readonly secret: string | readonly string[];
+  /** @default now */
+  readonly at?: Date;
+}): Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string> {
+  const timestamp = Math.floor((what.at ?? new Date()).getTime() / 1_000);
+  const signed = { id: what.id, timestamp, body: what.body };
+  return {
+    "webhook-id": what.id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signatureOf(signed, readSecrets(what.secret, "secret")),
+  };
+}
+
+/**
+ * Checks the three headers of Standard Webhooks against a body, as it came.
+ *
+ * @throws EscapementError `invalid-signature`
+ */
+export function verifyWebhook(what: {
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: string;
+  readonly secret: string | readonly string[];
+  /** @default now */
+  readonly at?: Date;
+}): void {
+  checkWebhook(
+    what.headers,
+    what.body,
+    readSecrets(what.secret, "secret"),
+    (what.at ?? new Date()).getTime(),
+  );
+}
+
+export function checkWebhook(
+  headers: Readonly<Record<string, string | undefined>>,
+  body: string,
+  keys: readonly Buffer[],
+  nowMs: number,
+): void {
+  const id = headers["webhook-id"];
+  const timestamp = headers["webhook-timestamp"];
+  const signatures = headers["webhook-signature"];
+  if (
+    id === undefined ||
+    timestamp === undefined ||
+    signatures === undefined ||
+    !/^\d{1,12}$/.test(timestamp)
+  ) {
+    throw new EscapementError(
+      "invalid-signature",
+      "expected the headers webhook-id, webhook-timestamp and webhook-signature, and at least one is missing or malformed",
+    );
+  }
+  if (Math.abs(nowMs - Number(timestamp) * 1_000) > toleranceMs) {
+    throw new EscapementError(
+      "invalid-signature",
+      `the message was signed more than ${toleranceMs / 60_000} minutes ago, or in the future; check the clocks of both sides`,
+    );
+  }
+  if (!isSigned({ id, timestamp: Number(timestamp), body }, signatures, keys)) {
+    throw new EscapementError("invalid-signature", "no signature of the message fits a known secret");
+  }
+}

@@ -1,0 +1,74 @@
+/** A message as it goes to a partition. */
+export interface Record {
+  readonly topic: string;
+  readonly partition: number;
+  readonly key: Buffer;
+  readonly value: Buffer;
+  readonly headers: Map<Buffer, Buffer>;
+}
+
+interface Numbered {
+  readonly index: number;
+  readonly record: Record;
+  readonly bytes: number;
+}
+
+/** What goes to one partition, in order. The client makes one batch of all that it is given, so that this is where its size is bounded. */
+export class Lane {
+  readonly partition: number;
+  readonly #maxBytes: number;
+  readonly #records: Numbered[] = [];
+  #next = 0;
+  #front = 0;
+  #most = Number.POSITIVE_INFINITY;
+  #stopped = false;
+
+  constructor(partition: number, maxBytes: number) {
+    this.partition = partition;
+    this.#maxBytes = maxBytes;
+  }
+
+  add(index: number, record: Record): void {
+    let bytes = record.key.length + record.value.length + 32;
+    for (const [name, value] of record.headers) bytes += name.length + value.length + 4;
+    this.#records.push({ index, record, bytes });
+  }
+
+  get isOpen(): boolean {
+    return !this.#stopped && this.#next < this.#records.length;
+  }
+
+  /** The next batch: one message at least, however large it is. */
+  front(): readonly Numbered[] {
+    let bytes = 0;
+    let end = this.#next;
+    while (end < this.#records.length && end - this.#next < this.#most) {
+      bytes += this.#records[end]?.bytes ?? 0;
+      if (end > this.#next && bytes > this.#maxBytes) break;
+      end += 1;
+    }
+    this.#front = end - this.#next;
+    return this.#records.slice(this.#next, end);
+  }
+
+  /** The front and all that follows it. */
+  left(): readonly Numbered[] {
+    return this.#records.slice(this.#next);
+  }
+
+  /** The front is done with. */
+  taken(): void {
+    this.#next += this.#front;
+    this.#most = Number.POSITIVE_INFINITY;
+  }
+
+  /** The front was too large for the topic. */
+  halve(): void {
+    this.#most = Math.max(1, Math.floor(this.#front / 2));
+  }
+
+  /** What follows must not overtake the front. */
+  stop(): void {
+    this.#stopped = true;
+  }
+}

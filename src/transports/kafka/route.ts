@@ -1,0 +1,65 @@
+import { type Duration, parseDuration } from "../../duration.ts";
+import { describe, EscapementError } from "../../errors.ts";
+import { checkInteger, checkKnown, checkOneOf } from "../../options.ts";
+import type { Route, Transport, TransportContext } from "../../transport.ts";
+import { type KafkaConnectionOptions, parseKafka } from "./address.ts";
+import { loadClient } from "./client.ts";
+import { KafkaTransport } from "./transport.ts";
+
+const compressions = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
+
+export interface KafkaOptions extends KafkaConnectionOptions {
+  /** The topic. It is yours to make: without it a publish is refused. */
+  readonly topic: string;
+  /** @default "none" */
+  readonly compression?: (typeof compressions)[number];
+  /** How much goes into one batch of a partition: at most what the topic takes (`max.message.bytes`). @default 900000 */
+  readonly maxBatchBytes?: number;
+  /** @default "300s" */
+  readonly dispatchTimeout?: Duration;
+}
+
+/**
+ * Publishes to a Kafka topic with an idempotent producer, acknowledged by all replicas in sync. Messages of one key go to one partition,
+ * the one that Java's clients take.
+ *
+ * @example
+ * const payment = defineJob({ name: "payment", route: kafka({ topic: "payments" }) });
+ */
+export function kafka(options: KafkaOptions): Route {
+  checkKnown(options, ["topic", "brokers", "compression", "maxBatchBytes", "dispatchTimeout"], "kafka");
+  const address = () => parseKafka(options.brokers);
+  const resolved = {
+    compression: checkOneOf(options.compression ?? "none", compressions, "kafka's compression"),
+    maxBatchBytes: checkInteger(
+      options.maxBatchBytes ?? 900_000,
+      1_024,
+      64 * 1_048_576,
+      "kafka's maxBatchBytes",
+    ),
+  };
+  return {
+    destination: checkTopic(options.topic, "kafka's topic"),
+    dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "kafka's dispatchTimeout"),
+    transport: {
+      kind: "kafka",
+      get address() {
+        return JSON.stringify([address(), resolved]);
+      },
+      async open(context: TransportContext): Promise<Transport> {
+        const client = await loadClient();
+        return new KafkaTransport({ ...context, ...resolved, address: address(), client });
+      },
+    },
+  };
+}
+
+export function checkTopic(value: unknown, option: string): string {
+  if (typeof value !== "string" || !/^[\w.-]{1,249}$/.test(value)) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be 1 to 249 letters, digits, dots, dashes and underscores, got ${describe(value)}`,
+    );
+  }
+  return value;
+}

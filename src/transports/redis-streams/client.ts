@@ -1,0 +1,57 @@
+import type { Logger } from "../../log.ts";
+import type { Connection } from "../../stores/redis/client.ts";
+import { newClient } from "../../stores/redis/connect.ts";
+
+/** What streams need of a client: an `ioredis` Redis or Cluster fits. */
+export interface StreamClient {
+  readonly status: string;
+  connect(): Promise<void>;
+  /** @param reconnect whether it shall come back by itself. */
+  disconnect(reconnect?: boolean): void;
+  call(command: string, args: readonly (string | Buffer | number)[]): Promise<unknown>;
+  pipeline(): StreamPipeline;
+  on(event: string, listener: (...values: unknown[]) => void): unknown;
+  off(event: string, listener: (...values: unknown[]) => void): unknown;
+}
+
+export interface StreamPipeline {
+  call(command: string, args: readonly (string | Buffer | number)[]): unknown;
+  exec(): Promise<[error: Error | null, result: unknown][] | null>;
+}
+
+export interface Connecting {
+  readonly connection: Connection;
+  /** The servers, for messages. */
+  readonly where: string;
+}
+
+export const connectTimeoutMs = 10_000;
+
+/** A client that is not connected yet and sends nothing twice. */
+export async function newStreamClient({ connection, where }: Connecting, log: Logger): Promise<StreamClient> {
+  const client = (await newClient(connection, connectTimeoutMs, "transport")) as unknown as StreamClient;
+  // Without a listener an error of the connection would end the process; each publish tells of it.
+  client.on("error", (error) => log.debug({ error, where }, "the connection to Redis failed"));
+  return client;
+}
+
+/** Null once it is connected; otherwise the error of the first try that failed. */
+export function untilReady(client: StreamClient): Promise<Error | null> {
+  if (client.status === "ready") return Promise.resolve(null);
+  return new Promise((resolve) => {
+    const end = (answer: Error | null): void => {
+      client.off("ready", onReady);
+      client.off("error", onError);
+      client.off("end", onEnd);
+      resolve(answer);
+    };
+    const onReady = (): void => end(null);
+    const onError = (error: unknown): void => end(error instanceof Error ? error : new Error(String(error)));
+    const onEnd = (): void => end(new Error("the connection was closed"));
+    client.on("ready", onReady);
+    client.on("error", onError);
+    client.on("end", onEnd);
+    // It goes on trying by itself once it was told to connect.
+    if (client.status === "wait" || client.status === "end") client.connect().catch(onError);
+  });
+}

@@ -1,0 +1,94 @@
+import { type Duration, parseDuration } from "../../duration.ts";
+import { EscapementError } from "../../errors.ts";
+import { checkKey } from "../../names.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import { resolveOptions as resolveRedis, whereOf } from "../../stores/redis/options.ts";
+import type { Route, Transport, TransportContext } from "../../transport.ts";
+import { type Connecting, connectTimeoutMs, newStreamClient } from "./client.ts";
+import { RedisStreamsTransport } from "./transport.ts";
+
+export interface RedisStreamsOptions {
+  /** The key of the stream. */
+  readonly stream: string;
+  /** As for the store: `redis://…`, `rediss://…`, `redis+sentinel://…`, `redis+cluster://…`. @default `ESCAPEMENT_REDIS` */
+  readonly url?: string;
+  /** Keeps about so many entries, and forgets the oldest, read or not. @default all of them */
+  readonly maxLength?: number;
+  /**
+   * Spreads the messages over so many streams, `stream:{0}` to `stream:{n-1}`, by their key; on a Cluster these lie on different nodes.
+   * Order is kept within a key.
+   *
+   * @default 1: the one stream, under its own name
+   */
+  readonly shards?: number;
+  /** A message larger than this is refused for good. @default 16777216 */
+  readonly maxMessageBytes?: number;
+  /** @default "300s" */
+  readonly dispatchTimeout?: Duration;
+}
+
+/**
+ * Publishes to a Redis Stream. What Redis can lose, it loses here too: see docs/TRANSPORTS.md.
+ *
+ * @example
+ * const payment = defineJob({ name: "payment", route: redisStreams({ stream: "payments" }) });
+ */
+export function redisStreams(options: RedisStreamsOptions): Route {
+  checkKnown(
+    options,
+    ["stream", "url", "maxLength", "shards", "maxMessageBytes", "dispatchTimeout"],
+    "redisStreams",
+  );
+  const maxLength =
+    options.maxLength === undefined
+      ? null
+      : checkInteger(options.maxLength, 1, Number.MAX_SAFE_INTEGER, "redisStreams' maxLength");
+  const resolved = {
+    maxLength,
+    shards: checkInteger(options.shards ?? 1, 1, 1_024, "redisStreams' shards"),
+    maxMessageBytes: checkInteger(
+      options.maxMessageBytes ?? 16_777_216,
+      1,
+      512 * 1_048_576,
+      "redisStreams' maxMessageBytes",
+    ),
+  };
+  return {
+    destination: checkKey(options.stream, "redisStreams' stream"),
+    dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "redisStreams' dispatchTimeout"),
+    transport: {
+      kind: "redis-streams",
+      get address() {
+        return JSON.stringify([redisUrl(options.url), resolved]);
+      },
+      async open(context: TransportContext): Promise<Transport> {
+        const connecting = connectingTo(options.url);
+        const client = await newStreamClient(connecting, context.log);
+        return new RedisStreamsTransport({
+          ...resolved,
+          ...context,
+          client,
+          where: connecting.where,
+          isCluster: connecting.connection.mode === "cluster",
+        });
+      },
+    },
+  };
+}
+
+/** Read as late as possible: a process that only enqueues needs no broker. */
+export function redisUrl(given: string | undefined): string | undefined {
+  return given ?? process.env["ESCAPEMENT_REDIS"];
+}
+
+export function connectingTo(given: string | undefined): Connecting {
+  const url = redisUrl(given);
+  if (url === undefined) {
+    throw new EscapementError(
+      "invalid-option",
+      "redisStreams does not know where Redis is; give it url, or set ESCAPEMENT_REDIS",
+    );
+  }
+  const { connection } = resolveRedis({ url, callTimeout: connectTimeoutMs });
+  return { connection, where: whereOf(connection) };
+}
