@@ -8,7 +8,7 @@ const longestRetryAfterMs = 24 * 3_600_000;
 /** What an answer's status means for the message. */
 export function judgeAnswer({ status, headers, text }: Answer, url: URL, nowMs: number): PublishResult {
   if (status >= 200 && status < 300) return acknowledged;
-  const said = text.replaceAll(/[^\x20-\x7e]+/g, " ").trim();
+  const said = text.replaceAll(/[^\x21-\x7e]+/g, " ").trim();
   const what = `${url.host} answered ${status}${said === "" ? "" : `: ${said}`}`;
   if (status === 429 || status === 503) {
     const retryAfterMs = readRetryAfter(headers["retry-after"], nowMs);

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { AddressGuard, isPublic } from "./address-guard.ts";
+
+const inside = [
+  ["this network", "0.0.0.0", "0.1.2.3"],
+  ["private", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "fd00::1", "fc00::1"],
+  ["loopback", "127.0.0.1", "127.255.255.254", "::1"],
+  ["link-local and metadata", "169.254.169.254", "169.254.0.1", "fe80::1", "fe80::1%eth0", "fd00:ec2::254"],
+  ["CGNAT and its metadata", "100.64.0.1", "100.127.255.255", "100.100.100.200"],
+  ["multicast", "224.0.0.1", "239.255.255.255", "ff02::1", "ff0e::1"],
+  ["broadcast and reserved", "255.255.255.255", "240.0.0.1"],
+  [
+    "documentation, benchmarks",
+    "192.0.2.1",
+    "198.51.100.1",
+    "203.0.113.9",
+    "198.18.0.1",
+    "2001:db8::1",
+    "3fff::1",
+  ],
+  ["IPv4 mapped and compatible", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:7f00:1", "::127.0.0.1"],
+  ["NAT64", "64:ff9b::7f00:1", "64:ff9b::8.8.8.8", "64:ff9b:1::1"],
+  ["6to4 and Teredo", "2002:7f00:1::1", "2002:c0a8:101::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+  ["unspecified, deprecated, discard", "::", "fec0::1", "100::1", "5f00::1"],
+  ["no address at all", "", "localhost", "127.1", "0x7f000001", "1.2.3.4.5"],
+] as const;
+
+describe("the guard against calls to the inside", () => {
+  for (const [what, ...addresses] of inside) {
+    test(`${what}: not public`, () => {
+      for (const address of addresses) assert.equal(isPublic(address), false, address);
+    });
+  }
+
+  test("public hosts pass", () => {
+    for (const address of ["8.8.8.8", "1.1.1.1", "172.15.0.1", "172.32.0.1", "100.63.0.1", "100.128.0.1"]) {
+      assert.equal(isPublic(address), true, address);
+    }
+    for (const address of ["2606:4700:4700::1111", "2a00:1450:4001:80b::200e", "2400:cb00::1"]) {
+      assert.equal(isPublic(address), true, address);
+    }
+  });
+
+  test("what is allowed by range passes, and only that", () => {
+    const guard = new AddressGuard(["10.1.0.0/16", "::1"]);
+    assert(guard.allows("10.1.2.3") && guard.allows("::1") && guard.allows("8.8.8.8"));
+    assert(!guard.allows("10.2.0.1") && !guard.allows("127.0.0.1") && !guard.allows("::2"));
+  });
+
+  test("a name is resolved once, and only what was checked is connected to", async () => {
+    const guard = new AddressGuard([]);
+    const resolved = await new Promise<{ error: Error | null; address: unknown }>((resolve) => {
+      guard.lookup("localhost", { all: true }, (error, address) => resolve({ error, address }));
+    });
+    assert.match(String(resolved.error), /localhost leads to .*, which is not a public address/);
+    const open = new AddressGuard(["127.0.0.0/8"]);
+    const addresses = await new Promise<unknown>((resolve) => {
+      open.lookup("localhost", { all: true, family: 4 }, (_error, address) => resolve(address));
+    });
+    assert.deepEqual(addresses, [{ address: "127.0.0.1", family: 4 }]);
+  });
+});
