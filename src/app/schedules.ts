@@ -56,6 +56,8 @@ export interface OccurrencesOptions {
 const maxTries = 20;
 /** How many steps of catching up an edit waits for. */
 const maxFired = 1_000;
+/** How many rows that a pause must not write again are looked for: what was fired, or filled in, while it was being made or stood. */
+const maxAccounted = 10_000;
 const optionKeys = ["priority", "tags", "expireIn", "attempts", "conflict"];
 
 /** Makes, changes and answers questions about schedules. Every change is a compare-and-set on the version it rests on. */
@@ -114,7 +116,7 @@ export class Schedules {
       const nextAt = rules.times.next(now);
       if (nextAt === null) throw neverFires(key);
       // What a pause has skipped so far was skipped under the old rules, and is recorded as that.
-      const skipped = record?.paused === true ? this.#pausedSoFar(record, now) : [];
+      const skipped = record?.paused === true ? await this.#pausedSoFar(store, record, now) : [];
       const change = { ...wanted, paused: record?.paused ?? false, nextAt: new Date(nextAt), skipped };
       if ((await this.#edit(store, key, record, change)).outcome === "put")
         return record === null ? "added" : "changed";
@@ -146,20 +148,28 @@ export class Schedules {
 
   /** Nothing fires until it is resumed; what would have is recorded then, as skipped. */
   pause(key: string): Promise<Schedule> {
-    return this.#change(key, (record) => (record.paused ? null : { ...record, paused: true, skipped: [] }));
+    return this.#change(key, async (record) =>
+      record.paused ? null : { ...record, paused: true, skipped: [] },
+    );
   }
 
   resume(key: string): Promise<Schedule> {
-    return this.#change(key, (record, now) => {
+    return this.#change(key, async (record, now, store) => {
       if (!record.paused) return null;
       const next = resolveSchedule(decodeSpec(record.spec)).times.next(now);
       const nextAt = record.nextAt === null || next === null ? null : new Date(next);
-      return { ...record, paused: false, nextAt, skipped: this.#pausedSoFar(record, now) };
+      const skipped = await this.#pausedSoFar(store, record, now);
+      return { ...record, paused: false, nextAt, skipped };
     });
   }
 
-  #pausedSoFar(record: ScheduleRecord, now: number): NewOccurrence[] {
-    return pausedOccurrences(resolveSchedule(decodeSpec(record.spec)).times, record.nextAt, now);
+  async #pausedSoFar(store: Store, record: ScheduleRecord, now: number): Promise<NewOccurrence[]> {
+    const { key, nextAt, spec } = record;
+    if (nextAt === null) return [];
+    const span = { from: nextAt, to: new Date(now + 1), limit: maxAccounted };
+    const rows = await withRetries(this.#runtime, () => store.occurrences({ key, ...span }));
+    const accounted = new Set(rows.map(({ fireAt }) => fireAt.getTime()));
+    return pausedOccurrences(resolveSchedule(decodeSpec(spec)).times, nextAt, now, accounted);
   }
 
   /** Runs the schedule's job once, now, beside its regular occurrences. */
@@ -215,11 +225,15 @@ export class Schedules {
 
   async #change(
     key: string,
-    decide: (record: ScheduleRecord, now: number) => (Change & Pick<Edit, "skipped">) | null,
+    decide: (
+      record: ScheduleRecord,
+      now: number,
+      store: Store,
+    ) => Promise<(Change & Pick<Edit, "skipped">) | null>,
   ): Promise<Schedule> {
     for (let tries = 0; tries < maxTries; tries++) {
       const { store, now, record } = await this.#findKnown(key);
-      const change = decide(record, now);
+      const change = await decide(record, now, store);
       if (change === null) return decodeSchedule(record);
       const { outcome, schedule } = await this.#edit(store, key, record, change);
       if (outcome === "put" && schedule !== null) return decodeSchedule(schedule);

@@ -1,10 +1,12 @@
+import { fork } from "node:child_process";
+import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulation.ts";
 import type { CrashPoint } from "./weather.ts";
 
 const usage = `usage: npm run simulate -- [--seeds N] [--from S]    many seeds
        npm run simulate -- --seed S [--trace]     one seed, with its story
-       npm run simulate -- --seed S --sweep       one seed without its own faults: a crash at each call in turn`;
+       npm run simulate -- --seed S --sweep       one seed without its own faults: a crash at each await in turn`;
 
 const { values } = parseArgs({
   options: {
@@ -15,27 +17,43 @@ const { values } = parseArgs({
     sweep: { type: "boolean", default: false },
     /** From a sweep: "crash-between@17". */
     crash: { type: "string" },
+    /** One of several processes: which, and of how many. */
+    share: { type: "string", default: "0/1" },
   },
 });
 
 const crashFaults = ["crash-before", "crash-between", "crash-after"] as const;
-const totals: Record<string, number> = {};
-let runs = 0;
-let failed = 0;
+/** Below this the start of another process costs more than it brings. */
+const fewSeeds = 100;
+
+/** What many runs came to. */
+class Tally {
+  runs = 0;
+  failed = 0;
+  readonly totals: Record<string, number> = {};
+
+  add({ runs, failed, totals }: Pick<Tally, "runs" | "failed" | "totals">): void {
+    this.runs += runs;
+    this.failed += failed;
+    for (const [what, many] of Object.entries(totals)) this.totals[what] = (this.totals[what] ?? 0) + many;
+  }
+}
+
+const tally = new Tally();
 
 async function run(seed: number, options: SimulationOptions = {}): Promise<SimulationResult> {
   const result = await simulate(seed, options);
-  runs += 1;
   if (values.trace) console.log(result.trace.join("\n"));
-  const { jobs, faults, calls, states } = result;
-  for (const [what, many] of Object.entries({ jobs, runs: result.runs, faults, calls, ...states })) {
-    totals[what] = (totals[what] ?? 0) + many;
-  }
+  const { jobs, runs, faults, awaits, planned, skipped, states } = result;
   const [violation] = result.violations;
+  tally.add({
+    runs: 1,
+    failed: violation === undefined ? 0 : 1,
+    totals: { jobs, dispatches: runs, faults, awaits, planned, skipped, ...states },
+  });
   if (violation !== undefined) {
-    failed += 1;
     const { crashPoint } = options;
-    const crash = crashPoint ? ` --crash ${crashPoint.fault}@${crashPoint.call}` : "";
+    const crash = crashPoint ? ` --crash ${crashPoint.fault}@${crashPoint.await}` : "";
     console.error(
       `seed ${seed} (${result.climate}) breaks "${violation.invariant}": ${violation.detail}\n  npm run simulate -- --seed ${seed}${crash} --trace`,
     );
@@ -43,17 +61,47 @@ async function run(seed: number, options: SimulationOptions = {}): Promise<Simul
   return result;
 }
 
+/** Every so manieth seed, or crash point, is this process's own. */
+async function runOwn(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
+  const [own = 0, of = 1] = values.share.split("/").map(Number);
+  for (let index = own; index < count; index += of) await work(index);
+}
+
 async function sweep(seed: number): Promise<void> {
-  const { calls } = await run(seed, { crashPoint: { call: 0, fault: "crash-before" } });
-  for (let call = 1; call <= calls; call += 1) {
-    for (const fault of crashFaults) await run(seed, { crashPoint: { call, fault } });
-  }
+  const { awaits } = await simulate(seed, { crashPoint: { await: 0, fault: "crash-before" } });
+  await runOwn(awaits * crashFaults.length, (index) => {
+    const fault = crashFaults[index % crashFaults.length] ?? "crash-before";
+    return run(seed, { crashPoint: { await: 1 + Math.floor(index / crashFaults.length), fault } });
+  });
+}
+
+/** A seed knows nothing of any other, so that they can be shared out. */
+async function shareOut(processes: number): Promise<void> {
+  await Promise.all(
+    Array.from({ length: processes }, async (_, index) => {
+      const child = fork(import.meta.filename, [
+        ...process.argv.slice(2),
+        "--share",
+        `${index}/${processes}`,
+      ]);
+      const told = new Promise<boolean>((resolve) => {
+        child.once("message", (part: Tally) => {
+          tally.add(part);
+          resolve(true);
+        });
+        child.once("exit", () => resolve(false));
+      });
+      if (await told) return;
+      tally.failed += 1;
+      console.error(`process ${index} of ${processes} ended without a word`);
+    }),
+  );
 }
 
 function parseCrash(text: string): CrashPoint {
-  const [name, call] = text.split("@");
+  const [name, place] = text.split("@");
   const fault = crashFaults.find((one) => one === name);
-  return fault === undefined ? fail() : { fault, call: integer(call) };
+  return fault === undefined ? fail() : { fault, await: integer(place) };
 }
 
 function integer(text: string | undefined): number {
@@ -66,17 +114,26 @@ function fail(): never {
   process.exit(2);
 }
 
-const startedAt = performance.now();
-if (values.seed === undefined) {
-  const from = integer(values.from);
-  const seeds = integer(values.seeds);
-  for (let seed = from; seed < from + seeds; seed += 1) await run(seed);
-} else if (values.sweep) {
-  await sweep(integer(values.seed));
-} else {
-  const crashPoint = values.crash === undefined ? null : parseCrash(values.crash);
-  await run(integer(values.seed), { crashPoint });
+async function work(): Promise<void> {
+  const many = values.sweep || (values.seed === undefined && integer(values.seeds) > fewSeeds);
+  if (many && process.send === undefined && availableParallelism() > 1)
+    return shareOut(availableParallelism());
+  if (values.seed === undefined) {
+    const from = integer(values.from);
+    return runOwn(integer(values.seeds), (index) => run(from + index));
+  }
+  if (values.sweep) return sweep(integer(values.seed));
+  await run(integer(values.seed), {
+    crashPoint: values.crash === undefined ? null : parseCrash(values.crash),
+  });
 }
-const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-console.log(`${runs} runs in ${seconds} s, ${failed} failed: ${JSON.stringify(totals)}`);
-process.exitCode = failed === 0 ? 0 : 1;
+
+const startedAt = performance.now();
+await work();
+if (process.send !== undefined) process.send(tally, () => process.disconnect());
+else {
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  const { runs, failed, totals } = tally;
+  console.log(`${runs} runs in ${seconds} s, ${failed} failed: ${JSON.stringify(totals)}`);
+}
+process.exitCode = tally.failed === 0 ? 0 : 1;

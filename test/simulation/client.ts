@@ -5,7 +5,7 @@ import { bulkQueue } from "./handlers.ts";
 import type { History } from "./history.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { StoreWitness } from "./store-witness.ts";
-import type { PlannedChange, PlannedJob, Workload } from "./workload.ts";
+import type { PlannedChange, PlannedJob, PlannedSchedule, PlannedSpec, Workload } from "./workload.ts";
 
 export interface ClientParts {
   readonly app: Escapement;
@@ -27,7 +27,9 @@ export class SimulatedClient {
     return this.#pending === 0;
   }
 
-  plan({ jobs, changes }: Workload): void {
+  /** @param endMs when every schedule is taken away, so that the work comes to an end. */
+  plan({ jobs, schedules, changes }: Workload, endMs: number): void {
+    for (const schedule of schedules) this.#at(schedule.at, () => this.#keep(schedule, endMs));
     for (const job of jobs) this.#at(job.at, () => this.#enqueue(job));
     for (const change of changes) this.#at(change.at, () => this.#change(change));
   }
@@ -78,6 +80,31 @@ export class SimulatedClient {
     if ((end === "succeeded") !== (state === "succeeded") && state !== "waiting" && state !== "active") {
       history.violate("a result is the job's own", `${id} is ${state}, its client was told ${end}`);
     }
+  }
+
+  /** The life of one schedule: its changes come one after the other, as one person makes them. */
+  async #keep(schedule: PlannedSchedule, endMs: number): Promise<void> {
+    const { app, history, process } = this.#parts;
+    const { key, kind, script, changes } = schedule;
+    const put = (spec: PlannedSpec): Promise<unknown> =>
+      this.#insist(() => app.schedule(key, spec, kind, script));
+    const until = (ms: number): Promise<void> => sleep(process.clock, Math.max(0, ms - history.now));
+    await put(schedule.spec);
+    for (const change of changes) {
+      await until(change.at);
+      history.tell("client", `wants to ${change.kind} schedule ${key}`);
+      if (change.kind === "edit") await put(change.spec);
+      else if (change.kind === "remove") {
+        await this.#insist(() => app.unschedule(key));
+        await put(schedule.spec);
+      } else {
+        await this.#insist(() => app.pauseSchedule(key));
+        await sleep(process.clock, change.forMs);
+        await this.#insist(() => app.resumeSchedule(key));
+      }
+    }
+    await until(endMs);
+    await this.#insist(() => app.unschedule(key));
   }
 
   async #change(change: PlannedChange): Promise<unknown> {

@@ -26,6 +26,9 @@ export interface ClusterParts {
   readonly bug: PlantedBug | null;
 }
 
+/** All that a process can be; a new role comes to the simulation by its name here, and by a witness of what it promises. */
+const roles = ["worker", "planner", "reaper"] as const;
+
 interface Member {
   readonly process: SimulatedProcess;
   readonly app: Escapement;
@@ -94,10 +97,11 @@ export class Cluster {
     this.#parts.history.tell(process.name, "boots");
     while (!member.started && member.stopping === null) {
       try {
-        await app.start({ roles: ["worker", "reaper"] });
+        await app.start({ roles });
         member.started = true;
       } catch {
-        // The store did not answer; whoever runs a service tries again.
+        // The store did not answer; whoever runs a service tries again, under a new name.
+        process.claimer = null;
         await sleep(process.clock, 500);
       }
     }

@@ -4,6 +4,7 @@ import { sleep } from "../../src/clock.ts";
 import { EscapementError } from "../../src/errors.ts";
 import { defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
+import { planSchedule } from "../../src/planner/plan.ts";
 import type { Store, StoreFactory } from "../../src/store.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
@@ -126,4 +127,33 @@ test("a node on a clock of its own keeps no process alive, so that a simulated c
   const app = new TestEscapement({ store: memory(), log: silentLogger }, new VirtualClock());
   await app.start();
   assert.equal(timers(), before);
+});
+
+test("K2: what a pause skips is on record, also where a planner fired while the pause was on its way", async () => {
+  const clock = new VirtualClock();
+  const store = storeWith((inner) => ({
+    putSchedule: async (params) => {
+      const [record] = params.paused ? await inner.schedules({ keys: [params.key] }) : [];
+      if (record !== undefined) {
+        const { fire } = planSchedule(record, { now: clock.now(), previous: null, disallow: [] });
+        await inner.fire({ node: "another", fires: [fire] });
+      }
+      return inner.putSchedule(params);
+    },
+  }));
+  const job = defineJob<null>({ name: "any", run: () => null });
+  const app = new TestEscapement({ store, jobs: [job], log: silentLogger }, clock);
+  await app.schedule("tick", { every: 10_000 }, job, null);
+  await clock.advance(10_000);
+  await app.pauseSchedule("tick");
+  await clock.advance(30_000);
+  await app.resumeSchedule("tick");
+  const rows = await app.occurrences("tick");
+  assert.deepEqual(
+    rows.map(({ fate, count }) => [fate, count]),
+    [
+      ["waiting", 1],
+      ["skipped", 3],
+    ],
+  );
 });

@@ -49,6 +49,8 @@ export interface Asked {
   /** The outcomes of each cancel, none while it is not answered. */
   readonly cancelled: Map<string, string[]>;
   readonly redriven: Set<string>;
+  /** Cancelled by a planner, for the next occurrence of their schedule. */
+  readonly replaced: Set<string>;
   /** Ids whose enqueue was acknowledged, with the job that stands for them. */
   readonly acknowledged: Map<string, string>;
 }
@@ -58,7 +60,12 @@ export class History {
   readonly runs: Run[] = [];
   readonly faults: Fault[] = [];
   readonly claims = new Map<string, Claim>();
-  readonly asked: Asked = { cancelled: new Map(), redriven: new Set(), acknowledged: new Map() };
+  readonly asked: Asked = {
+    cancelled: new Map(),
+    redriven: new Set(),
+    replaced: new Set(),
+    acknowledged: new Map(),
+  };
   readonly violations: Violation[] = [];
   readonly trace: string[] = [];
   readonly #world: VirtualClock;

@@ -171,7 +171,7 @@ function problemWithEnd(job: StoredJob, { history, jobs }: Evidence): string | n
     }
     case "cancelled": {
       const orphan = [...jobs.keys()].some((id) => job.reason?.startsWith(`its parent ${id} is `));
-      if (orphan || cancelsOf(job.id, history) !== null) return null;
+      if (orphan || history.asked.replaced.has(job.id) || cancelsOf(job.id, history) !== null) return null;
       return job.reason === "expired" && job.attempt === 0 && job.expireAt !== null
         ? null
         : "nobody asked for it";

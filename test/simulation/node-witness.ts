@@ -38,6 +38,8 @@ export class NodeWitness {
     const finishes = finishesOf(verb, params);
     if (finishes === null) return;
     const claim = verb === "step" ? (params as StepParams).claim : (params as ClaimParams | FinishParams);
+    // A node that could not start has ended, and whatever it owed with it: its lease runs out.
+    if (this.#process.claimer !== claim.claimer) this.#owed.clear();
     this.#process.claimer = claim.claimer;
     const sent = new Set(finishes.map(refOf));
     for (const [ref, at] of this.#owed) {

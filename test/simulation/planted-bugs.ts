@@ -260,6 +260,61 @@ const shortLease: PlantedBug = {
     }),
 };
 
+const forgottenOccurrence: PlantedBug = {
+  name: "a schedule goes on though its occurrence was not written",
+  breaks: ["one row accounts for each occurrence"],
+  below: (store) =>
+    override(store, {
+      fire: ({ node, fires }) =>
+        store.fire({
+          node,
+          fires: fires.map((fire) =>
+            (fire.nextAt?.getTime() ?? 0) % 3_000 === 0 ? { ...fire, occurrences: [] } : fire,
+          ),
+        }),
+    }),
+};
+
+const fireWithoutCheck: PlantedBug = {
+  name: "a plan is written whatever it rests on",
+  breaks: ["a plan counts only under the version and the time it rests on"],
+  below: (store) =>
+    override(store, {
+      fire: async ({ node, fires }) => {
+        const records = await store.schedules({ keys: fires.map(({ key }) => key) });
+        const forced = fires.map((fire) => {
+          const record = records.find(({ key }) => key === fire.key);
+          return record === undefined ? fire : { ...fire, version: record.version, nextAt: record.nextAt };
+        });
+        return store.fire({ node, fires: forced });
+      },
+    }),
+};
+
+const planAhead: PlantedBug = {
+  name: "a planner believes its own clock",
+  breaks: ["no occurrence is planned early"],
+  above: (store) =>
+    override(store, {
+      dueSchedules: async (params) => {
+        const { now, nextAt } = await store.dueSchedules(params);
+        const ahead = new Date(now.getTime() + 60_000);
+        const all = await store.schedules({ keys: null });
+        const due = all.filter((one) => !one.paused && one.nextAt !== null && one.nextAt <= ahead);
+        return { now: ahead, due: due.slice(0, params.limit), nextAt };
+      },
+    }),
+};
+
+const lazyPlanner: PlantedBug = {
+  name: "a planner finds nothing due",
+  breaks: ["what is due on a schedule is planned"],
+  above: (store) =>
+    override(store, {
+      dueSchedules: async (params) => ({ ...(await store.dueSchedules(params)), due: [] }),
+    }),
+};
+
 export const plantedBugs: readonly PlantedBug[] = [
   finishWithoutToken,
   reapTooEarly,
@@ -276,4 +331,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   forgottenEnqueue,
   forgottenCancel,
   shortLease,
+  forgottenOccurrence,
+  fireWithoutCheck,
+  planAhead,
+  lazyPlanner,
 ];

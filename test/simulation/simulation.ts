@@ -21,7 +21,10 @@ export interface SimulationResult {
   readonly jobs: number;
   readonly runs: number;
   readonly faults: number;
-  readonly calls: number;
+  readonly awaits: number;
+  /** Occurrences of schedules. */
+  readonly planned: number;
+  readonly skipped: number;
   readonly climate: string;
   readonly states: Readonly<Record<string, number>>;
 }
@@ -35,6 +38,10 @@ export interface SimulationOptions {
 const namespace = "simulation";
 /** How long things go wrong, in leases; the last of it sees no new jobs. */
 const stormLeases = 5;
+/** How long schedules go on after that: the last fault may take 3.5 leases to pass. */
+const calmLeases = 5;
+/** How long planners may take to catch up with what was missed, a hundred a second. */
+const mostCatchUpMs = 2_000;
 /** How long the quiet after the storm may take to end every job. */
 const quietLeases = 60;
 
@@ -65,10 +72,13 @@ export async function simulate(
   const cluster = new Cluster({ seed, world, history, weather, witness, store, settings, nodes, bug });
   const { app, process } = cluster.client();
   const client = new SimulatedClient({ app, process, history, witness });
-  client.plan(planWorkload(seed, { leaseMs, untilMs: leaseMs * (stormLeases - 1) }));
+  const endMs = leaseMs * (stormLeases + calmLeases);
+  client.plan(planWorkload(seed, { leaseMs, untilMs: leaseMs * (stormLeases - 1) }), endMs);
   cluster.start();
   await world.advance(leaseMs * stormLeases);
   cluster.calm();
+  await world.advance(leaseMs * calmLeases - 1);
+  witness.ledger.judgeLateness(world.now(), Number(settings.poll) + mostCatchUpMs);
   const done = (): boolean =>
     history.violations.length > 0 ||
     (client.isDone && [...witness.current.values()].every(({ state }) => isTerminal(state)));
@@ -110,7 +120,8 @@ function summarise(
     jobs: witness.current.size,
     runs: history.runs.length,
     faults: history.faults.length,
-    calls: weather.calls,
+    awaits: weather.awaits,
+    ...witness.ledger.counts,
     climate: weather.climate.name,
     states,
   };

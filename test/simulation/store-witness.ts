@@ -11,6 +11,7 @@ import type {
   FinishResult,
   QueueConfig,
   ReapResult,
+  SelectParams,
   StepParams,
   StepResult,
   Store,
@@ -19,6 +20,7 @@ import type {
   TransactResult,
 } from "../../src/store.ts";
 import { type History, refOf } from "./history.ts";
+import { LedgerWitness } from "./ledger-witness.ts";
 import { LimitsWitness } from "./limits-witness.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 
@@ -46,6 +48,7 @@ export class StoreWitness {
   readonly #store: Store;
   readonly #history: History;
   readonly #limits: LimitsWitness;
+  readonly ledger: LedgerWitness;
   readonly #sequences = new Map<string, number>();
   #looks = 0;
 
@@ -53,6 +56,7 @@ export class StoreWitness {
     this.#store = store;
     this.#history = history;
     this.#limits = new LimitsWitness(history);
+    this.ledger = new LedgerWitness(store, history);
   }
 
   /** The store does what it is asked, and the witness looks at once: nothing else happens in between. */
@@ -78,6 +82,7 @@ export class StoreWitness {
       if (!after.has(id)) this.#history.violate("an acknowledged job exists", `${id} is gone after ${verb}`);
     }
     this.#limits.judge(after, verb);
+    await this.ledger.apply(verb, params, result, after);
     return result;
   }
 
@@ -117,6 +122,8 @@ export class StoreWitness {
         );
       case "reap":
         return this.#reaped(process, result as ReapResult, before, licence);
+      case "cancel":
+        return this.#cancelled(params as SelectParams);
       case "configureQueue":
         return this.#limits.configured(result as QueueConfig);
     }
@@ -133,6 +140,14 @@ export class StoreWitness {
       if (result.outcome !== "added") continue;
       if (before.has(job.id)) this.#history.violate("one id is one job", `${job.id} was added twice`);
       if (job.unique !== null) this.#limits.holdsUnique(job.id, job.unique.key);
+    }
+  }
+
+  #cancelled({ select, reason }: SelectParams): void {
+    if (reason !== "replaced by the next occurrence of its schedule" || !("ids" in select)) return;
+    for (const id of select.ids) {
+      this.#history.tell("store", `replace ${id}`);
+      this.#history.asked.replaced.add(id);
     }
   }
 
@@ -280,7 +295,9 @@ export class StoreWitness {
         `${job.id} went from ${was?.state}#${was?.token} to ${job.state}#${job.token} in ${verb}`,
       );
     if (was === undefined) {
-      if (verb !== "enqueue" && licence.finished.size === 0) say("jobs come from clients, or with an effect");
+      const isOccurrence = verb === "fire" && job.schedule !== null;
+      if (verb !== "enqueue" && !isOccurrence && licence.finished.size === 0)
+        say("jobs come from clients and schedules, or with an effect");
       return;
     }
     const redriven =
@@ -320,6 +337,9 @@ function changes(verb: string, params: unknown, result: unknown): boolean {
     case "configureQueue":
     case "finish":
     case "transact":
+    case "fire":
+    case "putSchedule":
+    case "removeSchedule":
       return true;
     case "claim":
       return (result as ClaimResult).jobs.length > 0;

@@ -5,6 +5,8 @@ export interface Climate {
   readonly name: string;
   readonly refuse: number;
   readonly loseReply: number;
+  /** The store does the first part of a batch, and then fails: as one that is spread over several servers may. */
+  readonly doPart: number;
   readonly crashAtCall: number;
   readonly longDelay: number;
   /** Of a handler, at each of its awaits. */
@@ -21,6 +23,7 @@ const still: Climate = {
   name: "calm",
   refuse: 0,
   loseReply: 0,
+  doPart: 0,
   crashAtCall: 0,
   longDelay: 0,
   crashAtWork: 0,
@@ -40,13 +43,14 @@ const climates: readonly Climate[] = [
     everyMs: 8_000,
   },
   { ...still, name: "pauses", events: { ...none, pause: 1 }, everyMs: 6_000 },
-  { ...still, name: "network", refuse: 0.06, loseReply: 0.06, longDelay: 0.02 },
+  { ...still, name: "network", refuse: 0.06, loseReply: 0.06, doPart: 0.04, longDelay: 0.02 },
   { ...still, name: "outages", loseReply: 0.02, events: { ...none, outage: 1 }, everyMs: 6_000 },
   { ...still, name: "stops", refuse: 0.03, loseReply: 0.05, events: { ...none, stop: 1 }, everyMs: 5_000 },
   {
     name: "all",
     refuse: 0.03,
     loseReply: 0.03,
+    doPart: 0.02,
     crashAtCall: 0.004,
     longDelay: 0.01,
     crashAtWork: 0.004,
@@ -57,6 +61,7 @@ const climates: readonly Climate[] = [
     name: "storm",
     refuse: 0.1,
     loseReply: 0.1,
+    doPart: 0.05,
     crashAtCall: 0.015,
     longDelay: 0.03,
     crashAtWork: 0.01,
@@ -66,7 +71,14 @@ const climates: readonly Climate[] = [
 ];
 
 /** What the seed does to one call. */
-export type CallFault = "none" | "refuse" | "lose" | "crash-before" | "crash-between" | "crash-after";
+export type CallFault =
+  | "none"
+  | "refuse"
+  | "lose"
+  | "part"
+  | "crash-before"
+  | "crash-between"
+  | "crash-after";
 
 export interface CallPlan {
   readonly fault: CallFault;
@@ -74,9 +86,9 @@ export interface CallPlan {
   readonly backMs: number;
 }
 
-/** The one thing that goes wrong in a run: the death of a process at its cluster's n-th call. */
+/** The one thing that goes wrong in a run: the death of a process at its cluster's n-th await, of a call or in a handler. */
 export interface CrashPoint {
-  readonly call: number;
+  readonly await: number;
   readonly fault: "crash-before" | "crash-between" | "crash-after";
 }
 
@@ -85,8 +97,8 @@ export class Weather {
   readonly climate: Climate;
   readonly leaseMs: number;
   quiet = false;
-  /** How many calls that may crash there were. */
-  calls = 0;
+  /** How many awaits there were at which a process may die: its calls, and those of its handlers. */
+  awaits = 0;
   readonly #crashPoint: CrashPoint | null;
 
   constructor(seed: number, leaseMs: number, crashPoint: CrashPoint | null) {
@@ -96,8 +108,8 @@ export class Weather {
   }
 
   call(chance: Chance, mayCrash: boolean): CallPlan {
-    if (mayCrash) this.calls += 1;
-    const planned = mayCrash && this.calls === this.#crashPoint?.call ? this.#crashPoint.fault : null;
+    if (mayCrash) this.awaits += 1;
+    const planned = mayCrash && this.awaits === this.#crashPoint?.await ? this.#crashPoint.fault : null;
     return {
       fault: planned ?? (this.quiet ? "none" : this.#fault(chance, mayCrash)),
       thereMs: this.#delayMs(chance),
@@ -106,15 +118,18 @@ export class Weather {
   }
 
   crashesAtWork(chance: Chance): boolean {
+    this.awaits += 1;
+    if (this.awaits === this.#crashPoint?.await) return true;
     return !this.quiet && chance.happens(this.climate.crashAtWork);
   }
 
   #fault(chance: Chance, mayCrash: boolean): CallFault {
-    const { refuse, loseReply, crashAtCall } = this.climate;
+    const { refuse, loseReply, doPart, crashAtCall } = this.climate;
     let dice = chance.next();
     for (const [fault, probability] of [
       ["refuse", refuse],
       ["lose", loseReply],
+      ["part", doPart],
       ["crash-before", mayCrash ? crashAtCall / 3 : 0],
       ["crash-between", mayCrash ? crashAtCall / 3 : 0],
       ["crash-after", mayCrash ? crashAtCall / 3 : 0],

@@ -1,5 +1,5 @@
 import { EscapementError } from "../../src/errors.ts";
-import type { Notice, Store } from "../../src/store.ts";
+import type { EnqueueParams, FinishParams, FireParams, Notice, StepParams, Store } from "../../src/store.ts";
 import type { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import type { Chance } from "./chance.ts";
 import type { History } from "./history.ts";
@@ -45,12 +45,25 @@ export class Wire {
           return (listener: (notice: Notice) => void) =>
             this.#call("subscribe", null, () => target.subscribe(this.#guarded(listener)));
         }
-        return (params: unknown) => this.#call(String(property), params, () => value.call(target, params));
+        const verb = String(property);
+        return (params: unknown) =>
+          this.#call(verb, params, (part) =>
+            part === null ? value.call(target, params) : this.#doPart(target, part),
+          );
       },
     });
   }
 
-  #call<T>(verb: string, params: unknown, apply: () => Promise<T>): Promise<T> {
+  /** The store does the first half of a batch, which the witness sees as a call of its own. */
+  async #doPart(store: Store, { verb, params }: Part): Promise<never> {
+    const { process, storeWitness, history } = this.#parts;
+    const apply = (): Promise<unknown> => Reflect.apply(Reflect.get(store, verb), store, [params]);
+    await storeWitness.apply(process, verb, params, apply);
+    history.fault(process, `a part of ${verb}`);
+    throw unavailable(`only a part of ${verb} was done`);
+  }
+
+  #call<T>(verb: string, params: unknown, apply: Apply<T>): Promise<T> {
     const { process, weather, chance, history, nodeWitness, world, mayCrash } = this.#parts;
     if (!process.alive) return never();
     nodeWitness.sent(verb, params);
@@ -76,9 +89,11 @@ export class Wire {
   }
 
   /** The call has reached the store. */
-  async #reach<T>(verb: string, params: unknown, apply: () => Promise<T>, plan: CallPlan): Promise<T> {
+  async #reach<T>(verb: string, params: unknown, apply: Apply<T>, plan: CallPlan): Promise<T> {
     const { process, history, storeWitness, nodeWitness } = this.#parts;
-    const result = await storeWitness.apply(process, verb, params, apply).catch((error: unknown) => {
+    const part = plan.fault === "part" ? partOf(verb, params) : null;
+    const done = part === null ? storeWitness.apply(process, verb, params, () => apply(null)) : apply(part);
+    const result = await done.catch((error: unknown) => {
       // The store itself refused; that answer travels back as well.
       return new Promise<T>((_, reject) => this.#answer(plan, () => reject(error)));
     });
@@ -115,6 +130,40 @@ export class Wire {
       if (fault !== "none" || this.cut) return;
       world.after(thereMs, () => process.deliver("io", () => listener(notice)));
     };
+  }
+}
+
+interface Part {
+  readonly verb: string;
+  readonly params: unknown;
+}
+
+/** Does a call, or only a part of it. */
+type Apply<T> = (part: Part | null) => Promise<T>;
+
+/** The first half of a batch; null where there is nothing to divide, or a caller's transaction holds it together. */
+function partOf(verb: string, params: unknown): Part | null {
+  const half = <E>(entries: readonly E[]): readonly E[] => entries.slice(0, Math.ceil(entries.length / 2));
+  switch (verb) {
+    case "enqueue": {
+      const { jobs, tx } = params as EnqueueParams;
+      return tx === undefined ? { verb, params: { jobs: half(jobs) } } : null;
+    }
+    case "finish": {
+      const { claimer, finishes } = params as FinishParams;
+      return { verb, params: { claimer, finishes: half(finishes) } };
+    }
+    case "step": {
+      const { finishes, claim } = params as StepParams;
+      if (finishes.length === 0) return null;
+      return { verb: "finish", params: { claimer: claim.claimer, finishes: half(finishes) } };
+    }
+    case "fire": {
+      const { node, fires } = params as FireParams;
+      return { verb, params: { node, fires: half(fires) } };
+    }
+    default:
+      return null;
   }
 }
 

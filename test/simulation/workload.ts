@@ -63,8 +63,30 @@ export type PlannedChange =
   | { readonly at: number; readonly kind: "pause-queue"; readonly forMs: number }
   | { readonly at: number; readonly kind: "limit-queue"; readonly limit: number | null };
 
+/** A schedule that a client makes, changes and takes away. */
+export interface PlannedSchedule {
+  readonly at: number;
+  readonly key: string;
+  readonly kind: Kind;
+  readonly script: Script;
+  readonly spec: PlannedSpec;
+  readonly changes: readonly ScheduleChange[];
+}
+
+export interface PlannedSpec {
+  readonly every: number;
+  readonly misfire: "once" | "skip" | "all";
+  readonly overlap: "allow" | "skip" | "queue-one" | "replace";
+}
+
+export type ScheduleChange =
+  | { readonly at: number; readonly kind: "pause"; readonly forMs: number }
+  | { readonly at: number; readonly kind: "edit"; readonly spec: PlannedSpec }
+  | { readonly at: number; readonly kind: "remove" };
+
 export interface Workload {
   readonly jobs: readonly PlannedJob[];
+  readonly schedules: readonly PlannedSchedule[];
   readonly changes: readonly PlannedChange[];
 }
 
@@ -80,7 +102,44 @@ export function planWorkload(seed: number, shape: WorkloadShape): Workload {
   const count = chance.integer(15, 30);
   for (let index = 0; index < count; index += 1) jobs.push(planJob(index, chance, jobs, shape));
   const changes = Array.from({ length: chance.integer(3, 12) }, () => planChange(chance, jobs, shape));
-  return { jobs, changes };
+  const schedules = planSchedules(new Chance(seed, "schedules"), shape);
+  return { jobs, schedules, changes };
+}
+
+function planSchedules(chance: Chance, shape: WorkloadShape): PlannedSchedule[] {
+  return Array.from({ length: chance.integer(0, 2) }, (_, index): PlannedSchedule => {
+    const at = chance.real(0, shape.untilMs / 2);
+    const changes = Array.from({ length: chance.integer(0, 3) }, () => planScheduleChange(chance, at, shape));
+    return {
+      at,
+      key: `s${index}`,
+      kind: chance.pick(["plain", "once", "effect"]),
+      script: quick(planScript(chance, shape)),
+      spec: planSpec(chance),
+      changes: changes.toSorted((a, b) => a.at - b.at),
+    };
+  });
+}
+
+/** There is one every few seconds, and all of them must come to an end. */
+function quick(script: Script): Script {
+  const acts = script.acts.map((act) => ({ ...act, workMs: act.workMs.map((ms) => ms % 200) }));
+  return { ...script, acts, spawns: false };
+}
+
+function planSpec(chance: Chance): PlannedSpec {
+  return {
+    every: chance.pick([1_500, 4_000, 9_000]),
+    misfire: chance.pick(["once", "skip", "all"]),
+    overlap: chance.pick(["allow", "allow", "skip", "queue-one", "replace"]),
+  };
+}
+
+function planScheduleChange(chance: Chance, from: number, { untilMs }: WorkloadShape): ScheduleChange {
+  const at = chance.real(from, untilMs);
+  const kind = chance.weighted({ pause: 3, edit: 3, remove: 1 });
+  if (kind === "pause") return { at, kind, forMs: chance.real(100, 8_000) };
+  return kind === "edit" ? { at, kind, spec: planSpec(chance) } : { at, kind };
 }
 
 function planJob(
