@@ -5,6 +5,12 @@ import { matchRuns } from "./matching.ts";
 import { deadlineAfter } from "./patience.ts";
 import type { Violation } from "./violation.ts";
 
+/**
+ * Behind a fault there is what was missed during it, planned first and oldest first, each with its own trips to the store, by machines
+ * that at the same moment start their processes anew. Being late then breaks no promise. Without a fault nothing is forgiven.
+ */
+const catchUpMs = 5_000;
+
 export interface ScheduleEvidence {
   readonly history: History;
   readonly expected: ReadonlyMap<string, ExpectedJob>;
@@ -72,7 +78,7 @@ function checkBlind(span: Span, evidence: ScheduleEvidence): Violation[] {
   const own = [...expected.values()].filter(({ occurrence }) => occurrence?.schedule === span.schedule);
   const targets = own.map(({ dueAtMs, certain, id }) => ({
     fromMs: dueAtMs - history.rules.precisionMs,
-    untilMs: deadlineAfter(dueAtMs, lateMs(history.rules), history.faults),
+    untilMs: deadlineAfter(dueAtMs, lateMs(history.rules), history.faults, lateMs(history.rules) + catchUpMs),
     // What was given up with a reason is judged on its own.
     optional: !certain || finals.get(id)?.state === "lost",
   }));

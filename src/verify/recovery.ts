@@ -4,7 +4,7 @@ import { deadlineAfter } from "./patience.ts";
 import type { Violation } from "./violation.ts";
 
 export interface Recovery {
-  /** How long each interrupted job waited for its next run. */
+  /** How long each job that a fault cost its claim waited for its next run. */
   readonly samples: readonly { readonly job: string; readonly waitedMs: number }[];
   readonly boundMs: number;
   readonly violations: readonly Violation[];
@@ -27,8 +27,6 @@ export function checkRecovery(
       const fromMs = Math.max(run.startAtMs, othersMayTakeOverAt(fault));
       const waitedMs = Math.max(0, next.startAtMs - fromMs);
       samples.push({ job: run.job, waitedMs });
-      // One that was refused has failed, and stands in line again behind all that is due: that is no matter of leases.
-      if (run.how === "refused") continue;
       if (next.startAtMs <= deadlineAfter(fromMs, boundMs, disruptive)) continue;
       const detail = `it ran again ${Math.round(waitedMs)} ms after a fault (${fault.kind} of ${fault.node ?? "all"}), and no other came between; the bound is ${boundMs} ms`;
       violations.push({ kind: "slow", delivery: null, subject: run.job, detail, atMs: next.startAtMs });
@@ -48,10 +46,12 @@ function othersMayTakeOverAt({ kind, node, fromMs, untilMs }: FaultWindow): numb
   return node !== null && (kind === "kill" || kind === "pause") ? fromMs : untilMs;
 }
 
+/** One that failed, by its script or since its transaction was refused, stands in line again behind all that is due: no matter of leases. */
 function interrupted(run: Attempt, { node, fromMs, untilMs }: FaultWindow): boolean {
   const endAtMs = run.endAtMs ?? Number.POSITIVE_INFINITY;
   return (
     run.how !== "threw" &&
+    run.how !== "refused" &&
     (node === null || node === run.node) &&
     run.startAtMs <= untilMs &&
     fromMs <= endAtMs
