@@ -186,5 +186,15 @@ describe("cron expressions", () => {
     };
     for (const [expression, expected] of Object.entries(cases))
       assert.equal(explainCron(expression), expected);
+    assert.equal(
+      explainCron("0 12 13 * 5", { days: "and" }),
+      "at 12:00, on day 13 of the month, if that is Friday",
+    );
+  });
+
+  test("a week may end with Sunday", () => {
+    assert.deepEqual([...(parseCron("0 0 * * mon-sun").weekDays?.days ?? [])].sort(), [0, 1, 2, 3, 4, 5, 6]);
+    assert.deepEqual([...(parseCron("0 0 * * fri-sun").weekDays?.days ?? [])].sort(), [0, 5, 6]);
+    assert.deepEqual([...(parseCron("0 0 * * 5-7").weekDays?.days ?? [])].sort(), [0, 5, 6]);
   });
 });

@@ -23,9 +23,10 @@ const ordinals = ["first", "second", "third", "fourth", "fifth"];
  * @example
  * explainCron("30 2 * * mon-fri"); // "at 02:30, on Monday to Friday"
  */
-export function explainCron(expression: string): string {
+export function explainCron(expression: string, options: { readonly days?: "or" | "and" } = {}): string {
   const fields = parseCron(expression);
-  return [explainTime(fields), ...explainDays(fields), ...explainMonths(fields)].join(", ");
+  const days = explainDays(fields, options.days ?? "or");
+  return [explainTime(fields), ...days, ...explainMonths(fields)].join(", ");
 }
 
 function explainTime(fields: CronFields): string {
@@ -60,30 +61,39 @@ function explainHours({ texts, hours }: CronFields): string {
   return `in the hour${hours.length === 1 ? "" : "s"} of ${ranges(hours, (hour) => clock(hour, 0, null))}`;
 }
 
-function explainDays({ monthDays, weekDays }: CronFields): string[] {
+function explainDays(fields: CronFields, combined: "or" | "and"): string[] {
+  const both = [explainMonthDays(fields), explainWeekDays(fields)].filter((parts) => parts.length > 0);
+  if (both.length === 0) return [];
+  if (combined === "or" || both.length === 1) return [`on ${join(both.flat(), "or")}`];
+  return [`on ${both.map((parts) => join(parts, "or")).join(", if that is ")}`];
+}
+
+function explainMonthDays({ monthDays }: CronFields): string[] {
+  if (monthDays === null) return [];
   const parts: string[] = [];
-  if (monthDays !== null) {
-    const days = [...monthDays.days].sort((a, b) => a - b);
-    if (days.length > 0)
-      parts.push(`day${days.length === 1 ? "" : "s"} ${ranges(days, String)} of the month`);
-    for (const distance of monthDays.fromEnd) {
-      parts.push(
-        distance === 0
-          ? "the last day of the month"
-          : `${distance} day${distance === 1 ? "" : "s"} before the last of the month`,
-      );
-    }
-    for (const day of monthDays.nearestTo) parts.push(`the working day nearest to day ${day} of the month`);
-    if (monthDays.lastWorkday) parts.push("the last working day of the month");
+  const days = [...monthDays.days].sort((a, b) => a - b);
+  if (days.length > 0) parts.push(`day${days.length === 1 ? "" : "s"} ${ranges(days, String)} of the month`);
+  for (const distance of monthDays.fromEnd) {
+    parts.push(
+      distance === 0
+        ? "the last day of the month"
+        : `${distance} day${distance === 1 ? "" : "s"} before the last of the month`,
+    );
   }
-  if (weekDays !== null) {
-    const days = [...weekDays.days].sort((a, b) => a - b);
-    if (days.length > 0) parts.push(ranges(days, (day) => weekdays[day] ?? ""));
-    for (const { day, nth } of weekDays.nth)
-      parts.push(`the ${ordinals[nth - 1]} ${weekdays[day]} of the month`);
-    for (const day of weekDays.last) parts.push(`the last ${weekdays[day]} of the month`);
-  }
-  return parts.length === 0 ? [] : [`on ${join(parts, "or")}`];
+  for (const day of monthDays.nearestTo) parts.push(`the working day nearest to day ${day} of the month`);
+  if (monthDays.lastWorkday) parts.push("the last working day of the month");
+  return parts;
+}
+
+function explainWeekDays({ weekDays }: CronFields): string[] {
+  if (weekDays === null) return [];
+  const parts: string[] = [];
+  const days = [...weekDays.days].sort((a, b) => a - b);
+  if (days.length > 0) parts.push(ranges(days, (day) => weekdays[day] ?? ""));
+  for (const { day, nth } of weekDays.nth)
+    parts.push(`the ${ordinals[nth - 1]} ${weekdays[day]} of the month`);
+  for (const day of weekDays.last) parts.push(`the last ${weekdays[day]} of the month`);
+  return parts;
 }
 
 function explainMonths({ months: wanted }: CronFields): string[] {

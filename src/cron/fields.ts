@@ -175,7 +175,9 @@ function readRange(field: Field, text: string, hasStep: boolean, fail: Fail): [n
   const from = readValue(field, first, fail);
   // `5/15` means from 5 on, as in Vixie's and Quartz's cron.
   if (last === undefined) return [from, hasStep ? field.max : from];
-  const to = readValue(field, last, fail);
+  const read = readValue(field, last, fail);
+  // A week may end with Sunday: mon-sun is 1-7.
+  const to = field.name === "day of week" && read === 0 && from > 0 ? 7 : read;
   if (to < from)
     return fail(field, `the range ${describe(text)} runs backwards; write it as two, such as 22-23,0-2`);
   return [from, to];

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { explainCron } from "../../cron/explain.ts";
 import { type FireSpec, nextFireTimes } from "../../cron/spec.ts";
 import { zoneOf } from "../../cron/zone.ts";
+import { checkOneOf } from "../../options.ts";
 import { print } from "../output.ts";
 
 interface NextFlags {
@@ -30,9 +31,10 @@ export function cronCommand(): Command {
   command
     .command("explain <expression>")
     .description("say in plain English what an expression means")
+    .option("--days <rule>", "how day of month and day of week combine: or, and")
     .option("--json", "answer in JSON")
-    .action((expression: string, { json }: { json?: boolean }) => {
-      const text = explainCron(expression);
+    .action((expression: string, { json, days = "or" }: { json?: boolean; days?: string }) => {
+      const text = explainCron(expression, { days: checkOneOf(days, ["or", "and"], "--days") });
       print(json, { expression, text }, () => [text]);
     });
   return command;

@@ -115,7 +115,7 @@ function listed(schedules: readonly Schedule[]): string[] {
 
 function describeSpec({ spec }: Schedule): string {
   if (spec.cron !== undefined)
-    return `${explainCron(spec.cron)}${spec.timezone === undefined ? "" : ` (${spec.timezone})`}`;
+    return `${explainCron(spec.cron, spec.days === undefined ? {} : { days: spec.days })}${spec.timezone === undefined ? "" : ` (${spec.timezone})`}`;
   return spec.every === undefined ? `at ${spec.at?.toISOString()}` : `every ${spec.every}`;
 }
 
