@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { createEscapement, type Delivery, defineJob } from "../src/index.ts";
 import { silentLogger } from "../src/log.ts";
+import type { StoreFactory } from "../src/store.ts";
+import { sqlite } from "../src/stores/sqlite/index.ts";
+import { override } from "../src/verify/override.ts";
 import { newFolder } from "./behaviour/stores.ts";
 
 const module = new URL("./handlers/work.ts", import.meta.url);
@@ -99,4 +102,28 @@ describe("handlers in a thread", () => {
     await using app = createEscapement({ store: "memory:", jobs: [job], log: silentLogger });
     await assert.rejects(app.start(), { code: "delivery-unsupported" });
   });
+});
+
+test("when the heartbeat's thread dies, leases are kept from the main loop, and a stop still ends", async () => {
+  const warnings: string[] = [];
+  const inner = sqlite(join(newFolder(), "jobs.db"));
+  const store: StoreFactory = {
+    async open(context) {
+      const opened = await inner.open(context);
+      const module = new URL("./handlers/dying-store.ts", import.meta.url).href;
+      return override(opened, { address: { module, options: opened.address?.options } });
+    },
+  };
+  const job = defineJob<null>({
+    name: "long",
+    run: () => new Promise<void>((resolve) => setTimeout(resolve, 7_000)),
+  });
+  const log = { ...silentLogger, warn: (_: object, text: string) => void warnings.push(text) };
+  await using app = createEscapement({ store, jobs: [job], lease: "3s", log });
+  await app.start();
+  const { id } = await app.enqueue(job, null);
+  await app.result(id, { timeout: "60s" });
+  const ended = await app.get(id);
+  assert.deepEqual([ended?.state, ended?.token, ended?.crashes], ["succeeded", 1, 0]);
+  assert.match(warnings.join(), /leases are renewed from the main loop/);
 });

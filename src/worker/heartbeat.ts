@@ -46,6 +46,8 @@ export interface ThreadHeartbeatParts
   readonly address: StoreAddress;
   readonly namespace: string;
   readonly log: Logger;
+  /** The thread ended by itself: nobody keeps the leases any more. */
+  readonly onGone: () => void;
 }
 
 /**
@@ -70,6 +72,7 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
   };
   const thread = new Thread(siblingModule(import.meta.url, "heartbeat-thread"), { workerData: plan });
   thread.unref();
+  const gone = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
   const ready = await new Promise<boolean>((resolve) => {
     thread.once("exit", () => resolve(false));
     thread.on("error", (error) => {
@@ -82,6 +85,8 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
     });
   });
   if (!ready) return null;
+  let isStopping = false;
+  void gone.then(() => isStopping || parts.onGone());
   const post = (message: HeartbeatMessage): void => thread.postMessage(message);
   return {
     keep: (renewals, dropped) =>
@@ -104,7 +109,7 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
       return millis(Atomics.load(shared, sharedSentAt));
     },
     async stop() {
-      const gone = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
+      isStopping = true;
       thread.ref();
       post({ kind: "stop" });
       await gone;

@@ -279,8 +279,39 @@ export class Worker {
   // ── From the heartbeat and the store's notices ──
 
   async #startHeartbeat(): Promise<Heartbeat> {
-    const { store, claimer, settings, runtime, emit, log } = this.#parts;
-    const parts = {
+    const { store, settings, runtime, log } = this.#parts;
+    const { address } = store;
+    // A clock of one's own means a simulation, in which everything happens in one thread.
+    if (runtime.clock !== systemClock) return this.#beatInLoop();
+    const own =
+      address &&
+      (await threadHeartbeat({
+        ...this.#heartbeatParts(),
+        address,
+        namespace: settings.namespace,
+        log,
+        onGone: () => {
+          this.#heartbeat = this.#beatInLoop();
+          this.#keep([...this.#held.values()].map(asRenewal));
+        },
+      }));
+    return own ?? this.#beatInLoop();
+  }
+
+  #beatInLoop(): Heartbeat {
+    const { store, runtime, log } = this.#parts;
+    if (runtime.clock === systemClock) {
+      log.warn(
+        {},
+        "leases are renewed from the main loop: a handler that blocks it for longer than the lease loses its job",
+      );
+    }
+    return loopHeartbeat({ ...this.#heartbeatParts(), store, random: runtime.random });
+  }
+
+  #heartbeatParts() {
+    const { claimer, settings, runtime, emit } = this.#parts;
+    return {
       claimer,
       leaseMs: settings.leaseMs,
       heartbeatMs: settings.heartbeatMs,
@@ -291,18 +322,6 @@ export class Worker {
       onCancel: (claims: readonly ClaimRef[]) => this.#stopEach(claims, "cancelled", "the job was cancelled"),
       onError: (error: unknown) => emit("error", { error, during: "renewing leases" }),
     } as const;
-    // A clock of one's own means a simulation, in which everything happens in one thread.
-    if (runtime.clock === systemClock) {
-      const { address } = store;
-      const own =
-        address && (await threadHeartbeat({ ...parts, address, namespace: settings.namespace, log }));
-      if (own !== null) return own;
-      log.warn(
-        {},
-        "leases are renewed from the main loop: a handler that blocks it for longer than the lease loses its job",
-      );
-    }
-    return loopHeartbeat({ ...parts, store, random: runtime.random });
   }
 
   readonly #renewed = (claims: readonly ClaimRef[], sentAtMs: number): void => {

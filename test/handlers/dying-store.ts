@@ -1,0 +1,8 @@
+import type { Store, StoreContext } from "../../src/store.ts";
+import { openStore as openSqlite } from "../../src/stores/sqlite/index.ts";
+
+/** A store whose thread ends soon after it was opened there. */
+export function openStore(options: unknown, context: StoreContext): Promise<Store> {
+  setTimeout(() => process.exit(1), 500);
+  return openSqlite(options, context);
+}
