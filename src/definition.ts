@@ -227,7 +227,15 @@ function resolveUnique(
   checkKnown(options, ["key", "for"], of("unique"));
   return {
     key: checkFunction(options.key, of("unique.key")),
-    forMs: options.for === "pending" ? null : parseDuration(options.for, of("unique.for")),
+    forMs:
+      options.for === "pending"
+        ? null
+        : checkNumber(
+            parseDuration(options.for, of("unique.for")),
+            1,
+            Number.MAX_SAFE_INTEGER,
+            of("unique.for"),
+          ),
   };
 }
 
@@ -259,6 +267,17 @@ function resolveRetry(
   checkKnown(options ?? {}, ["attempts", "backoff"], of("retry"));
   const backoff = options?.backoff ?? {};
   checkKnown(backoff, ["type", "delay", "max", "jitter"], of("retry.backoff"));
+  const delayMs = parseDuration(backoff.delay ?? defaultBackoff.delayMs, of("retry.backoff.delay"));
+  const maxMs = parseDuration(
+    backoff.max ?? Math.max(defaultBackoff.maxMs, delayMs),
+    of("retry.backoff.max"),
+  );
+  if (maxMs < delayMs) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${of("retry.backoff.max")} to be at least retry.backoff.delay (${delayMs}), got ${maxMs}`,
+    );
+  }
   return {
     attempts:
       options?.attempts === undefined ? null : checkInteger(options.attempts, 1, 1_000, of("retry.attempts")),
@@ -268,8 +287,8 @@ function resolveRetry(
         ["exponential", "fixed"],
         of("retry.backoff.type"),
       ),
-      delayMs: parseDuration(backoff.delay ?? defaultBackoff.delayMs, of("retry.backoff.delay")),
-      maxMs: parseDuration(backoff.max ?? defaultBackoff.maxMs, of("retry.backoff.max")),
+      delayMs,
+      maxMs,
       jitter: checkNumber(backoff.jitter ?? defaultBackoff.jitter, 0, 1, of("retry.backoff.jitter")),
     },
   };

@@ -41,6 +41,16 @@ export function checkOneOf<T extends string>(value: unknown, allowed: readonly T
   return found;
 }
 
+export function checkBoolean(value: unknown, option: string): boolean {
+  if (typeof value !== "boolean") {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be true or false, got ${describe(value)}`,
+    );
+  }
+  return value;
+}
+
 export function checkDate(value: unknown, option: string): Date {
   if (!(value instanceof Date) || Number.isNaN(value.getTime())) {
     throw new EscapementError(

@@ -7,7 +7,7 @@ import { describe, EscapementError } from "./errors.ts";
 import type { EffectInbox } from "./inbox-store.ts";
 import { consoleLogger, type Logger } from "./log.ts";
 import { checkName } from "./names.ts";
-import { checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
+import { checkBoolean, checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
 import { type StoreFactory, slotCount } from "./store.ts";
 
 export interface RetentionOptions {
@@ -173,8 +173,8 @@ export function resolveSettings(
     maxCrashes: checkInteger(merged.maxCrashes ?? 3, 1, 1_000, "maxCrashes"),
     maxInputBytes: checkInteger(merged.maxInputBytes ?? 1_048_576, 1, 256 * 1_048_576, "maxInputBytes"),
     retention: resolveRetention(merged.retention ?? {}),
-    migrate: merged.migrate ?? true,
-    acceptWeakDurability: merged.acceptWeakDurability ?? false,
+    migrate: checkBoolean(merged.migrate ?? true, "migrate"),
+    acceptWeakDurability: checkBoolean(merged.acceptWeakDurability ?? false, "acceptWeakDurability"),
     inbox: merged.inbox ?? null,
     disallow: (merged.disallow ?? []).map((name) => checkName(name, "a name in disallow")),
     scheduleConflict: checkOneOf(

@@ -149,6 +149,11 @@ test("definitions with nonsense are refused when they are made", () => {
     [{ name: "a", retry: { backof: {} } }, /unknown option "backof"/],
     [{ name: "a", concurrency: { limit: 0 } }, /concurrency.limit/],
     [{ name: "a", rate: { limit: 5, per: 0 } }, /rate.per/],
+    [{ name: "a", unique: { key: String, for: 0 } }, /unique.for of job "a" to be a number from 1/],
+    [
+      { name: "a", retry: { backoff: { delay: "1m", max: "1s" } } },
+      /retry.backoff.max of job "a" to be at least retry.backoff.delay \(60000\), got 1000/,
+    ],
     [{ name: "a", unique: { key: "x", for: "pending" } }, /unique.key of job "a" to be a function/],
     [{ name: "a", input: {} }, /Standard Schema/],
     [{ name: "a", run: "handler.js" }, /a function or the URL/],
