@@ -5,7 +5,8 @@ import type { StoreFactory } from "../store.ts";
 const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> = {
   async sqlite(url) {
     const { sqlite } = await import("./sqlite/index.ts");
-    return sqlite(url.slice("sqlite:".length));
+    const [path = "", query] = url.slice("sqlite:".length).split("?", 2);
+    return sqlite({ path, ...Object.fromEntries(new URLSearchParams(query)) });
   },
   postgres: postgresFromUrl,
   postgresql: postgresFromUrl,

@@ -179,6 +179,15 @@ test("apps with nonsense are refused when they are made, or when they would firs
     assert.doesNotMatch(error.message, /secret/);
     return true;
   });
+  for (const [query, message] of [
+    ["durability=none", /durability/],
+    ["cache=shared", /unknown option "cache"/],
+  ] as const) {
+    const odd = createEscapement({ store: `sqlite::memory:?${query}`, log: silentLogger });
+    await assert.rejects(odd.count(), { code: "invalid-option", message });
+  }
+  await using weak = createEscapement({ store: "sqlite::memory:?durability=normal", log: silentLogger });
+  assert.equal(await weak.count(), 0);
   const other = createEscapement({ store: memory(), log: silentLogger });
   await assert.rejects(other.start({ roles: ["boss" as never] }), {
     code: "invalid-option",
