@@ -124,18 +124,21 @@ export class Ownership {
     void running.finally(() => this.#running.delete(running));
   }
 
-  /** A partition that is over is given back at once; where that fails, its lease runs out. */
+  /**
+   * A partition that is over is given back at once; where that fails, its lease runs out. So it does while a broker owes an answer: its next
+   * owner must not fire what may still be on its way.
+   */
   async #close(partition: Partition): Promise<void> {
     const { store, owner, runtime, emit } = this.#parts;
     const { ref } = partition;
+    const mayRelease = !partition.isLost && partition.inFlight === 0;
     try {
-      if (!partition.isLost)
-        await withRetries(runtime, () => store.releasePartitions({ owner, held: [ref] }), 3);
+      if (mayRelease) await withRetries(runtime, () => store.releasePartitions({ owner, held: [ref] }), 3);
     } catch (error) {
       emit("error", { error, during: "giving back a partition" });
     }
     if (this.#held.get(ref.partition) === partition) this.#held.delete(ref.partition);
-    emit("partition", { ...ref, change: partition.isLost ? "lost" : "released" });
+    emit("partition", { ...ref, change: mayRelease ? "released" : "lost" });
   }
 
   // ── Keeping ──

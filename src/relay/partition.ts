@@ -162,6 +162,8 @@ export class Partition {
       }
     }
     this.end();
+    // What came too late for the loop: acknowledgements, and names that were answered after the end and not published.
+    if (this.#settlements.length > 0 && !this.#isLost) await this.#checkpoint([]);
     await reading;
   }
 
@@ -243,7 +245,7 @@ export class Partition {
       if (this.#flights.isSame(job)) continue;
       const lane = this.reader.laneOf({ ...job, version: 0 });
       this.#flights.add(job, this.#parts.outlets.of(job.name), lane);
-      if (job.cancelRequested) this.#settle(job, { kind: "release" });
+      if (job.cancelRequested || this.#state === "over") this.#settle(job, { kind: "release" });
       else named.push(job);
     }
     this.#publisher.publish(named);
@@ -330,6 +332,7 @@ export class Partition {
         else this.#flights.delete(job);
       }
       if (this.#state !== "over") this.#publisher.publish(again);
+      else for (const job of again) this.#flights.delete(job);
     } catch (error) {
       emit("error", { error, during: "looking for jobs whose rollback was not written" });
     }

@@ -1,0 +1,163 @@
+import type { CheckpointParams, Store } from "../../src/store.ts";
+import { override } from "./override.ts";
+
+/** A fault of the relay or its store, put there on purpose, to see that the simulation finds it. */
+export interface RelayBug {
+  readonly name: string;
+  /** The invariants that must speak of it. */
+  readonly breaks: readonly string[];
+  /** Between the wire and the store. */
+  readonly below?: (store: Store) => Store;
+  /** Between a process and the wire. */
+  readonly above?: (store: Store) => Store;
+}
+
+const succeed = { kind: "succeed", result: null } as const;
+
+const settledBeforePublish: RelayBug = {
+  name: "the checkpoint counts a task as fired before it is published",
+  breaks: ["a task counts as fired only when the broker has it"],
+  below: (store) =>
+    override(store, {
+      checkpoint: async (params) => {
+        const answer = await store.checkpoint(params);
+        const settled = answer.named.map(({ id, token }) => ({ id, token, outcome: succeed }));
+        await store.checkpoint({ ...params, settled, name: [] });
+        return answer;
+      },
+    }),
+};
+
+const markAsFilter: RelayBug = {
+  name: "the high-water mark is used as a filter",
+  breaks: ["every job ends"],
+  above: (store) => {
+    const marks = new Map<number, number>();
+    return override(store, {
+      checkpoint: (params) => {
+        if (params.mark !== null) marks.set(params.partition, params.mark.getTime());
+        return store.checkpoint(params);
+      },
+      partitionDue: async (params) => {
+        const due = await store.partitionDue(params);
+        const mark = marks.get(params.partition) ?? 0;
+        return { ...due, jobs: due.jobs.filter(({ runAt }) => runAt.getTime() >= mark) };
+      },
+    });
+  },
+};
+
+const withoutEpoch: RelayBug = {
+  name: "a checkpoint is written without looking at its epoch",
+  breaks: ["a stale epoch never writes"],
+  below: (store) =>
+    override(store, {
+      checkpoint: async (params) => {
+        const answer = await store.checkpoint(params);
+        if (answer.outcome === "written") return answer;
+        const finished = params.settled.map(() => ({ outcome: "written", state: "succeeded" }) as const);
+        return { outcome: "written", finished, named: [] };
+      },
+    }),
+};
+
+const rollbackAsAttempt: RelayBug = {
+  name: "a rollback is counted as a try",
+  breaks: ["a rollback costs no try"],
+  below: (store) =>
+    override(store, {
+      checkpoint: (params) =>
+        store.checkpoint({
+          ...params,
+          settled: params.settled.map((one) =>
+            one.outcome.kind === "rollback" ? { ...one, outcome: { ...one.outcome, kind: "retry" } } : one,
+          ),
+        }),
+    }),
+};
+
+const onceAgain: RelayBug = {
+  name: "at-most-once is published again when nobody knows",
+  breaks: ["at-most-once is published once"],
+  above: (store) =>
+    override(store, {
+      checkpoint: (params: CheckpointParams) =>
+        store.checkpoint({
+          ...params,
+          settled: params.settled.map((one) =>
+            one.outcome.kind === "lose" ? { ...one, outcome: { kind: "release" } } : one,
+          ),
+        }),
+    }),
+};
+
+const onceTakenOver: RelayBug = {
+  name: "what a dead owner had named is published again, whatever its guarantee",
+  breaks: ["at-most-once is published once"],
+  above: (store) =>
+    override(store, {
+      acquirePartitions: async (params) =>
+        (await store.acquirePartitions(params)).map((grant) => ({
+          ...grant,
+          named: grant.named.map((job) => ({ ...job, delivery: "at-least-once" })),
+        })),
+    }),
+};
+
+const lyingRenewal: RelayBug = {
+  name: "a holder believes that it renewed",
+  breaks: [
+    "a holder that cannot renew stops before expiry",
+    "only what was named is published, and only by whom it was named to",
+  ],
+  above: (store) =>
+    override(store, {
+      renewPartitions: async ({ held }) => held.map(() => "renewed"),
+    }),
+};
+
+const early: RelayBug = {
+  name: "a checkpoint names what is not due",
+  breaks: ["never early"],
+  below: (store) =>
+    override(store, {
+      checkpoint: async (params) => {
+        const answer = await store.checkpoint(params);
+        return {
+          ...answer,
+          named: answer.named.map((job) => ({ ...job, runAt: new Date(job.runAt.getTime() + 60_000) })),
+        };
+      },
+    }),
+};
+
+const forgottenNames: RelayBug = {
+  name: "a naming whose reply was lost is not asked for again",
+  breaks: ["every job ends"],
+  above: (store) => {
+    const lost = new Set<string>();
+    return override(store, {
+      checkpoint: async (params) => {
+        const name = params.name.filter(({ id }) => !lost.has(id));
+        try {
+          return await store.checkpoint({ ...params, name });
+        } catch (error) {
+          for (const { id } of params.name) lost.add(id);
+          throw error;
+        }
+      },
+    });
+  },
+};
+
+export const relayBugs: readonly RelayBug[] = [
+  settledBeforePublish,
+  markAsFilter,
+  withoutEpoch,
+  rollbackAsAttempt,
+  onceAgain,
+  onceTakenOver,
+  lyingRenewal,
+  early,
+  forgottenNames,
+];

@@ -1,0 +1,138 @@
+import type {
+  AcquireParams,
+  CheckpointParams,
+  CheckpointResult,
+  ClaimedJob,
+  PartitionGrant,
+  PartitionHold,
+  PartitionOutcome,
+} from "../../src/store.ts";
+import { refOf } from "./history.ts";
+import type { Arrival, RelayHistory } from "./relay-history.ts";
+
+interface Holder {
+  readonly owner: string;
+  readonly process: string;
+  readonly epoch: number;
+  leaseUntil: number;
+}
+
+/** Stands beside the store and the broker: knows who holds which partition until when, what was named to whom, and judges what each does with it. */
+export class RelayWitness {
+  readonly #history: RelayHistory;
+  /** How many jobs a partition may have named. */
+  readonly #width: number;
+  readonly #holders = new Map<number, Holder>();
+  readonly #lastEpochs = new Map<number, number>();
+
+  constructor(history: RelayHistory, width: number) {
+    this.#history = history;
+    this.#width = width;
+  }
+
+  /** The store has done a call. */
+  done(process: string, verb: string, params: unknown, result: unknown): void {
+    if (verb === "acquirePartitions")
+      this.#acquired(process, params as AcquireParams, result as PartitionGrant[]);
+    if (verb === "renewPartitions") {
+      this.#renewed(params as PartitionHold & { leaseMs: number }, result as PartitionOutcome[]);
+    }
+    if (verb === "releasePartitions") this.#released(process, params as PartitionHold);
+    if (verb === "checkpoint")
+      this.#checkpointed(process, params as CheckpointParams, result as CheckpointResult);
+  }
+
+  #acquired(process: string, { owner, leaseMs }: AcquireParams, grants: readonly PartitionGrant[]): void {
+    const { now } = this.#history;
+    for (const { partition, epoch, named } of grants) {
+      const holder = this.#holders.get(partition);
+      if (holder !== undefined && holder.leaseUntil > now) {
+        this.#history.violate("a partition has one holder", `${partition} was taken from ${holder.owner}`);
+      }
+      if (epoch <= (this.#lastEpochs.get(partition) ?? 0)) {
+        this.#history.violate("epochs rise", `partition ${partition} has epoch ${epoch} again`);
+      }
+      if (named.length > this.#width) {
+        this.#history.violate("a death costs at most what may be named", `${named.length} of ${this.#width}`);
+      }
+      if (named.length > 0) this.#history.takeovers += 1;
+      this.#lastEpochs.set(partition, epoch);
+      this.#holders.set(partition, { owner, process, epoch, leaseUntil: now + leaseMs });
+      this.#history.tell(process, `holds ${partition} under ${epoch}, with ${named.map(refOf).join(" ")}`);
+      for (const job of named) this.#name(process, partition, epoch, job);
+    }
+  }
+
+  #renewed(
+    { owner, held, leaseMs }: PartitionHold & { leaseMs: number },
+    outcomes: readonly PartitionOutcome[],
+  ): void {
+    for (const [index, { partition, epoch }] of held.entries()) {
+      const holder = this.#holder(owner, partition, epoch);
+      if ((holder !== undefined) !== (outcomes[index] === "renewed")) {
+        this.#history.violate("a stale epoch is refused", `renewal of ${partition} under ${epoch}`);
+      }
+      if (holder !== undefined) holder.leaseUntil = this.#history.now + leaseMs;
+    }
+  }
+
+  #released(process: string, { owner, held }: PartitionHold): void {
+    for (const { partition, epoch } of held) {
+      this.#history.tell(process, `gives back ${partition} under ${epoch}`);
+      if (this.#holder(owner, partition, epoch) !== undefined) this.#holders.delete(partition);
+    }
+  }
+
+  #checkpointed(process: string, params: CheckpointParams, { outcome, named }: CheckpointResult): void {
+    const { owner, partition, epoch, settled } = params;
+    const isHolder = this.#holder(owner, partition, epoch) !== undefined;
+    if (isHolder !== (outcome === "written")) {
+      this.#history.violate(
+        "a stale epoch never writes",
+        `${owner} on ${partition} under ${epoch}: ${outcome}`,
+      );
+    }
+    this.#history.tell(
+      process,
+      `checkpoint of ${partition} under ${epoch} ${outcome}: ${settled.map((one) => `${refOf(one)} ${one.outcome.kind}`).join(" ")}; names ${named.map(refOf).join(" ")}`,
+    );
+    for (const job of named) this.#name(process, partition, epoch, job);
+  }
+
+  #name(process: string, partition: number, epoch: number, job: ClaimedJob): void {
+    const { id, token, input } = job;
+    const runAt = job.runAt.getTime();
+    if (runAt > this.#history.storeNow) {
+      this.#history.violate(
+        "never early",
+        `${refOf(job)} was named ${runAt - this.#history.storeNow} ms early`,
+      );
+    }
+    this.#history.namings.set(refOf(job), { id, token, process, partition, epoch, runAt, input });
+  }
+
+  #holder(owner: string, partition: number, epoch: number): Holder | undefined {
+    const holder = this.#holders.get(partition);
+    return holder?.owner === owner && holder.epoch === epoch ? holder : undefined;
+  }
+
+  /** A message has reached the broker. */
+  arrived(arrival: Arrival): void {
+    const history = this.#history;
+    const ref = refOf(arrival);
+    const naming = history.namings.get(ref);
+    if (naming === undefined || naming.process !== arrival.process) {
+      history.violate("only what was named is published, and only by whom it was named to", ref);
+    } else {
+      if (naming.input !== arrival.body) history.violate("what is published is what was named", ref);
+      if (arrival.on < naming.runAt) history.violate("never early", `${ref} arrived early`);
+      const holder = this.#holders.get(naming.partition);
+      if (holder?.epoch !== naming.epoch || holder.leaseUntil <= history.now) {
+        history.violate("a holder that cannot renew stops before expiry", `${ref} of ${arrival.process}`);
+      }
+    }
+    const again = history.arrivals.some(({ id, token }) => id === arrival.id && token === arrival.token);
+    if (again && !history.unwritten.has(ref)) history.violate("each token is published once", ref);
+    history.arrivals.push(arrival);
+  }
+}
