@@ -5,6 +5,7 @@ import { checkKey } from "../names.ts";
 import { checkInteger, checkKnown } from "../options.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { withRetries } from "../transient.ts";
+import { Hold, type InboxHold } from "./hold.ts";
 
 export interface InboxOptions {
   /** Where the markers are kept: `sqliteInbox(…)`, `postgresInbox(…)`, `mysqlInbox(…)`, `redisInbox(…)`. */
@@ -29,6 +30,12 @@ export interface InboxOptions {
 export function createInbox(options: InboxOptions): Inbox {
   return new Inbox(options, systemRuntime);
 }
+
+/** What {@link Inbox.hold} comes to. */
+export type InboxHeld =
+  | { readonly outcome: "held"; readonly hold: InboxHold }
+  | { readonly outcome: "duplicate" }
+  | { readonly outcome: "busy"; readonly retryInMs: number };
 
 /** What {@link createInbox} returns. */
 export class Inbox implements EffectInbox, AsyncDisposable {
@@ -75,6 +82,24 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     if (begun.outcome === "done") return { outcome: "duplicate" };
     if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
     return this.#run({ key, token: begun.token }, effect as (tx: unknown) => Awaited<T>);
+  }
+
+  /**
+   * Takes the key of a message for work that goes on outside the inbox's transaction, and keeps it until the returned hold is committed
+   * or released. What `consume` does for each message; {@link handle} is simpler where the effect is all there is.
+   */
+  async hold(message: InboxMessage): Promise<InboxHeld> {
+    const key = checkKey(message.key, "the key of a message");
+    await this.#ready();
+    const holder = this.#runtime.newId();
+    const leaseMs = this.#leaseMs;
+    const begun = await withRetries(this.#runtime, () => this.#store.begin({ key, holder, leaseMs }));
+    if (begun.outcome === "done") return { outcome: "duplicate" };
+    if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
+    const { clock } = this.#runtime;
+    const claim = { key, token: begun.token };
+    const hold = new Hold({ store: this.#store, claim, leaseMs, retentionMs: this.retentionMs, clock });
+    return { outcome: "held", hold };
   }
 
   /** Forgets keys whose retention is over; call it now and then. Returns how many. */

@@ -8,4 +8,5 @@ export type {
   InboxOutcome,
   InboxStore,
 } from "../inbox-store.ts";
-export { createInbox, Inbox, type InboxOptions } from "./inbox.ts";
+export type { InboxHold } from "./hold.ts";
+export { createInbox, Inbox, type InboxHeld, type InboxOptions } from "./inbox.ts";

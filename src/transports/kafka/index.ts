@@ -1,2 +1,3 @@
 export type { KafkaConnectionOptions } from "./address.ts";
 export { type KafkaOptions, kafka } from "./route.ts";
+export { type KafkaSourceOptions, kafkaSource } from "./source.ts";

@@ -1,9 +1,9 @@
 import { type Duration, parseDuration } from "../../duration.ts";
-import { describe, EscapementError } from "../../errors.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../../options.ts";
 import type { Route, Transport, TransportContext } from "../../transport.ts";
 import { type KafkaConnectionOptions, parseKafka } from "./address.ts";
 import { loadClient } from "./client.ts";
+import { checkTopic } from "./topic.ts";
 import { KafkaTransport } from "./transport.ts";
 
 const compressions = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
@@ -52,14 +52,4 @@ export function kafka(options: KafkaOptions): Route {
       },
     },
   };
-}
-
-export function checkTopic(value: unknown, option: string): string {
-  if (typeof value !== "string" || !/^[\w.-]{1,249}$/.test(value)) {
-    throw new EscapementError(
-      "invalid-option",
-      `expected ${option} to be 1 to 249 letters, digits, dots, dashes and underscores, got ${describe(value)}`,
-    );
-  }
-  return value;
 }

@@ -1,1 +1,2 @@
 export { type NatsOptions, nats } from "./route.ts";
+export { type NatsSourceOptions, natsSource } from "./source.ts";

@@ -1,1 +1,2 @@
 export { type RedisStreamsOptions, redisStreams } from "./route.ts";
+export { type RedisStreamsSourceOptions, redisStreamsSource } from "./source.ts";

@@ -1,10 +1,9 @@
 import { type Duration, parseDuration } from "../../duration.ts";
-import { EscapementError } from "../../errors.ts";
 import { checkKey } from "../../names.ts";
 import { checkInteger, checkKnown } from "../../options.ts";
-import { resolveOptions as resolveRedis, whereOf } from "../../stores/redis/options.ts";
 import type { Route, Transport, TransportContext } from "../../transport.ts";
-import { type Connecting, connectTimeoutMs, newStreamClient } from "./client.ts";
+import { newStreamClient } from "./client.ts";
+import { connectingTo, redisUrl } from "./connecting.ts";
 import { RedisStreamsTransport } from "./transport.ts";
 
 export interface RedisStreamsOptions {
@@ -74,21 +73,4 @@ export function redisStreams(options: RedisStreamsOptions): Route {
       },
     },
   };
-}
-
-/** Read as late as possible: a process that only enqueues needs no broker. */
-export function redisUrl(given: string | undefined): string | undefined {
-  return given ?? process.env["ESCAPEMENT_REDIS"];
-}
-
-export function connectingTo(given: string | undefined): Connecting {
-  const url = redisUrl(given);
-  if (url === undefined) {
-    throw new EscapementError(
-      "invalid-option",
-      "redisStreams does not know where Redis is; give it url, or set ESCAPEMENT_REDIS",
-    );
-  }
-  const { connection } = resolveRedis({ url, callTimeout: connectTimeoutMs });
-  return { connection, where: whereOf(connection) };
 }

@@ -1,0 +1,232 @@
+import { type Clock, sleep } from "../clock.ts";
+import { type Duration, parseDuration } from "../duration.ts";
+import { EscapementError } from "../errors.ts";
+import { StopReason } from "../handler.ts";
+import { checkKnown } from "../options.ts";
+import { backoffMs } from "../retry.ts";
+import type { Delivered, SourceSession } from "../source.ts";
+import { Burial } from "./burial.ts";
+import { Dispatcher } from "./dispatch.ts";
+import { Gate } from "./gate.ts";
+import { Handling, type Understood } from "./handling.ts";
+import type { ResolvedConsumeOptions } from "./options.ts";
+
+/** What a consumer has done since it was made. */
+export interface ConsumerCounts {
+  readonly handled: number;
+  readonly duplicates: number;
+  /** Tries that failed. */
+  readonly failed: number;
+  readonly dead: number;
+}
+
+/** How long handlers that were told to stop may take to do so. */
+const graceMs = 2_000;
+const longestBusyMs = 60_000;
+
+/** What `consume` returns: takes messages from a source, and runs the handlers of their definitions. */
+export class Consumer implements AsyncDisposable {
+  readonly #options: ResolvedConsumeOptions;
+  readonly #clock: Clock;
+  readonly #handling: Handling;
+  readonly #dispatcher: Dispatcher;
+  readonly #burial: Burial;
+  readonly #slots: Gate;
+  readonly #room: Gate;
+  readonly #inHand = new Set<Delivered>();
+  readonly #working = new Set<Promise<void>>();
+  readonly #lanes = new Map<string, Promise<void>>();
+  /** No new work. */
+  readonly #stopping = new AbortController();
+  /** No work at all. */
+  readonly #stopped = new AbortController();
+  readonly #counts = { handled: 0, duplicates: 0, failed: 0, dead: 0 };
+  #session: SourceSession | null = null;
+  #running: Promise<void> | null = null;
+  #stop: Promise<void> | null = null;
+
+  /** Applications call `consume`. */
+  constructor(options: ResolvedConsumeOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    const { log, deadLetter, onDead, concurrency, maxInHand } = options;
+    this.#dispatcher = new Dispatcher(clock, log);
+    this.#handling = new Handling({ ...options, dispatcher: this.#dispatcher });
+    this.#burial = new Burial({ deadLetter, onDead, clock, log });
+    this.#slots = new Gate(concurrency);
+    this.#room = new Gate(maxInHand);
+  }
+
+  get counts(): ConsumerCounts {
+    return { ...this.#counts };
+  }
+
+  /** Begins to take messages. A broker that is down is waited for. */
+  async start(): Promise<void> {
+    if (this.#running !== null || this.#stopping.signal.aborted) {
+      throw new EscapementError("already-started", "this consumer was started before; make a new one");
+    }
+    const { from, log, maxInHand } = this.#options;
+    this.#running = (async () => {
+      const session = await from.open({ clock: this.#clock, log, capacity: maxInHand });
+      this.#session = session;
+      const stopExtending = this.#extend(session);
+      try {
+        await session.run((one) => this.#deliver(one), this.#stopping.signal);
+      } finally {
+        await Promise.allSettled(this.#working);
+        stopExtending();
+      }
+    })();
+    // A source gives up only when trying again is pointless; whoever stops the consumer hears of it as well.
+    this.#running.catch((error: unknown) => log.error({ error, from: from.kind }, "the source gave up"));
+    await Promise.race([this.#running, new Promise((resolve) => setImmediate(resolve))]);
+  }
+
+  /** Takes nothing more, lets handlers finish for `timeout`, then tells them to stop. What was not finished is delivered again. */
+  stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
+    checkKnown(options, ["timeout"], "stop");
+    const timeoutMs = parseDuration(options.timeout ?? "30s", "the timeout of stop");
+    this.#stop ??= this.#end(timeoutMs);
+    return this.#stop;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #end(timeoutMs: number): Promise<void> {
+    this.#stopping.abort();
+    const running = this.#running?.catch(() => {}) ?? Promise.resolve();
+    const isOver = await this.#within(running, timeoutMs);
+    if (!isOver) {
+      this.#stopped.abort(new StopReason("shutdown", "the process stops"));
+      await this.#within(running, graceMs);
+    }
+    await this.#session?.close().catch((error: unknown) => {
+      this.#options.log.warn({ error }, "the source did not close in order");
+    });
+    await this.#burial.close();
+    await this.#dispatcher.stop();
+  }
+
+  async #within(promise: Promise<void>, ms: number): Promise<boolean> {
+    const over = Promise.withResolvers<boolean>();
+    const cancel = this.#clock.after(ms, () => over.resolve(false));
+    // A clock's timers keep no process alive, and this is waited for.
+    const alive = setInterval(() => {}, 60_000);
+    const isOver = await Promise.race([promise.then(() => true), over.promise]);
+    cancel();
+    clearInterval(alive);
+    return isOver;
+  }
+
+  /** Resolves once there is room for the next message. It is in hand from the first moment on. */
+  async #deliver(one: Delivered): Promise<void> {
+    this.#inHand.add(one);
+    const entered = this.#room.enter();
+    const work = entered
+      .then(() => this.#inOrder(one))
+      .catch((error: unknown) => {
+        this.#options.log.error({ error }, "a message was not acknowledged; it is delivered again");
+      })
+      .finally(() => {
+        this.#inHand.delete(one);
+        this.#working.delete(work);
+        this.#room.leave();
+      });
+    this.#working.add(work);
+    await entered;
+  }
+
+  /** Messages of one key are handled one after the other. */
+  #inOrder(one: Delivered): Promise<void> {
+    const { key } = one.message;
+    if (key === "") return this.#work(one);
+    const before = this.#lanes.get(key) ?? Promise.resolve();
+    const work = before.catch(() => {}).then(() => this.#work(one));
+    this.#lanes.set(key, work);
+    return work.finally(() => {
+      if (this.#lanes.get(key) === work) this.#lanes.delete(key);
+    });
+  }
+
+  async #work(one: Delivered): Promise<void> {
+    let understood: Understood;
+    try {
+      understood = this.#handling.understand(one.message);
+    } catch (error) {
+      return this.#bury(one, null, error, 0);
+    }
+    for (let failures = 0; ; ) {
+      const attempt = one.deliveries + failures;
+      await this.#slots.enter();
+      if (this.#stopping.signal.aborted) {
+        this.#slots.leave();
+        return one.release();
+      }
+      const handled = await this.#handling
+        .handle(one.message, understood, {
+          attempt,
+          isRedelivered: one.deliveries > 1,
+          stopped: this.#stopped.signal,
+        })
+        .finally(() => this.#slots.leave());
+      switch (handled.kind) {
+        case "handled":
+          this.#counts.handled += 1;
+          return one.ack();
+        case "duplicate":
+          this.#counts.duplicates += 1;
+          return one.ack();
+        case "dead":
+          return this.#bury(one, understood, handled.error, attempt);
+        case "failed":
+          this.#counts.failed += 1;
+          if (attempt >= understood.attempts) return this.#bury(one, understood, handled.error, attempt);
+          failures += 1;
+          await this.#wait(backoffMs(understood.definition.backoff, attempt, Math.random()));
+          break;
+        case "busy":
+          await this.#wait(Math.min(handled.retryInMs, longestBusyMs));
+          break;
+        case "snoozed":
+          await this.#wait(handled.delayMs);
+          break;
+        case "interrupted":
+          await this.#wait(1_000);
+          break;
+      }
+    }
+  }
+
+  async #bury(one: Delivered, understood: Understood | null, error: unknown, tries: number): Promise<void> {
+    const dead = { message: one.message, facts: understood?.facts ?? null, error, tries };
+    if (!(await this.#burial.bury(dead, this.#stopping.signal))) return one.release();
+    this.#counts.dead += 1;
+    return one.ack();
+  }
+
+  #wait(ms: number): Promise<void> {
+    return sleep(this.#clock, ms, this.#stopping.signal);
+  }
+
+  /** Tells the broker now and then that what is in hand is still in hand. */
+  #extend(session: SourceSession): () => void {
+    const everyMs = session.extendEveryMs;
+    if (everyMs === null) return () => {};
+    let cancel = (): void => {};
+    const beat = (): void => {
+      cancel = this.#clock.after(everyMs, () => {
+        beat();
+        for (const one of this.#inHand) {
+          one.extend().catch((error: unknown) => {
+            this.#options.log.debug({ error }, "a message could not be extended; it may be delivered again");
+          });
+        }
+      });
+    };
+    beat();
+    return () => cancel();
+  }
+}

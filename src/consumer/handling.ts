@@ -1,0 +1,185 @@
+import type { AnyDefinition } from "../definition.ts";
+import { EscapementError } from "../errors.ts";
+import type { HandlerContext } from "../handler.ts";
+import type { InboxHold } from "../inbox/hold.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import type { Logger } from "../log.ts";
+import type { MessageFacts } from "../message.ts";
+import { readFacts } from "../message-facts.ts";
+import type { ReceivedMessage } from "../source.ts";
+import type { Dispatcher, Ended } from "./dispatch.ts";
+
+/** What became of one try at a message. */
+export type Handled =
+  | { readonly kind: "handled" }
+  | { readonly kind: "duplicate" }
+  /** Another copy is at it, or the inbox cannot be reached: it costs no try. */
+  | { readonly kind: "busy"; readonly retryInMs: number }
+  | { readonly kind: "snoozed"; readonly delayMs: number }
+  | { readonly kind: "interrupted" }
+  | { readonly kind: "failed"; readonly error: unknown }
+  /** Trying again is pointless. */
+  | { readonly kind: "dead"; readonly error: unknown };
+
+export interface HandlingParts {
+  readonly definitions: ReadonlyMap<string, AnyDefinition>;
+  readonly attempts: number;
+  readonly inbox: Inbox;
+  readonly dispatcher: Dispatcher;
+  readonly log: Logger;
+}
+
+/** How long to wait before an inbox that failed is asked again. */
+const troubleMs = 1_000;
+
+/** A message whose headers and name were understood. */
+export interface Understood {
+  readonly facts: MessageFacts;
+  readonly definition: AnyDefinition;
+  readonly attempts: number;
+}
+
+/** Takes messages through the inbox to the handlers of their definitions. */
+export class Handling {
+  readonly #parts: HandlingParts;
+
+  constructor(parts: HandlingParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws EscapementError `invalid-message` or `unknown-job`: no later try will understand it either. */
+  understand(message: ReceivedMessage): Understood {
+    const facts = readFacts(message.headers);
+    const definition = this.#parts.definitions.get(facts.name);
+    if (definition === undefined) {
+      throw new EscapementError(
+        "unknown-job",
+        `this consumer has no definition of the job ${JSON.stringify(facts.name)}`,
+      );
+    }
+    return { facts, definition, attempts: definition.attempts ?? this.#parts.attempts };
+  }
+
+  /** One try. It never rejects. */
+  async handle(
+    message: ReceivedMessage,
+    understood: Understood,
+    { attempt, isRedelivered, stopped }: { attempt: number; isRedelivered: boolean; stopped: AbortSignal },
+  ): Promise<Handled> {
+    try {
+      const run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null): Promise<Ended> =>
+        this.#parts.dispatcher.run({ ...understood, body: message.body, attempt, tx, stopped, lost });
+      return understood.facts.delivery === "at-most-once"
+        ? await this.#once(understood, isRedelivered, run)
+        : await this.#guarded(understood, run);
+    } catch (error) {
+      // Whatever the inbox cannot do now, it may do later; the message is not to blame.
+      this.#parts.log.error(
+        { error, id: understood.facts.id },
+        "the inbox failed; the message is tried again",
+      );
+      return { kind: "busy", retryInMs: troubleMs };
+    }
+  }
+
+  /** The key is marked before the handler starts, so that no copy ever starts it again. */
+  async #once({ facts }: Understood, isRedelivered: boolean, run: Run): Promise<Handled> {
+    const { outcome, ...rest } = await this.#parts.inbox.handle({ key: facts.idempotencyKey }, () => null);
+    if (outcome === "busy") return { kind: "busy", retryInMs: (rest as { retryInMs: number }).retryInMs };
+    if (outcome === "duplicate") {
+      if (!isRedelivered) return { kind: "duplicate" };
+      return {
+        kind: "dead",
+        error: new EscapementError(
+          "job-failed",
+          "lost: an earlier delivery of this at-most-once job was begun, and its outcome is not known",
+        ),
+      };
+    }
+    const ended = await run(noTransaction, null);
+    if (ended.kind === "returned") return { kind: "handled" };
+    if (ended.kind === "snoozed") {
+      const text = "an at-most-once job cannot be snoozed once it has started";
+      return { kind: "dead", error: new EscapementError("delivery-unsupported", text) };
+    }
+    return { kind: "dead", error: ended.error };
+  }
+
+  async #guarded({ facts }: Understood, run: Run): Promise<Handled> {
+    const held = await this.#parts.inbox.hold({ key: facts.idempotencyKey });
+    if (held.outcome === "duplicate") return { kind: "duplicate" };
+    if (held.outcome === "busy") return { kind: "busy", retryInMs: held.retryInMs };
+    const { hold } = held;
+    const transaction = new MessageTransaction(hold, facts.id);
+    const ended = await run(transaction.run, hold.lost);
+    if (transaction.isCommitted) {
+      if (ended.kind === "threw")
+        this.#parts.log.warn({ error: ended.error, id: facts.id }, "a handler failed after it had committed");
+      return { kind: "handled" };
+    }
+    if (ended.kind === "returned") return this.#finish(hold);
+    await hold.release();
+    switch (ended.kind) {
+      case "snoozed":
+        return { kind: "snoozed", delayMs: ended.delayMs };
+      case "interrupted":
+        return { kind: "interrupted" };
+      case "threw":
+        return ended.isPointless
+          ? { kind: "dead", error: ended.error }
+          : { kind: "failed", error: ended.error };
+    }
+  }
+
+  async #finish(hold: InboxHold): Promise<Handled> {
+    try {
+      await hold.commit(() => null);
+      return { kind: "handled" };
+    } catch (error) {
+      await hold.release();
+      if (!(error instanceof EscapementError) || error.code !== "stale-claim") throw error;
+      // Whoever took over is done, or will be; the next try sees it.
+      return { kind: "busy", retryInMs: troubleMs };
+    }
+  }
+}
+
+type Run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null) => Promise<Ended>;
+
+function noTransaction(): never {
+  throw new EscapementError(
+    "transaction-unavailable",
+    "tx is not available to an at-most-once job: its marker was written before it started",
+  );
+}
+
+/** The handler's `tx`: its writes commit together with the marker, once. */
+class MessageTransaction {
+  readonly #hold: InboxHold;
+  readonly #id: string;
+  #isUsed = false;
+  isCommitted = false;
+
+  constructor(hold: InboxHold, id: string) {
+    this.#hold = hold;
+    this.#id = id;
+  }
+
+  run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+    if (this.#isUsed) {
+      throw new EscapementError(
+        "transaction-used",
+        `job ${JSON.stringify(this.#id)} has called tx before; it commits with the message's marker, so there is one`,
+      );
+    }
+    this.#isUsed = true;
+    try {
+      const value = await this.#hold.commit<T, Db>(fn);
+      this.isCommitted = true;
+      return value;
+    } catch (error) {
+      this.#isUsed = false;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,191 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { systemClock } from "../clock.ts";
+import { EscapementError, recordError } from "../errors.ts";
+import { StopReason } from "../handler.ts";
+import { checkInteger, checkKnown } from "../options.ts";
+import { backoffMs } from "../retry.ts";
+import type { ReceivedMessage } from "../source.ts";
+import { checkWebhook, readSecrets } from "../transports/http/signature.ts";
+import { Dispatcher } from "./dispatch.ts";
+import { Handling, type Understood } from "./handling.ts";
+import { type HandlerOptions, handlerKeys, resolveHandlerOptions } from "./options.ts";
+import { Tries } from "./tries.ts";
+
+export interface HttpEndpointOptions extends HandlerOptions {
+  /** The sender's secret, or several while one is being replaced. */
+  readonly secret: string | readonly string[];
+  /** A larger request is refused for good. @default 1048576 */
+  readonly maxBodyBytes?: number;
+}
+
+/** What {@link httpEndpoint} returns: the same endpoint in three forms. */
+export interface HttpEndpoint {
+  /** For `node:http`, Express and their like. The body must not have been read by others. */
+  (request: IncomingMessage, response: ServerResponse): void;
+  /** For Hono, Next.js and whoever else speaks `Request` and `Response`. */
+  fetch(request: Request): Promise<Response>;
+  /** Tells running handlers to stop, and waits for them. The server is yours to close. */
+  stop(): Promise<void>;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfterMs?: number;
+}
+
+/**
+ * An endpoint for what `http({ url, secret })` sends: it checks the signature, and runs the handler of the job's definition through the
+ * inbox. The sender keeps the job until it is done: 503 makes it try again later, any 4xx makes the job dead there.
+ *
+ * @example
+ * createServer(httpEndpoint({ jobs: [payment], inbox, secret: process.env.PAY_SECRET })).listen(8080);
+ */
+export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
+  checkKnown(options, [...handlerKeys, "secret", "maxBodyBytes"], "httpEndpoint");
+  const keys = readSecrets(options.secret, "secret of httpEndpoint");
+  const limit = "maxBodyBytes of httpEndpoint";
+  const maxBodyBytes = checkInteger(options.maxBodyBytes ?? 1_048_576, 1, 256 * 1_048_576, limit);
+  const endpoint = new Endpoint(options, keys);
+  const receive = async (request: IncomingMessage): Promise<Reply> => {
+    if (request.method !== "POST") return { status: 405, text: "expected a POST" };
+    const body = await readBody(request, maxBodyBytes);
+    if (body === null) return tooLarge(maxBodyBytes);
+    const headers: Record<string, string | undefined> = {};
+    for (const [name, value] of Object.entries(request.headers)) headers[name] = value?.toString();
+    return endpoint.answer(headers, body);
+  };
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    receive(request).then(
+      (reply) => response.writeHead(reply.status, headersOf(reply)).end(reply.text),
+      // The sender has gone in the middle; there is nobody to answer.
+      () => response.destroy(),
+    );
+  };
+  return Object.assign(handle, {
+    async fetch(request: Request): Promise<Response> {
+      if (request.method !== "POST") return respond({ status: 405, text: "expected a POST" });
+      const bytes = Buffer.from(await request.arrayBuffer());
+      if (bytes.length > maxBodyBytes) return respond(tooLarge(maxBodyBytes));
+      return respond(await endpoint.answer(Object.fromEntries(request.headers), bytes.toString()));
+    },
+    stop: () => endpoint.stop(),
+  });
+}
+
+class Endpoint {
+  readonly #keys: readonly Buffer[];
+  readonly #handling: Handling;
+  readonly #dispatcher: Dispatcher;
+  readonly #tries = new Tries();
+  readonly #stopped = new AbortController();
+  readonly #working = new Set<Promise<Reply>>();
+
+  constructor(options: HttpEndpointOptions, keys: readonly Buffer[]) {
+    const resolved = resolveHandlerOptions(options, "httpEndpoint");
+    this.#keys = keys;
+    this.#dispatcher = new Dispatcher(systemClock, resolved.log);
+    this.#handling = new Handling({ ...resolved, dispatcher: this.#dispatcher });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort(new StopReason("shutdown", "the process stops"));
+    await Promise.allSettled(this.#working);
+    await this.#dispatcher.stop();
+  }
+
+  answer(headers: Readonly<Record<string, string | undefined>>, body: string): Promise<Reply> {
+    const work = this.#answer(headers, body).finally(() => this.#working.delete(work));
+    this.#working.add(work);
+    return work;
+  }
+
+  async #answer(headers: Readonly<Record<string, string | undefined>>, body: string): Promise<Reply> {
+    const present = Object.entries(headers).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    );
+    const message = { key: "", headers: Object.fromEntries(present), body };
+    let understood: Understood;
+    try {
+      checkWebhook(headers, body, this.#keys, Date.now());
+      understood = this.#handling.understand(message);
+      if (understood.facts.idempotencyKey !== headers["webhook-id"]) {
+        throw new EscapementError(
+          "invalid-message",
+          "expected idempotency-key to be what was signed as webhook-id",
+        );
+      }
+    } catch (error) {
+      return refusal(error);
+    }
+    return this.#try(message, understood);
+  }
+
+  async #try(message: ReceivedMessage, understood: Understood): Promise<Reply> {
+    const key = understood.facts.idempotencyKey;
+    const attempt = this.#tries.of(key) + 1;
+    const stopped = this.#stopped.signal;
+    const handled = await this.#handling.handle(message, understood, {
+      attempt,
+      isRedelivered: false,
+      stopped,
+    });
+    switch (handled.kind) {
+      case "handled":
+      case "duplicate":
+        this.#tries.forget(key);
+        return { status: 200, text: handled.kind };
+      case "busy":
+        return { status: 503, text: "busy", retryAfterMs: handled.retryInMs };
+      case "snoozed":
+        return { status: 503, text: "snoozed", retryAfterMs: handled.delayMs };
+      case "interrupted":
+        return { status: 503, text: "stopping", retryAfterMs: 1_000 };
+      case "dead":
+        this.#tries.forget(key);
+        return { status: 422, text: recordError(handled.error).message };
+      case "failed": {
+        const text = recordError(handled.error).message;
+        if (attempt >= understood.attempts) {
+          this.#tries.forget(key);
+          return { status: 422, text: `failed ${attempt} times: ${text}` };
+        }
+        this.#tries.count(key);
+        const retryAfterMs = backoffMs(understood.definition.backoff, attempt, Math.random());
+        return { status: 503, text, retryAfterMs };
+      }
+    }
+  }
+}
+
+function refusal(error: unknown): Reply {
+  const { message } = recordError(error);
+  const code = error instanceof EscapementError ? error.code : "";
+  if (code === "invalid-signature") return { status: 401, text: message };
+  return { status: code === "unknown-job" ? 404 : 400, text: message };
+}
+
+function tooLarge(maxBodyBytes: number): Reply {
+  return { status: 413, text: `expected at most ${maxBodyBytes} bytes` };
+}
+
+function headersOf({ retryAfterMs }: Reply): Record<string, string> {
+  const plain = { "content-type": "text/plain; charset=utf-8" };
+  if (retryAfterMs === undefined) return plain;
+  return { ...plain, "retry-after": String(Math.ceil(retryAfterMs / 1_000)) };
+}
+
+function respond(reply: Reply): Response {
+  return new Response(reply.text, { status: reply.status, headers: headersOf(reply) });
+}
+
+/** Null when it is larger than allowed. The rest is let through unread, so that the answer arrives. */
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += (chunk as Buffer).length;
+    if (bytes <= maxBytes) chunks.push(chunk as Buffer);
+  }
+  return bytes > maxBytes ? null : Buffer.concat(chunks).toString();
+}

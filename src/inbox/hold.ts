@@ -1,0 +1,88 @@
+import type { Clock } from "../clock.ts";
+import { EscapementError } from "../errors.ts";
+import type { InboxClaim, InboxStore } from "../inbox-store.ts";
+
+/** The share of a lease after which a holder that cannot renew gives up, before anybody else may begin. */
+const safeShare = 0.8;
+
+/** A key that this process holds: the work goes on outside the inbox, and only its end is written there. */
+export interface InboxHold {
+  /** Fires when the key may no longer be held: another copy may begin, so that this one should end. */
+  readonly lost: AbortSignal;
+  /**
+   * Runs the effect in the inbox's transaction and marks the key done together with it. The hold is over then.
+   *
+   * @throws EscapementError `stale-claim` when another copy has taken over: nothing was written where the inbox is atomic.
+   */
+  commit<T, Db = unknown>(effect: (db: Db) => T): Promise<Awaited<T>>;
+  /** Nothing took effect: the next copy may begin at once. */
+  release(): Promise<void>;
+}
+
+export interface HoldParts {
+  readonly store: InboxStore;
+  readonly claim: InboxClaim;
+  readonly leaseMs: number;
+  readonly retentionMs: number;
+  readonly clock: Clock;
+}
+
+/** Renews the key until it is committed or released. */
+export class Hold implements InboxHold {
+  readonly #parts: HoldParts;
+  readonly #lost = new AbortController();
+  #renewedAt: number;
+  #cancel = (): void => {};
+
+  constructor(parts: HoldParts) {
+    this.#parts = parts;
+    this.#renewedAt = parts.clock.monotonic();
+    this.#beat();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  async commit<T, Db = unknown>(effect: (db: Db) => T): Promise<Awaited<T>> {
+    const { store, claim, retentionMs } = this.#parts;
+    const run = effect as (tx: unknown) => Awaited<T> | Promise<Awaited<T>>;
+    const committed = await store.commit<Awaited<T>>({ ...claim, retentionMs, run });
+    this.#cancel();
+    if (committed.outcome === "committed") return committed.value;
+    this.#lost.abort();
+    throw new EscapementError(
+      "stale-claim",
+      `another copy of the message ${JSON.stringify(claim.key)} has taken over: everything was rolled back`,
+    );
+  }
+
+  async release(): Promise<void> {
+    this.#cancel();
+    const { store, claim } = this.#parts;
+    // If this fails, the lease runs out by itself.
+    await store.release(claim).catch(() => {});
+  }
+
+  #beat(): void {
+    const { clock, store, claim, leaseMs } = this.#parts;
+    this.#cancel = clock.after(leaseMs / 3, () => {
+      this.#beat();
+      const askedAt = clock.monotonic();
+      if (askedAt - this.#renewedAt > leaseMs * safeShare) return this.#lose();
+      // A renewal that fails is tried again by the next; the token guards the commit in any case.
+      store.extend({ ...claim, leaseMs }).then(
+        (isHeld) => {
+          if (isHeld) this.#renewedAt = askedAt;
+          else this.#lose();
+        },
+        () => {},
+      );
+    });
+  }
+
+  #lose(): void {
+    this.#cancel();
+    this.#lost.abort();
+  }
+}

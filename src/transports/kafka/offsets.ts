@@ -1,0 +1,39 @@
+/** Where a partition's group stands: what is in hand, and how far everything has been dealt with. */
+export class PartitionOffsets {
+  readonly partition: number;
+  readonly #inHand = new Set<bigint>();
+  #next = -1n;
+  #committed = -1n;
+  leaderEpoch = -1;
+
+  constructor(partition: number) {
+    this.partition = partition;
+  }
+
+  /** False when it is in hand or was dealt with already: after a rebalance the client reads again what was not committed. */
+  take(offset: bigint): boolean {
+    if (offset < this.#next) return false;
+    this.#inHand.add(offset);
+    this.#next = offset + 1n;
+    return true;
+  }
+
+  settle(offset: bigint): void {
+    this.#inHand.delete(offset);
+  }
+
+  /** The offset to commit, or null when it is committed already. */
+  get due(): bigint | null {
+    let first = this.#next;
+    for (const offset of this.#inHand) {
+      // They were added in order.
+      first = offset;
+      break;
+    }
+    return first > this.#committed && first >= 0n ? first : null;
+  }
+
+  committed(offset: bigint): void {
+    if (offset > this.#committed) this.#committed = offset;
+  }
+}

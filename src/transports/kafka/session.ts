@@ -1,0 +1,165 @@
+import type { Consumer, Message as KafkaMessage, MessagesStream } from "@platformatic/kafka";
+import { sleep } from "../../clock.ts";
+import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
+import { reconnectDelayMs } from "../../transient.ts";
+import type { KafkaAddress } from "./address.ts";
+import { baseOptions, type KafkaClient } from "./client.ts";
+import { PartitionOffsets } from "./offsets.ts";
+
+export interface KafkaSessionParts extends SourceContext {
+  readonly client: KafkaClient;
+  readonly address: KafkaAddress;
+  readonly topic: string;
+  readonly group: string;
+  readonly sessionTimeoutMs: number;
+}
+
+type Deliver = (one: Delivered) => Promise<void>;
+
+const commitEveryMs = 200;
+
+/** One membership in the group at a time; when it ends with an error, another is begun. */
+interface Membership {
+  readonly consumer: Consumer;
+  readonly stream: MessagesStream<Buffer, Buffer, Buffer, Buffer>;
+  readonly partitions: Map<number, PartitionOffsets>;
+}
+
+/** Reads a topic, and commits for each partition the offset before which nothing is in hand. */
+export class KafkaSession implements SourceSession {
+  /** The client's heartbeats keep the partitions. */
+  readonly extendEveryMs = null;
+  readonly #parts: KafkaSessionParts;
+  #membership: Membership | null = null;
+  #cancelCommit: (() => void) | null = null;
+  #committing: Promise<void> = Promise.resolve();
+
+  constructor(parts: KafkaSessionParts) {
+    this.#parts = parts;
+  }
+
+  async run(deliver: Deliver, signal: AbortSignal): Promise<void> {
+    const { clock, log, topic } = this.#parts;
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        const membership = await this.#join();
+        tries = 0;
+        await this.#read(membership, deliver, signal);
+      } catch (error) {
+        if (signal.aborted) break;
+        if (tries <= 1) log.warn({ error, topic }, "Kafka could not be read; this is tried again");
+        await this.#leave();
+        await sleep(clock, reconnectDelayMs(Math.max(tries, 1), Math.random()) * 2, signal);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#cancelCommit?.();
+    await this.#committing;
+    if (this.#membership !== null) await this.#commit(this.#membership);
+    await this.#leave();
+  }
+
+  async #join(): Promise<Membership> {
+    const { client, address, topic, group, sessionTimeoutMs, capacity } = this.#parts;
+    const consumer = new client.Consumer({
+      ...baseOptions(address),
+      groupId: group,
+      sessionTimeout: sessionTimeoutMs,
+      heartbeatInterval: Math.max(100, Math.floor(sessionTimeoutMs / 10)),
+      rebalanceTimeout: sessionTimeoutMs * 2,
+      retries: 3,
+      retryDelay: 300,
+    });
+    // Without a listener, a group that cannot be joined again would end the process; the stream tells of it too.
+    consumer.on("error", (error: Error) => this.#membership?.stream.destroy(error));
+    try {
+      const stream = await consumer.consume({
+        topics: [topic],
+        autocommit: false,
+        mode: "committed",
+        fallbackMode: "earliest",
+        maxWaitTime: 500,
+        highWaterMark: Math.min(capacity, 1_000),
+      });
+      this.#membership = { consumer, stream, partitions: new Map() };
+      return this.#membership;
+    } catch (error) {
+      await consumer.close(true).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #read(membership: Membership, deliver: Deliver, signal: AbortSignal): Promise<void> {
+    const { stream } = membership;
+    const stop = (): void => void stream.destroy();
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      for await (const message of stream) {
+        const one = this.#deliveredOf(membership, message);
+        if (one !== null) await deliver(one);
+      }
+    } catch (error) {
+      // Destroyed on purpose, it says that it was closed too early.
+      if (!signal.aborted) throw error;
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+    if (!signal.aborted) throw new Error("the stream of messages ended");
+  }
+
+  #deliveredOf(membership: Membership, message: KafkaMessage): Delivered | null {
+    const { partition, offset, leaderEpoch } = message;
+    const offsets = membership.partitions.get(partition) ?? new PartitionOffsets(partition);
+    membership.partitions.set(partition, offsets);
+    offsets.leaderEpoch = leaderEpoch;
+    if (!offsets.take(offset)) return null;
+    const headers: Record<string, string> = {};
+    for (const [name, value] of message.headers) headers[name.toString()] = value.toString();
+    return {
+      message: { key: message.key?.toString() ?? "", headers, body: message.value?.toString() ?? "" },
+      deliveries: 1,
+      ack: async () => {
+        offsets.settle(offset);
+        this.#commitSoon();
+      },
+      extend: async () => {},
+      // It was not committed, so that whoever has the partition next begins with it.
+      release: async () => {},
+    };
+  }
+
+  #commitSoon(): void {
+    this.#cancelCommit ??= this.#parts.clock.after(commitEveryMs, () => {
+      this.#cancelCommit = null;
+      this.#committing = this.#committing.then(async () => {
+        if (this.#membership !== null) await this.#commit(this.#membership);
+      });
+    });
+  }
+
+  /** An offset that cannot be committed costs another delivery, which the inbox absorbs. */
+  async #commit({ consumer, partitions }: Membership): Promise<void> {
+    const { topic, log } = this.#parts;
+    const due = [...partitions.values()].flatMap((offsets) => {
+      const { due: offset, partition, leaderEpoch } = offsets;
+      return offset === null ? [] : [{ offsets, topic, partition, offset, leaderEpoch }];
+    });
+    if (due.length === 0) return;
+    try {
+      await consumer.commit({ offsets: due.map(({ offsets: _own, ...one }) => one) });
+      for (const { offsets, offset } of due) offsets.committed(offset);
+    } catch (error) {
+      log.warn({ error, topic }, "offsets could not be committed; what was handled may be delivered again");
+    }
+  }
+
+  async #leave(): Promise<void> {
+    const membership = this.#membership;
+    this.#membership = null;
+    await membership?.consumer.close(true).catch((error: unknown) => {
+      this.#parts.log.debug({ error }, "the Kafka consumer did not close in order");
+    });
+  }
+}

@@ -1,0 +1,38 @@
+import { type Duration, parseDuration } from "../../duration.ts";
+import { checkName } from "../../names.ts";
+import { checkKnown } from "../../options.ts";
+import type { Source, SourceContext, SourceSession } from "../../source.ts";
+import { type KafkaConnectionOptions, parseKafka } from "./address.ts";
+import { loadClient } from "./client.ts";
+import { KafkaSession } from "./session.ts";
+import { checkTopic } from "./topic.ts";
+
+export interface KafkaSourceOptions extends KafkaConnectionOptions {
+  readonly topic: string;
+  /** The consumer group, whose members share the topic's partitions. It begins with the oldest message. */
+  readonly group: string;
+  /** How long a member may be silent before its partitions go to others. @default "30s" */
+  readonly sessionTimeout?: Duration;
+}
+
+/**
+ * Reads a Kafka topic as a member of a consumer group. An offset is committed when everything before it has been dealt with.
+ *
+ * @example
+ * consume({ jobs: [payment], from: kafkaSource({ topic: "payments", group: "payments" }), inbox, onDead });
+ */
+export function kafkaSource(options: KafkaSourceOptions): Source {
+  checkKnown(options, ["topic", "group", "brokers", "sessionTimeout"], "kafkaSource");
+  const resolved = {
+    topic: checkTopic(options.topic, "kafkaSource's topic"),
+    group: checkName(options.group, "kafkaSource's group"),
+    sessionTimeoutMs: parseDuration(options.sessionTimeout ?? "30s", "kafkaSource's sessionTimeout"),
+  };
+  return {
+    kind: "kafka",
+    async open(context: SourceContext): Promise<SourceSession> {
+      const client = await loadClient();
+      return new KafkaSession({ ...resolved, ...context, client, address: parseKafka(options.brokers) });
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import type { Consumer, ConsumerMessages, JsMsg } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
+import { sleep } from "../../clock.ts";
+import { EscapementError } from "../../errors.ts";
+import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
+import { reconnectDelayMs } from "../../transient.ts";
+import type { NatsAddress } from "./address.ts";
+import { connectOnce, missingClient } from "./connect.ts";
+
+export interface NatsSessionParts extends SourceContext {
+  readonly address: NatsAddress;
+  readonly stream: string;
+  readonly consumer: string;
+  readonly subject: string | null;
+  readonly ackWaitMs: number;
+}
+
+type Deliver = (one: Delivered) => Promise<void>;
+
+const mostAtOnce = 100;
+const expiresMs = 5_000;
+const apiTimeoutMs = 5_000;
+const nanosecondsPerMs = 1_000_000;
+
+/** Pulls messages as there is room for them, over one connection at a time. */
+export class NatsSession implements SourceSession {
+  readonly extendEveryMs: number;
+  readonly #parts: NatsSessionParts;
+  #connection: NatsConnection | null = null;
+
+  constructor(parts: NatsSessionParts) {
+    this.#parts = parts;
+    this.extendEveryMs = parts.ackWaitMs / 3;
+  }
+
+  async run(deliver: Deliver, signal: AbortSignal): Promise<void> {
+    const { clock, log, stream } = this.#parts;
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        const consumer = await this.#open();
+        tries = 0;
+        while (!signal.aborted) await this.#pull(consumer, deliver, signal);
+      } catch (error) {
+        if (error instanceof EscapementError) throw error;
+        if (tries <= 1) log.warn({ error, stream }, "NATS could not be read; this is tried again");
+        await this.#connection?.close().catch(() => {});
+        await sleep(clock, reconnectDelayMs(Math.max(tries, 1), Math.random()), signal);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    // What was acknowledged last may still be on its way out.
+    await this.#connection?.flush().catch(() => {});
+    await this.#connection?.close();
+  }
+
+  async #open(): Promise<Consumer> {
+    const { address, stream, consumer, subject, ackWaitMs, capacity } = this.#parts;
+    const { jetstream, jetstreamManager, AckPolicy } = await import("@nats-io/jetstream").catch(
+      missingClient,
+    );
+    const connection = await connectOnce(address);
+    this.#connection = connection;
+    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+    const known = await manager.consumers.info(stream, consumer).catch((error: Error) => {
+      if (/consumer not found/i.test(error.message)) return null;
+      throw error;
+    });
+    if (known === null) {
+      await manager.consumers.add(stream, {
+        durable_name: consumer,
+        ack_policy: AckPolicy.Explicit,
+        ack_wait: ackWaitMs * nanosecondsPerMs,
+        max_deliver: -1,
+        max_ack_pending: Math.max(1_000, capacity * 10),
+        ...(subject === null ? {} : { filter_subject: subject }),
+      });
+    }
+    return jetstream(connection, { timeout: apiTimeoutMs }).consumers.get(stream, consumer);
+  }
+
+  async #pull(consumer: Consumer, deliver: Deliver, signal: AbortSignal): Promise<void> {
+    const max = Math.min(mostAtOnce, this.#parts.capacity);
+    const batch: ConsumerMessages = await consumer.fetch({ max_messages: max, expires: expiresMs });
+    const stop = (): void => batch.stop();
+    signal.addEventListener("abort", stop, { once: true });
+    void this.#connection?.closed().then(stop);
+    const rooms: Promise<void>[] = [];
+    try {
+      // All of them are in hand from now on, so that none of them comes again while it waits for room.
+      for await (const message of batch) rooms.push(deliver(deliveredOf(message)));
+      await Promise.all(rooms);
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+    if (this.#connection?.isClosed()) throw new Error("the connection to NATS broke");
+  }
+}
+
+function deliveredOf(message: JsMsg): Delivered {
+  const headers: Record<string, string> = {};
+  for (const [name, [value = ""]] of message.headers ?? []) headers[name.toLowerCase()] = value;
+  const { "escapement-key": key, ...rest } = headers;
+  return {
+    message: { key: decodeKey(key ?? ""), headers: rest, body: message.string() },
+    deliveries: message.info.deliveryCount,
+    async ack() {
+      message.ack();
+    },
+    async extend() {
+      message.working();
+    },
+    async release() {
+      message.nak();
+    },
+  };
+}
+
+function decodeKey(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

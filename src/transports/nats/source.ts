@@ -1,0 +1,50 @@
+import { type Duration, parseDuration } from "../../duration.ts";
+import { describe, EscapementError } from "../../errors.ts";
+import { checkKnown } from "../../options.ts";
+import type { Source, SourceContext, SourceSession } from "../../source.ts";
+import { parseNats } from "./address.ts";
+import { NatsSession } from "./session.ts";
+
+export interface NatsSourceOptions {
+  /** The stream. It is yours to make. */
+  readonly stream: string;
+  /** The durable consumer, which all processes that share the work name alike; it is made when there is none. */
+  readonly consumer: string;
+  /** Only messages of this subject, which may have wildcards; for a consumer that is made here. @default all of the stream */
+  readonly subject?: string;
+  /** @default `ESCAPEMENT_NATS` */
+  readonly servers?: string | readonly string[];
+  /** How long a message may be in hand without a sign of life before another process gets it; for a consumer that is made here. @default "30s" */
+  readonly ackWait?: Duration;
+}
+
+/**
+ * Reads a JetStream stream through a durable pull consumer.
+ *
+ * @example
+ * consume({ jobs: [payment], from: natsSource({ stream: "PAYMENTS", consumer: "payments" }), inbox, onDead });
+ */
+export function natsSource(options: NatsSourceOptions): Source {
+  checkKnown(options, ["stream", "consumer", "subject", "servers", "ackWait"], "natsSource");
+  const resolved = {
+    stream: checkToken(options.stream, "natsSource's stream"),
+    consumer: checkToken(options.consumer, "natsSource's consumer"),
+    subject: options.subject ?? null,
+    ackWaitMs: parseDuration(options.ackWait ?? "30s", "natsSource's ackWait"),
+  };
+  return {
+    kind: "nats",
+    open: async (context: SourceContext): Promise<SourceSession> =>
+      new NatsSession({ ...resolved, ...context, address: parseNats(options.servers) }),
+  };
+}
+
+function checkToken(value: unknown, option: string): string {
+  if (typeof value !== "string" || !/^[^\s.*>/\\]{1,255}$/u.test(value)) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be a name without spaces, dots, slashes and wildcards, got ${describe(value)}`,
+    );
+  }
+  return value;
+}

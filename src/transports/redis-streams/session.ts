@@ -1,0 +1,163 @@
+import { sleep } from "../../clock.ts";
+import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
+import { reconnectDelayMs } from "../../transient.ts";
+import { Acknowledgements } from "./acknowledgements.ts";
+import { type StreamClient, untilReady } from "./client.ts";
+import { decodeEntry } from "./entry.ts";
+import { streamOf } from "./stream-name.ts";
+
+export interface SessionParts extends SourceContext {
+  readonly stream: string;
+  readonly group: string;
+  readonly shards: number;
+  readonly leaseMs: number;
+  readonly deleteHandled: boolean;
+  /** This consumer's name in the group. */
+  readonly member: string;
+  readonly reader: StreamClient;
+  readonly client: StreamClient;
+}
+
+type Deliver = (one: Delivered) => Promise<void>;
+
+const mostAtOnce = 100;
+const blockMs = 1_000;
+const idleMs = 100;
+
+/** Reads new entries, and now and then looks for entries whose consumer has gone silent. */
+export class RedisStreamsSession implements SourceSession {
+  readonly extendEveryMs: number;
+  readonly #parts: SessionParts;
+  readonly #streams: readonly string[];
+  readonly #acknowledgements: Acknowledgements;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    this.extendEveryMs = parts.leaseMs / 3;
+    const { stream, shards } = parts;
+    this.#streams = Array.from({ length: shards }, (_, shard) => streamOf(stream, shard, shards));
+    this.#acknowledgements = new Acknowledgements(parts);
+  }
+
+  async run(deliver: Deliver, signal: AbortSignal): Promise<void> {
+    await this.#patiently(signal, () => this.#makeGroups());
+    await Promise.all([
+      this.#loop(signal, () => this.#read(deliver, signal)),
+      this.#loop(signal, () => this.#reclaim(deliver, signal)),
+    ]);
+  }
+
+  async close(): Promise<void> {
+    const { client, reader, group, member } = this.#parts;
+    await this.#acknowledgements.flush();
+    for (const stream of this.#streams) {
+      // Only a member that holds nothing may go: what it holds would go with it.
+      const held = await client.call("XPENDING", [stream, group, "-", "+", 1, member]).catch(() => null);
+      if (Array.isArray(held) && held.length === 0)
+        await client.call("XGROUP", ["DELCONSUMER", stream, group, member]).catch(() => {});
+    }
+    reader.disconnect();
+    client.disconnect();
+  }
+
+  async #loop(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    while (!signal.aborted) await this.#patiently(signal, work);
+  }
+
+  /** Repeats what fails, until it works or the consumer stops. */
+  async #patiently(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    const { clock, log, stream } = this.#parts;
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (tries === 1) log.warn({ error, stream }, "Redis could not be read; this is tried again");
+        if (error instanceof Error && /NOGROUP/.test(error.message)) await this.#makeGroups().catch(() => {});
+        await sleep(clock, reconnectDelayMs(tries, Math.random()), signal);
+      }
+    }
+  }
+
+  async #makeGroups(): Promise<void> {
+    const { client, reader, group } = this.#parts;
+    for (const one of [client, reader]) {
+      const trouble = await untilReady(one);
+      if (trouble !== null) throw trouble;
+    }
+    for (const stream of this.#streams) {
+      await client.call("XGROUP", ["CREATE", stream, group, "0", "MKSTREAM"]).catch((error: Error) => {
+        if (!error.message.startsWith("BUSYGROUP")) throw error;
+      });
+    }
+  }
+
+  async #read(deliver: Deliver, signal: AbortSignal): Promise<void> {
+    const { group, member, reader, clock, capacity } = this.#parts;
+    const count = Math.min(mostAtOnce, capacity);
+    const isAlone = this.#streams.length === 1;
+    let found = 0;
+    for (const stream of this.#streams) {
+      if (signal.aborted) return;
+      // On a Cluster the streams lie on several nodes, and none of them may be waited for alone.
+      const wait = isAlone ? ["BLOCK", blockMs] : [];
+      const args = ["GROUP", group, member, "COUNT", count, ...wait, "STREAMS", stream, ">"];
+      const answer = (await reader.call("XREADGROUP", args)) as [string, Entry[]][] | null;
+      const entries = answer?.[0]?.[1] ?? [];
+      found += entries.length;
+      await Promise.all(entries.map((entry) => deliver(this.#delivered(stream, entry, 1))));
+    }
+    if (found === 0 && !isAlone) await sleep(clock, idleMs, signal);
+  }
+
+  async #reclaim(deliver: Deliver, signal: AbortSignal): Promise<void> {
+    const { group, member, client, clock, leaseMs } = this.#parts;
+    for (const stream of this.#streams) {
+      const range = [stream, group, "IDLE", leaseMs, "-", "+", mostAtOnce];
+      const silent = (await client.call("XPENDING", range)) as [string, string, number, number][];
+      if (silent.length === 0 || signal.aborted) continue;
+      const counts = new Map(silent.map(([id, , , deliveries]) => [id, deliveries + 1]));
+      // Whoever is first gets it: for the others it is no longer idle.
+      const taken = await client.call("XCLAIM", [stream, group, member, leaseMs, ...counts.keys()]);
+      const entries = (taken as (Entry | null)[]).filter((entry) => entry !== null);
+      await Promise.all(
+        entries.map((entry) => deliver(this.#delivered(stream, entry, counts.get(entry[0]) ?? 1))),
+      );
+      if (entries.length < silent.length) await this.#dropDeleted(stream);
+    }
+    await sleep(clock, leaseMs / 3, signal);
+  }
+
+  /** Entries that were trimmed away before they were handled would be found pending for ever. */
+  async #dropDeleted(stream: string): Promise<void> {
+    const { group, member, client, leaseMs, log } = this.#parts;
+    const answer = await client.call("XAUTOCLAIM", [
+      stream,
+      group,
+      member,
+      leaseMs,
+      "0-0",
+      "COUNT",
+      1,
+      "JUSTID",
+    ]);
+    const deleted = Array.isArray(answer) ? answer[2] : [];
+    if (Array.isArray(deleted) && deleted.length > 0)
+      log.error({ stream, ids: deleted }, "entries were trimmed away before they were handled");
+  }
+
+  #delivered(stream: string, [id, fields]: Entry, deliveries: number): Delivered {
+    const { group, member, client, leaseMs } = this.#parts;
+    const claim = async (idleForMs: number): Promise<void> => {
+      await client.call("XCLAIM", [stream, group, member, 0, id, "IDLE", idleForMs, "JUSTID"]);
+    };
+    return {
+      message: decodeEntry(fields ?? []),
+      deliveries,
+      ack: () => this.#acknowledgements.add(stream, id),
+      extend: () => claim(0),
+      release: () => claim(leaseMs),
+    };
+  }
+}
+
+type Entry = [id: string, fields: string[] | null];

@@ -1,0 +1,51 @@
+import { hostname } from "node:os";
+import { type Duration, parseDuration } from "../../duration.ts";
+import { checkKey, checkName } from "../../names.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import type { Source, SourceContext, SourceSession } from "../../source.ts";
+import { newStreamClient } from "./client.ts";
+import { connectingTo } from "./connecting.ts";
+import { RedisStreamsSession } from "./session.ts";
+
+export interface RedisStreamsSourceOptions {
+  /** As the sender has it. */
+  readonly stream: string;
+  /** The consumer group; it is made when there is none, and begins with the oldest entry. */
+  readonly group: string;
+  /** @default `ESCAPEMENT_REDIS` */
+  readonly url?: string;
+  /** As the sender has it. @default 1 */
+  readonly shards?: number;
+  /** How long an entry may be in hand without a sign of life before another consumer takes it. @default "30s" */
+  readonly lease?: Duration;
+  /** Whether entries are deleted from the stream once they are acknowledged; not when other groups read it too. @default false */
+  readonly deleteHandled?: boolean;
+}
+
+/**
+ * Reads a Redis Stream as a member of a consumer group, and takes over what a member that died had in hand.
+ *
+ * @example
+ * consume({ jobs: [payment], from: redisStreamsSource({ stream: "payments", group: "payments" }), inbox, onDead });
+ */
+export function redisStreamsSource(options: RedisStreamsSourceOptions): Source {
+  checkKnown(options, ["stream", "group", "url", "shards", "lease", "deleteHandled"], "redisStreamsSource");
+  const resolved = {
+    stream: checkKey(options.stream, "redisStreamsSource's stream"),
+    group: checkName(options.group, "redisStreamsSource's group"),
+    shards: checkInteger(options.shards ?? 1, 1, 1_024, "redisStreamsSource's shards"),
+    leaseMs: parseDuration(options.lease ?? "30s", "redisStreamsSource's lease"),
+    deleteHandled: options.deleteHandled ?? false,
+  };
+  return {
+    kind: "redis-streams",
+    async open(context: SourceContext): Promise<SourceSession> {
+      const connecting = connectingTo(options.url);
+      const member = `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`;
+      // A read that waits for entries holds its connection up.
+      const reader = await newStreamClient(connecting, context.log);
+      const client = await newStreamClient(connecting, context.log);
+      return new RedisStreamsSession({ ...resolved, ...context, member, reader, client });
+    },
+  };
+}
