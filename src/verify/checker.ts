@@ -21,6 +21,8 @@ export interface Figures {
   readonly cancelled: number;
   readonly dead: number;
   readonly effects: number;
+  /** Jobs that took effect more than once. */
+  readonly effectsDoubled: number;
   /** Outcomes of holders that had lost their claim, which the store refused as it must. */
   readonly staleRefused: number;
   readonly recovery: Spread;
@@ -140,6 +142,7 @@ function figuresOf(
     cancelled: ended("cancelled"),
     dead: ended("dead"),
     effects: cases.reduce((sum, one) => sum + one.effects.length, 0),
+    effectsDoubled: cases.filter((one) => one.effects.length > 1).length,
     staleRefused: lines.filter(({ what, job }) => what === "stale" && ids.has(job)).length,
     recovery: spreadOf(recovered),
     broken: Object.fromEntries(counts) as Record<ViolationKind, number>,

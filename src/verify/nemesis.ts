@@ -21,6 +21,8 @@ export interface NemesisParts {
 
 /** How far clocks are off. */
 export const mostSkewMs = 5 * 60_000;
+/** How soon it is looked again whether somebody can be spared. */
+const waitMs = 100;
 /** How often a node is stopped anew that was in the middle of a write. */
 const pauseTries = 3;
 /** How long a node may take to come to the point at which it was told to die. */
@@ -63,11 +65,13 @@ export class Nemesis {
     const { everyMs } = this.#parts;
     if (kinds.length === 0) return;
     for (let round = 0; ; ) {
-      await sleep(systemClock, this.#chance.integer(everyMs / 2, everyMs * 1.5), this.#end.signal);
+      await sleep(systemClock, this.#chance.integer(everyMs / 2, everyMs * 1.25), this.#end.signal);
       if (this.#end.signal.aborted) return;
       // In turn first, so that a short run has some of each.
       const kind = kinds[round] ?? this.#chance.pick(kinds);
-      if (!this.#mayDo(kind)) continue;
+      while (!this.#mayDo(kind) && !this.#end.signal.aborted)
+        await sleep(systemClock, waitMs, this.#end.signal);
+      if (this.#end.signal.aborted) return;
       round += 1;
       const harm = this.#harm(kind).finally(() => this.#pending.delete(harm));
       this.#pending.add(harm);

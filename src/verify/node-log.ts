@@ -4,7 +4,21 @@ import { systemClock } from "../clock.ts";
 import type { JobFacts } from "../job.ts";
 import type { FaultWindow, LogLine } from "./history.ts";
 
-type Line = { readonly line: LogLine } | { readonly fault: FaultWindow };
+type Line = { readonly line: LogLine } | { readonly fault: FaultWindow } | { readonly trouble: Trouble };
+
+/** An error that a node told of: no evidence of anything by itself, but where to look. */
+export interface Trouble {
+  readonly node: string;
+  readonly atMs: number;
+  readonly during: string;
+  readonly message: string;
+}
+
+export interface NodeLogs {
+  readonly lines: readonly LogLine[];
+  readonly faults: readonly FaultWindow[];
+  readonly troubles: readonly Trouble[];
+}
 
 /** A node's own file, outside of the store that is tested. Each line is written at once: whatever kills the process, it stays. */
 export class NodeLog {
@@ -35,24 +49,35 @@ export class NodeLog {
     this.#write({ fault: { kind, node: this.#node, fromMs, untilMs, detail } });
   }
 
+  trouble(during: string, error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#write({ trouble: { node: this.#node, atMs: systemClock.monotonic(), during, message } });
+  }
+
   #write(line: Line): void {
     writeSync(this.#file, `${JSON.stringify(line)}\n`);
   }
 }
 
 /** Reads what all nodes wrote. */
-export function readLogs(folder: string): { lines: LogLine[]; faults: FaultWindow[] } {
+export function readLogs(folder: string): NodeLogs {
   const lines: LogLine[] = [];
   const faults: FaultWindow[] = [];
+  const troubles: Trouble[] = [];
   for (const file of readdirSync(folder).filter((name) => name.endsWith(".log"))) {
     for (const text of readFileSync(join(folder, file), "utf8").split("\n")) {
       const read = parse(text);
       if (read === null) continue;
       if ("line" in read) lines.push(read.line);
-      else faults.push(read.fault);
+      else if ("fault" in read) faults.push(read.fault);
+      else troubles.push(read.trouble);
     }
   }
-  return { lines: lines.toSorted((a, b) => a.atMs - b.atMs), faults };
+  return {
+    lines: lines.toSorted((a, b) => a.atMs - b.atMs),
+    faults,
+    troubles: troubles.toSorted((a, b) => a.atMs - b.atMs),
+  };
 }
 
 /** The last line of a process that was killed may be cut off. */

@@ -48,6 +48,7 @@ class VerifyNode {
   async start(): Promise<void> {
     this.#app.on("succeeded", ({ job }) => this.#log.line("done", job));
     this.#app.on("stale", ({ job }) => this.#log.line("stale", job));
+    this.#app.on("error", ({ error, during }) => this.#log.trouble(during, error));
     process.on("message", (order: NodeOrder) => void this.#obey(order));
     process.once("disconnect", () => process.exit(0));
     await this.#startApp();

@@ -14,6 +14,8 @@ export function reportData(options: VerifyOptions, { verdict, history, engine, b
     engine,
     settings: history.rules,
     durationMs: Math.round(history.endedAtMs - beganAtMs),
+    /** How much of that things went wrong. */
+    harmedMs: options.durationMs,
     guarantees: verdict.figures.filter(({ delivery }) => options.deliveries.includes(delivery)),
     reruns: verdict.reruns,
     staleRefused: verdict.staleRefused,

@@ -15,7 +15,7 @@ import { readFinalJobs, readLedger } from "./final-state.ts";
 import { Fleet } from "./fleet.ts";
 import { type FaultKind, type FaultWindow, faultKinds, type History, type Rules } from "./history.ts";
 import { mostSkewMs, Nemesis } from "./nemesis.ts";
-import { readLogs } from "./node-log.ts";
+import { readLogs, type Trouble } from "./node-log.ts";
 import type { NodePlan, TamperingPlan } from "./node-plan.ts";
 import { FaultProxy } from "./proxy.ts";
 import { StoreWatch } from "./stall.ts";
@@ -55,6 +55,8 @@ export interface VerifyResult {
   readonly engine: string;
   /** When the workload began, on the clock of the history. */
   readonly beganAtMs: number;
+  /** Errors that nodes told of. */
+  readonly troubles: readonly Trouble[];
 }
 
 const retryMs = 100;
@@ -135,9 +137,11 @@ class VerifyRun {
     await fleet.stop();
     fleet.assertSound();
     const found = await effects.read(this.#namespace);
-    const history = await this.#gather(rules, client, [nemesis.faults, watch.stalls], reader, found);
+    const logs = readLogs(this.#logs);
+    const faultsSeen = mergeFaults(nemesis.faults, [...watch.stalls, ...logs.faults]);
+    const history = await this.#gather(rules, client, logs.lines, faultsSeen, reader, found);
     await this.#cleanUp(() => effects.forget(this.#namespace));
-    return { history, verdict: check(history), engine, beganAtMs };
+    return { history, verdict: check(history), engine, beganAtMs, troubles: logs.troubles };
   }
 
   #createApp(store: string): Escapement {
@@ -251,17 +255,17 @@ class VerifyRun {
   async #gather(
     rules: Rules,
     client: VerifyClient,
-    [done, stalls]: readonly [readonly FaultWindow[], readonly FaultWindow[]],
+    lines: History["lines"],
+    faults: History["faults"],
     reader: Escapement,
     effects: History["effects"],
   ): Promise<History> {
-    const { lines, faults } = readLogs(this.#logs);
     const keys = this.#options.deliveries.map((delivery) => `every-${delivery}`);
     return {
       rules,
       operations: client.operations,
       lines,
-      faults: mergeFaults(done, [...stalls, ...faults]),
+      faults,
       jobs: await readFinalJobs(reader),
       effects,
       ledger: await readLedger(reader, keys),

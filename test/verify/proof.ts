@@ -1,0 +1,85 @@
+/**
+ * `npm run proof -- [--duration 60s] [--jobs 6000] [--nodes 4] [--seed N] [--stores sqlite,postgres,mysql,redis] [--write docs/PROOF.md]`:
+ * verify on every store, all guarantees, all faults, two stores at a time. Fails when a promise was broken.
+ */
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type ProofRun, proofPage } from "./proof-page.ts";
+
+const { values } = parseArgs({
+  options: {
+    stores: { type: "string", default: "sqlite,postgres,mysql,redis" },
+    duration: { type: "string", default: "60s" },
+    jobs: { type: "string", default: "6000" },
+    nodes: { type: "string", default: "4" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
+    /** Where the figures, and a page for each store, are kept. */
+    folder: { type: "string" },
+    write: { type: "string" },
+  },
+});
+
+/** How many stores at a time: more would measure the machine. */
+const together = 2;
+const folder = values.folder ?? mkdtempSync(join(tmpdir(), "escapement-proof-"));
+
+interface Outcome {
+  readonly store: string;
+  readonly code: number | null;
+  readonly text: string;
+}
+
+function flagsOf(store: string): string[] {
+  const { nodes, jobs, duration, seed } = values;
+  const where = store === "sqlite" ? [] : ["--testbed", store];
+  const size = ["--nodes", nodes, "--jobs", jobs, "--duration", duration, "--seed", seed];
+  return [...where, "--delivery", "all", "--faults", "all", ...size];
+}
+
+/** In a process of its own, so that one store's trouble is not another's. */
+function run(store: string): Promise<Outcome> {
+  const files = ["--json", join(folder, `${store}.json`), "--report", join(folder, `${store}.html`)];
+  const main = join(import.meta.dirname, "on-testbed.ts");
+  const child = spawn(process.execPath, [main, ...flagsOf(store), ...files], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    text += chunk;
+  });
+  return new Promise((resolve) => child.once("close", (code) => resolve({ store, code, text })));
+}
+
+async function runAll(stores: readonly string[]): Promise<Outcome[]> {
+  const left = [...stores];
+  const done: Outcome[] = [];
+  const work = async (): Promise<void> => {
+    for (let store = left.shift(); store !== undefined; store = left.shift()) {
+      const outcome = await run(store);
+      console.log(outcome.text.trimEnd() || `${store}: it said nothing, and ended with ${outcome.code}`);
+      done.push(outcome);
+    }
+  };
+  await Promise.all(Array.from({ length: together }, work));
+  return stores.flatMap((store) => done.filter((one) => one.store === store));
+}
+
+mkdirSync(folder, { recursive: true });
+const outcomes = await runAll(values.stores.split(","));
+const failed = outcomes.filter(({ code }) => code !== 0).map(({ store }) => store);
+console.log(
+  `${outcomes.length - failed.length} of ${outcomes.length} stores kept every promise${failed.length > 0 ? `; not ${failed.join(", ")}` : ""}; figures and pages in ${folder}`,
+);
+if (failed.length > 0) process.exitCode = 1;
+else if (values.write !== undefined) {
+  const runs = outcomes.map(({ store }): ProofRun => {
+    const data: ProofRun["data"] = JSON.parse(readFileSync(join(folder, `${store}.json`), "utf8"));
+    return { command: `npm run verify -- ${flagsOf(store).join(" ")}`, data };
+  });
+  const { duration, jobs, nodes, seed, write, stores } = values;
+  const command = `npm run proof -- --stores ${stores} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --seed ${seed} --write ${write}`;
+  writeFileSync(write, proofPage(runs, command, new Date().toISOString().slice(0, 10)));
+}
