@@ -50,7 +50,7 @@ export async function putSchedule(session: Session, params: PutScheduleParams): 
     createdAt: old?.createdAt ?? at,
     updatedAt: at,
   };
-  for (const occurrence of params.skipped) await plan(session, params, occurrence, false);
+  await plan(session, params, params.skipped, false);
   writeSchedule(session, schedule);
   session.notices.schedulesChanged();
   return { outcome: "put", schedule };
@@ -123,10 +123,7 @@ export async function fire(session: Session, { node, fires }: FireParams): Promi
       results.push({ outcome: "stale", occurrences: [] });
       continue;
     }
-    const planned: (Planned | null)[] = [];
-    for (const occurrence of one.occurrences) {
-      planned.push(await plan(session, { key: one.key, node }, occurrence, one.replaceSkipped));
-    }
+    const planned = await plan(session, { key: one.key, node }, one.occurrences, one.replaceSkipped);
     standing.set(one.key, advance(session, schedule, one, planned));
     results.push({
       outcome: "fired",
@@ -165,30 +162,46 @@ interface Planned {
   readonly jobId: string | null;
 }
 
-/** The row that was written, or null where the ledger had one. */
+/**
+ * For each the row that was written, or null where the ledger had one. However many there are, they take the trips of one: what an
+ * outage has left to catch up with must not keep the schedule locked for long.
+ */
 async function plan(
   session: Session,
   { key, node }: { readonly key: string; readonly node: string },
-  occurrence: NewOccurrence,
+  occurrences: readonly NewOccurrence[],
   replaceSkipped: boolean,
-): Promise<Planned | null> {
+): Promise<(Planned | null)[]> {
+  if (occurrences.length === 0) return [];
   const { link, ns } = session;
-  const { fate, reason, count } = occurrence;
-  const fireAt = occurrence.fireAt.getTime();
+  const times = occurrences.map(({ fireAt }) => fireAt.getTime());
   const { rows } = await link.query(
-    sql`select fate from escapement_occurrences where ns = ${ns} and schedule_key = ${key} and fire_at = ${fireAt} for update`,
+    sql`select fire_at, fate from escapement_occurrences where ns = ${ns} and schedule_key = ${key} and fire_at in (${times}) for update`,
   );
-  const known = rows[0];
-  if (known !== undefined && !(replaceSkipped && textOf(known[0]) === "skipped")) return null;
-  const job = occurrence.job === null ? null : (await enqueue(session, [occurrence.job], newTag()))[0];
-  const jobId = job == null || job.outcome === "refused" ? null : job.id;
-  link.write(
-    sql`insert into escapement_occurrences (ns, schedule_key, fire_at, until, covered, fate, reason, job_id, planned_at, node)
-      values (${ns}, ${key}, ${fireAt}, ${occurrence.until?.getTime() ?? null}, ${count}, ${fate}, ${reason}, ${jobId}, ${now}, ${node})
-      on duplicate key update until = values(until), covered = values(covered), fate = values(fate), reason = values(reason),
-        job_id = values(job_id), planned_at = values(planned_at), node = values(node)`,
+  const fates = new Map(rows.map((row) => [numberOf(row[0]), textOf(row[1])]));
+  const isNew = (at: number, index: number): boolean =>
+    times.indexOf(at) === index && (!fates.has(at) || (replaceSkipped && fates.get(at) === "skipped"));
+  const fresh = new Set(occurrences.filter((_, index) => isNew(times[index] ?? 0, index)));
+  const jobs = [...fresh].flatMap(({ job }) => job ?? []);
+  const enqueued = jobs.length === 0 ? [] : await enqueue(session, jobs, newTag());
+  const jobIds = new Map(
+    jobs.map((job, index) => {
+      const result = enqueued[index];
+      return [job, result === undefined || result.outcome === "refused" ? null : result.id];
+    }),
   );
-  return { fate, jobId };
+  return occurrences.map((occurrence): Planned | null => {
+    if (!fresh.has(occurrence)) return null;
+    const { fate, reason, count, fireAt, until, job } = occurrence;
+    const jobId = job === null ? null : (jobIds.get(job) ?? null);
+    link.write(
+      sql`insert into escapement_occurrences (ns, schedule_key, fire_at, until, covered, fate, reason, job_id, planned_at, node)
+        values (${ns}, ${key}, ${fireAt.getTime()}, ${until?.getTime() ?? null}, ${count}, ${fate}, ${reason}, ${jobId}, ${now}, ${node})
+        on duplicate key update until = values(until), covered = values(covered), fate = values(fate), reason = values(reason),
+          job_id = values(job_id), planned_at = values(planned_at), node = values(node)`,
+    );
+    return { fate, jobId };
+  });
 }
 
 export async function occurrences(
