@@ -22,7 +22,8 @@ export interface ConsumerCounts {
 
 /** How long handlers that were told to stop may take to do so. */
 const graceMs = 2_000;
-const longestBusyMs = 60_000;
+const firstBusyMs = 50;
+const longestBusyMs = 5_000;
 
 /** What `consume` returns: takes messages from a source, and runs the handlers of their definitions. */
 export class Consumer implements AsyncDisposable {
@@ -158,7 +159,10 @@ export class Consumer implements AsyncDisposable {
     } catch (error) {
       return this.#bury(one, null, error, 0);
     }
-    for (let failures = 0; ; ) {
+    let failures = 0;
+    let busy = 0;
+    for (;;) {
+      if (this.#stopping.signal.aborted) return one.release();
       const attempt = one.deliveries + failures;
       await this.#slots.enter();
       if (this.#stopping.signal.aborted) {
@@ -188,7 +192,9 @@ export class Consumer implements AsyncDisposable {
           await this.#wait(backoffMs(understood.definition.backoff, attempt, Math.random()));
           break;
         case "busy":
-          await this.#wait(Math.min(handled.retryInMs, longestBusyMs));
+          busy += 1;
+          // The other copy may be done long before its lease is over.
+          await this.#wait(Math.min(handled.retryInMs, firstBusyMs * 2 ** Math.min(busy, 16), longestBusyMs));
           break;
         case "snoozed":
           await this.#wait(handled.delayMs);

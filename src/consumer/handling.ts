@@ -117,9 +117,10 @@ export class Handling {
         this.#parts.log.warn({ error: ended.error, id: facts.id }, "a handler failed after it had committed");
       return { kind: "handled" };
     }
-    if (ended.kind === "returned") return this.#finish(hold);
-    await hold.release();
+    if (ended.kind !== "returned") await hold.release();
     switch (ended.kind) {
+      case "returned":
+        return this.#finish(hold);
       case "snoozed":
         return { kind: "snoozed", delayMs: ended.delayMs };
       case "interrupted":
