@@ -14,7 +14,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1 { font-size: 1.7rem; margin: 0 } h1.kept { color: var(--good) } h1.broken { color: var(--bad) }
 p { color: var(--dim); margin: .3rem 0 1.2rem } code { font-size: .9em; overflow-wrap: anywhere }
 table { border-collapse: collapse; margin: 1.2rem 0; width: 100% } th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums }
-th:first-child, td:first-child, .list td { text-align: left } th { color: var(--dim); font-weight: 500 } td.bad { color: var(--bad); font-weight: 700 }
+th:first-child, td:first-child, .list td, .list th { text-align: left } td:first-child { white-space: nowrap } h2 { font-size: 1.1rem; margin: 1.6rem 0 0 } th { color: var(--dim); font-weight: 500; vertical-align: bottom; font-size: .85em } td.bad { color: var(--bad); font-weight: 700 }
 svg { width: 100%; height: auto } svg text { font: 13px system-ui, sans-serif; fill: var(--dim) } .tick { text-anchor: middle } .rule { stroke: var(--line); fill: none }
 .runs { fill: var(--runs) } .fault { fill-opacity: .45 } .kill { fill: #d33 } .pause { fill: #e8a200 } .block { fill: #9b59d0 } .network { fill: #14a3a3 } .clock { fill: #5b8c2a } .restart { fill: #a05a2c } .stall { fill: #999 } .violation { fill: var(--bad) }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; padding: 0; color: var(--dim) } .legend svg { width: 14px; height: 14px; vertical-align: -2px }
@@ -25,9 +25,10 @@ export function reportPage(options: VerifyOptions, result: VerifyResult): string
   const { verdict, history, engine } = result;
   const word = verdict.valid ? "kept" : "broken";
   const { recovery, reruns } = verdict;
+  const figures = verdict.figures.filter(({ delivery }) => options.deliveries.includes(delivery));
   const title = verdict.valid
     ? "Every guarantee was kept"
-    : `${verdict.violations.length} violations: a guarantee is broken`;
+    : `A guarantee is broken: ${verdict.violations.length} violations`;
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>escapement verify: ${word}</title><style>${style}</style></head><body>
@@ -35,7 +36,8 @@ export function reportPage(options: VerifyOptions, result: VerifyResult): string
 <p>${escapeText(engine)}, ${options.nodes} nodes × ${options.concurrency} handlers, lease ${options.leaseMs} ms. Reruns ${reruns.count} of at most ${reruns.bound}; stale outcomes refused ${verdict.staleRefused}; recovery p50 ${Math.round(recovery.p50Ms)} ms, p99 ${Math.round(recovery.p99Ms)} ms, max ${Math.round(recovery.maxMs)} ms.<br><code>${escapeText(commandOf(options))}</code></p>
 ${timelineSvg(result)}
 ${legend(countFaults(history.faults))}
-${guarantees(verdict.figures.filter(({ delivery }) => options.deliveries.includes(delivery)))}
+${guarantees(figures)}
+${promises(figures)}
 ${violations(result)}
 </body></html>
 `;
@@ -51,27 +53,45 @@ function legend(counts: Readonly<Record<string, number>>): string {
   return `<ul class="legend">${items.map(([name = "", text = ""]) => `<li>${swatch(name)} ${text}</li>`).join("")}</ul>`;
 }
 
+/** One row for each guarantee. */
+function table(
+  figures: readonly Figures[],
+  columns: readonly (readonly [string, (figures: Figures) => number | string, boolean?])[],
+): string {
+  const head = ["guarantee", ...columns.map(([name]) => name)].map((name) => `<th>${name}</th>`);
+  const rows = figures.map((one) => {
+    const cells = columns.map(([, value, isBad = false]) => {
+      const shown = value(one);
+      return `<td${isBad && shown !== 0 ? ' class="bad"' : ""}>${shown.toLocaleString("en-US")}</td>`;
+    });
+    return `<tr><td>${one.delivery}</td>${cells.join("")}</tr>`;
+  });
+  return `<table><tr>${head.join("")}</tr>${rows.join("")}</table>`;
+}
+
 function guarantees(figures: readonly Figures[]): string {
-  const columns: readonly (readonly [string, (figures: Figures) => number])[] = [
+  const wait = ({ recovery }: Figures): string =>
+    recovery.count === 0 ? "" : `${Math.round(recovery.p50Ms)} / ${Math.round(recovery.maxMs)} ms`;
+  return table(figures, [
     ["jobs", ({ jobs }) => jobs],
     ["dispatches", ({ dispatches }) => dispatches],
     ["again after a fault", ({ reruns }) => reruns],
     ["succeeded", ({ succeeded }) => succeeded],
     ["cancelled", ({ cancelled }) => cancelled],
     ["dead by script", ({ dead }) => dead],
-    ["given up", ({ givenUp }) => givenUp],
-    ["effects", ({ effects }) => effects],
-  ];
-  const head = ["guarantee", ...columns.map(([name]) => name), ...violationKinds];
-  const rows = figures.map((one) => {
-    const plain = columns.map(([, value]) => `<td>${value(one)}</td>`);
-    const broken = violationKinds.map((kind) => {
-      const count = one.broken[kind];
-      return `<td${count > 0 ? ' class="bad"' : ""}>${count}</td>`;
-    });
-    return `<tr><td>${one.delivery}</td>${[...plain, ...broken].join("")}</tr>`;
-  });
-  return `<table><tr>${head.map((name) => `<th>${name}</th>`).join("")}</tr>${rows.join("")}</table>`;
+    ["given up, with a reason", ({ givenUp }) => givenUp],
+    ["effects", ({ effects, delivery }) => (delivery === "effectively-once" ? effects : "")],
+    ["stale refused", ({ staleRefused }) => staleRefused],
+    ["recovery p50 / max", wait],
+  ]);
+}
+
+/** What was looked for, and how often it was found. */
+function promises(figures: readonly Figures[]): string {
+  return `<h2>Promises broken</h2>${table(
+    figures,
+    violationKinds.map((kind) => [kind, ({ broken }: Figures) => broken[kind], true] as const),
+  )}`;
 }
 
 function violations({ verdict, beganAtMs }: VerifyResult): string {

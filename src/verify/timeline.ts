@@ -6,6 +6,7 @@ const left = 70;
 const laneHeight = 44;
 const axisHeight = 28;
 const bins = 240;
+const markWidth = 6;
 
 /** One picture of the run: a lane for each node with its dispatches, faults as bands, violations as marks below. */
 export function timelineSvg({ history, verdict, beganAtMs }: VerifyResult): string {
@@ -25,7 +26,7 @@ export function timelineSvg({ history, verdict, beganAtMs }: VerifyResult): stri
     ...history.faults.map((fault) => band(fault, lanes, x, top)),
     label("broken", marksTop, "broken"),
     ...verdict.violations.slice(0, 500).map(({ atMs, kind, subject, detail }) => {
-      const at = x(atMs ?? untilMs).toFixed(1);
+      const at = Math.min(x(atMs ?? untilMs), width - markWidth).toFixed(1);
       return `<path class="violation" d="M${at} ${marksTop + 10}l6 18h-12z"><title>${escapeText(`${kind}: ${subject}: ${detail}`)}</title></path>`;
     }),
     ...axis(beganAtMs, untilMs, x, marksTop + laneHeight),
