@@ -27,7 +27,7 @@ async function run(seed: number, crashPoint: CrashPoint | null = null): Promise<
   const [violation] = result.violations;
   if (violation !== undefined) {
     failed += 1;
-    const crash = crashPoint === null ? "" : ` --crash ${crashPoint.fault}@${crashPoint.call}`;
+    const crash = crashPoint === null ? "" : ` --crash ${crashPoint.fault}@${crashPoint.await}`;
     console.error(
       `seed ${seed} (${result.climate}) breaks "${violation.invariant}": ${violation.detail}\n  npm run simulate:relay -- --seed ${seed}${crash} --trace`,
     );
@@ -40,14 +40,14 @@ if (values.seed === undefined) {
   const from = Number(values.from);
   for (let seed = from; seed < from + Number(values.seeds); seed += 1) await run(seed);
 } else if (values.sweep) {
-  const calls = await run(Number(values.seed), { call: 0, fault: "crash-before" });
+  const calls = await run(Number(values.seed), { await: 0, fault: "crash-before" });
   for (let call = 1; call <= calls; call += 1) {
-    for (const fault of crashFaults) await run(Number(values.seed), { call, fault });
+    for (const fault of crashFaults) await run(Number(values.seed), { await: call, fault });
   }
 } else {
   const [name, call] = (values.crash ?? "").split("@");
   const fault = crashFaults.find((one) => one === name);
-  await run(Number(values.seed), fault === undefined ? null : { fault, call: Number(call) });
+  await run(Number(values.seed), fault === undefined ? null : { fault, await: Number(call) });
 }
 const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
 console.log(`${runs} runs in ${seconds} s, ${failed} failed: ${JSON.stringify(totals)}`);

@@ -94,7 +94,7 @@ export async function simulateRelay(
   };
   for (const { state } of jobs) counts[state] = (counts[state] ?? 0) + 1;
   const { violations, trace } = history;
-  return { seed, violations, trace, climate: weather.climate.name, calls: weather.calls, counts };
+  return { seed, violations, trace, climate: weather.climate.name, calls: weather.awaits, counts };
 }
 
 async function isDone(store: Store): Promise<boolean> {
