@@ -106,7 +106,7 @@ describe("schedules that are due together", () => {
             lastAt = Date.now();
           },
         });
-        const app = createEscapement({
+        await using app = createEscapement({
           store: fleet.store,
           jobs: [job],
           concurrency: 100,
@@ -116,7 +116,6 @@ describe("schedules that are due together", () => {
         const at = new Date(Date.now() + 5_000 + 6 * size);
         await Promise.all(Array.from({ length: size }, (_, n) => app.schedule(`s${n}`, { at }, job, null)));
         await fleet.until("all have run", () => runs.size === size, 300_000);
-        await app.stop();
         assert.ok([...runs.values()].every((times) => times === 1));
         context.diagnostic(`${name}: the last of ${size} started ${lastAt - at.getTime()} ms after its time`);
       });
