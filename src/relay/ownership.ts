@@ -115,6 +115,8 @@ export class Ownership {
   #open(grant: PartitionGrant, safeUntilMs: number): void {
     const { open, emit } = this.#parts;
     const { partition: number, epoch } = grant;
+    // It was lost to another and is free again, before anybody here has heard of it.
+    this.#held.get(number)?.lose();
     const partition = open(grant, safeUntilMs);
     this.#held.set(number, partition);
     emit("partition", { partition: number, epoch, change: "acquired" });
