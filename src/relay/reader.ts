@@ -23,7 +23,7 @@ export interface ReaderParts {
 /** What has been due for longer is a backlog. */
 const freshMs = 1_000;
 /** How many jobs one read brings. */
-export const pageSize = 1_000;
+const pageSize = 1_000;
 /** How many pages of jobs that cannot go one look passes over. */
 const maxPages = 8;
 /** How soon after a read another one may follow, when notices ask for it. */

@@ -64,7 +64,12 @@ export function simulatedTransport(parts: BrokerParts): TransportFactory & { isC
             Math.min(plan.backMs, timeoutMs - plan.thereMs),
           );
         }
-        const results = messages.map((message) => take(message));
+        // A connection that breaks in the middle of a batch leaves its second half behind.
+        const most = plan.fault === "part" ? Math.floor(messages.length / 2) : messages.length;
+        const results = messages.map((message, index) =>
+          index < most ? take(message) : refusal("not sent"),
+        );
+        if (plan.fault === "part") history.fault(process.name, "part of a batch");
         if (plan.fault === "crash-between") return process.crash("after the broker had taken a batch");
         const isLate = plan.thereMs + plan.backMs >= timeoutMs;
         if (plan.fault === "lose" || isLate) {

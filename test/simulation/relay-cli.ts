@@ -32,7 +32,7 @@ async function run(seed: number, crashPoint: CrashPoint | null = null): Promise<
       `seed ${seed} (${result.climate}) breaks "${violation.invariant}": ${violation.detail}\n  npm run simulate:relay -- --seed ${seed}${crash} --trace`,
     );
   }
-  return result.calls;
+  return result.awaits;
 }
 
 const startedAt = performance.now();
@@ -40,14 +40,14 @@ if (values.seed === undefined) {
   const from = Number(values.from);
   for (let seed = from; seed < from + Number(values.seeds); seed += 1) await run(seed);
 } else if (values.sweep) {
-  const calls = await run(Number(values.seed), { await: 0, fault: "crash-before" });
-  for (let call = 1; call <= calls; call += 1) {
-    for (const fault of crashFaults) await run(Number(values.seed), { await: call, fault });
+  const awaits = await run(Number(values.seed), { await: 0, fault: "crash-before" });
+  for (let turn = 1; turn <= awaits; turn += 1) {
+    for (const fault of crashFaults) await run(Number(values.seed), { await: turn, fault });
   }
 } else {
-  const [name, call] = (values.crash ?? "").split("@");
+  const [name, turn] = (values.crash ?? "").split("@");
   const fault = crashFaults.find((one) => one === name);
-  await run(Number(values.seed), fault === undefined ? null : { fault, await: Number(call) });
+  await run(Number(values.seed), fault === undefined ? null : { fault, await: Number(turn) });
 }
 const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
 console.log(`${runs} runs in ${seconds} s, ${failed} failed: ${JSON.stringify(totals)}`);

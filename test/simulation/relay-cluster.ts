@@ -153,7 +153,7 @@ export class RelayCluster {
             const result = await apply();
             witness.done(process.name, verb, params, result);
             if (plan.fault === "crash-between") return process.crash(`after the store had done ${verb}`);
-            if (plan.fault === "lose" || link.isCut) {
+            if (plan.fault === "lose" || plan.fault === "part" || link.isCut) {
               history.fault(process.name, `lost the reply to ${verb}`);
               return answer(() => reject(unavailable(`the reply to ${verb} was lost`)));
             }

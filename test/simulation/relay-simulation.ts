@@ -19,7 +19,7 @@ export interface RelaySimulationResult {
   readonly violations: readonly Violation[];
   readonly trace: readonly string[];
   readonly climate: string;
-  readonly calls: number;
+  readonly awaits: number;
   readonly counts: Readonly<Record<string, number>>;
 }
 
@@ -94,7 +94,7 @@ export async function simulateRelay(
   };
   for (const { state } of jobs) counts[state] = (counts[state] ?? 0) + 1;
   const { violations, trace } = history;
-  return { seed, violations, trace, climate: weather.climate.name, calls: weather.awaits, counts };
+  return { seed, violations, trace, climate: weather.climate.name, awaits: weather.awaits, counts };
 }
 
 async function isDone(store: Store): Promise<boolean> {
