@@ -101,8 +101,7 @@ export class RedisStreamsSession implements SourceSession {
       // On a Cluster the streams lie on several nodes, and none of them may be waited for alone.
       const wait = isAlone ? ["BLOCK", blockMs] : [];
       const args = ["GROUP", group, member, "COUNT", count, ...wait, "STREAMS", stream, ">"];
-      const answer = (await reader.call("XREADGROUP", args)) as [string, Entry[]][] | null;
-      const entries = answer?.[0]?.[1] ?? [];
+      const entries = entriesOf(await reader.call("XREADGROUP", args));
       found += entries.length;
       await Promise.all(entries.map((entry) => deliver(this.#delivered(stream, entry, 1))));
     }
@@ -161,3 +160,11 @@ export class RedisStreamsSession implements SourceSession {
 }
 
 type Entry = [id: string, fields: string[] | null];
+
+/** The entries of the one stream that was read: a list of pairs in RESP2, a map in RESP3, which the client may give as a flat list. */
+function entriesOf(answer: unknown): readonly Entry[] {
+  if (answer === null || typeof answer !== "object") return [];
+  const list: unknown[] = Array.isArray(answer) ? answer : Object.entries(answer);
+  const pair = Array.isArray(list[0]) ? list[0] : list;
+  return (pair[1] as Entry[] | undefined) ?? [];
+}
