@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtempSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { z } from "zod";
+import { systemClock } from "../clock.ts";
+import { type AnyDefinition, defineJob } from "../definition.ts";
+import { snooze } from "../handler.ts";
+import { createInbox } from "../inbox/inbox.ts";
+import { silentLogger } from "../log.ts";
+import type { Message } from "../message.ts";
+import { sqliteInbox } from "../stores/sqlite/index.ts";
+import { until } from "../testing/transports/scene.ts";
+import type { PublishResult } from "../transport.ts";
+import { http } from "../transports/http/route.ts";
+import { signWebhook } from "../transports/http/signature.ts";
+import { secret } from "../transports/http/test/place.ts";
+import { httpEndpoint } from "./index.ts";
+import { newReceived } from "./test/memory-source.ts";
+
+function newEndpoint(jobs: readonly AnyDefinition[], options: { maxBodyBytes?: number } = {}) {
+  const path = join(mkdtempSync(join(tmpdir(), "escapement-endpoint-")), "inbox.db");
+  const inbox = createInbox({ store: sqliteInbox({ path, durability: "normal" }) });
+  return httpEndpoint({ jobs, inbox, secret, log: silentLogger, ...options });
+}
+
+/** A sender and a receiver that know each other. */
+async function connect(jobs: readonly AnyDefinition[]) {
+  const endpoint = newEndpoint(jobs);
+  const server = createServer(endpoint).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jobs`;
+  const transport = await http({ url, secret, allow: ["127.0.0.1"] }).transport.open({
+    clock: systemClock,
+    log: silentLogger,
+  });
+  return {
+    async publish(
+      name: string,
+      input: unknown,
+      headers: Record<string, string> = {},
+    ): Promise<PublishResult> {
+      const received = newReceived(name, input, headers);
+      const message: Message = { ...received, key: "k", destination: url, dedupeId: "d" };
+      const [result] = await transport.publish([message], { timeoutMs: 10_000 });
+      assert(result !== undefined);
+      return result;
+    },
+    async [Symbol.asyncDispose]() {
+      await transport.close();
+      await endpoint.stop();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+describe("an HTTP endpoint, called by the HTTP transport", () => {
+  test("the handler runs once, however often the message comes", async () => {
+    const seen: unknown[] = [];
+    const job = defineJob({
+      name: "pay",
+      input: z.object({ cents: z.number() }),
+      run: ({ input, job: { id } }) => void seen.push([id, input.cents]),
+    });
+    await using pair = await connect([job]);
+    for (let copy = 0; copy < 3; copy++)
+      assert.equal((await pair.publish("pay", { cents: 5 }, { "escapement-id": "a" })).kind, "acknowledged");
+    assert.deepEqual(seen, [["a", 5]]);
+  });
+
+  test("a failure is a refusal with a time, and the last one is a refusal for good", async () => {
+    const job = defineJob<null>({
+      name: "broken",
+      retry: { attempts: 2, backoff: { delay: "40s", jitter: 0 } },
+      run: ({ job: { attempt } }) => Promise.reject(new Error(`try ${attempt}`)),
+    });
+    await using pair = await connect([job]);
+    const headers = { "escapement-id": "a" };
+    const first = await pair.publish("broken", null, headers);
+    assert(first.kind === "refused" && !first.permanent);
+    assert.equal(first.retryAfterMs, 40_000);
+    const second = await pair.publish("broken", null, headers);
+    assert(second.kind === "refused" && second.permanent);
+    assert.match(second.error.message, /answered 422: failed 2 times: try 2/);
+  });
+
+  test("a copy while the first is at work, and a snooze, are refusals with a time", async () => {
+    const gate = Promise.withResolvers<void>();
+    let runs = 0;
+    const slow = defineJob<null>({
+      name: "slow",
+      run: () => {
+        runs += 1;
+        return gate.promise;
+      },
+    });
+    const later = defineJob<null>({ name: "later", run: () => snooze("90s") });
+    await using pair = await connect([slow, later]);
+    const headers = { "escapement-id": "a" };
+    const first = pair.publish("slow", null, headers);
+    await until("it runs", () => runs === 1);
+    const copy = await pair.publish("slow", null, headers);
+    assert(copy.kind === "refused" && !copy.permanent && (copy.retryAfterMs ?? 0) > 0);
+    gate.resolve();
+    assert.equal((await first).kind, "acknowledged");
+    const snoozed = await pair.publish("later", null);
+    assert(snoozed.kind === "refused" && snoozed.retryAfterMs === 90_000);
+  });
+
+  test("what can never work is refused for good", async () => {
+    const job = defineJob({ name: "strict", input: z.object({ n: z.number() }), run: () => null });
+    await using pair = await connect([job]);
+    for (const [name, input, says] of [
+      ["unheard-of", null, /answered 404: .*no definition/],
+      ["strict", { n: "1" }, /answered 422: .*does not fit its schema/],
+    ] as const) {
+      const result = await pair.publish(name, input);
+      assert(result.kind === "refused" && result.permanent);
+      assert.match(result.error.message, says);
+    }
+  });
+});
+
+describe("an HTTP endpoint, called by others", () => {
+  let runs = 0;
+  const job = defineJob<null>({ name: "pay", run: () => void runs++ });
+  const request = (body: string, headers: Record<string, string>, method = "POST"): Request =>
+    new Request("http://receiver.example/jobs", { method, headers, ...(method === "POST" ? { body } : {}) });
+  const signed = (id: string, changes: Record<string, string> = {}) => {
+    const { headers, body } = newReceived("pay", null, { "escapement-id": id });
+    const key = headers["idempotency-key"] ?? "";
+    return { body, headers: { ...headers, ...signWebhook({ id: key, body, secret }), ...changes } };
+  };
+
+  test("a request of the fetch kind that is signed is handled", async () => {
+    const endpoint = newEndpoint([job]);
+    const { headers, body } = signed("a");
+    const response = await endpoint.fetch(request(body, headers));
+    assert.deepEqual([response.status, await response.text()], [200, "handled"]);
+    const again = await endpoint.fetch(request(body, headers));
+    assert.deepEqual([again.status, await again.text()], [200, "duplicate"]);
+    await endpoint.stop();
+  });
+
+  test("without a signature that fits, nothing runs", async () => {
+    const endpoint = newEndpoint([job], { maxBodyBytes: 100 });
+    const before = runs;
+    const { headers, body } = signed("b");
+    const { "webhook-signature": _signature, ...unsigned } = headers;
+    const cases = [
+      [401, request(body, unsigned)],
+      [401, request("[null]", headers)],
+      [401, request(body, { ...headers, "webhook-id": "other" })],
+      // What was signed is not what the inbox would remember.
+      [400, request(body, signed("b", { "idempotency-key": "other" }).headers)],
+      [405, request("", headers, "GET")],
+      [413, request("x".repeat(101), headers)],
+    ] as const;
+    for (const [status, one] of cases) assert.equal((await endpoint.fetch(one)).status, status);
+    assert.equal(runs, before);
+    await endpoint.stop();
+  });
+});
