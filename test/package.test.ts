@@ -78,6 +78,32 @@ test("the installed package runs a job in a thread, on a SQLite file", async () 
   assert.deepEqual(JSON.parse(output), { doubled: 42, isMainThread: false });
 });
 
+test("a transport whose client is not installed says what to install, and the others work without it", async () => {
+  await writeFile(
+    join(consumer, "transports.js"),
+    `import { http } from "escapement/http";
+     import { kafka } from "escapement/kafka";
+     import { nats } from "escapement/nats";
+     import { redisStreams } from "escapement/redis-streams";
+
+     const context = { clock: { now: Date.now }, log: console };
+     const routes = [
+       kafka({ topic: "t", brokers: "a:1" }),
+       nats({ subject: "s", servers: "a:1" }),
+       redisStreams({ stream: "s", url: "redis://a:1" }),
+       http({ url: "https://host/", secret: "whsec_" + Buffer.alloc(32).toString("base64") }),
+     ];
+     for (const { transport } of routes) {
+       await transport.open(context).then(() => console.log("open"), ({ message }) => console.log(message));
+     }`,
+  );
+  const lines = (await run(consumer, process.execPath, ["transports.js"])).trim().split("\n");
+  assert.match(lines[0] ?? "", /npm install @platformatic\/kafka/);
+  assert.match(lines[1] ?? "", /npm install @nats-io\/transport-node @nats-io\/jetstream/);
+  assert.match(lines[2] ?? "", /npm install ioredis/);
+  assert.equal(lines[3], "open");
+});
+
 test("the installed command makes a project that works: init, enqueue, tick, status", async () => {
   const escapement = (...args: string[]): Promise<string> =>
     run(consumer, process.execPath, ["node_modules/escapement/dist/cli/main.js", ...args]);
@@ -91,7 +117,12 @@ test("the declarations type-check strictly for a consumer, down to their own fil
   await writeFile(
     join(consumer, "main.ts"),
     `import { createEscapement, defineJob } from "escapement";
+     import * as consumer from "escapement/consumer";
+     import * as http from "escapement/http";
+     import * as kafka from "escapement/kafka";
      import * as memory from "escapement/memory";
+     import * as nats from "escapement/nats";
+     import * as redisStreams from "escapement/redis-streams";
      import * as sqlite from "escapement/sqlite";
      import * as testing from "escapement/testing";
 
@@ -100,7 +131,7 @@ test("the declarations type-check strictly for a consumer, down to their own fil
      export const receipt = await app.enqueue(double, { value: 21 });
      // @ts-expect-error The input is typed by the definition: without types, this line would be no error.
      await app.enqueue(double, { value: "21" });
-     export { memory, sqlite, testing };`,
+     export { consumer, http, kafka, memory, nats, redisStreams, sqlite, testing };`,
   );
   const compilerOptions = {
     target: "es2022",

@@ -33,7 +33,7 @@ export function judgeFailure({ error, maybeSent }: Failure, url: URL): PublishRe
 }
 
 /** Seconds, or a date. */
-export function readRetryAfter(value: string | undefined, nowMs: number): number | null {
+function readRetryAfter(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
   return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), longestRetryAfterMs);

@@ -40,7 +40,7 @@ export function signatureOf({ id, timestamp, body }: Signed, keys: readonly Buff
 }
 
 /** Whether one of the signatures was made with one of the keys. All are looked at, so that the time taken tells nothing. */
-export function isSigned(signed: Signed, signatures: string, keys: readonly Buffer[]): boolean {
+function isSigned(signed: Signed, signatures: string, keys: readonly Buffer[]): boolean {
   const expected = signatureOf(signed, keys)
     .split(" ")
     .map((one) => Buffer.from(one));
@@ -55,7 +55,7 @@ export function isSigned(signed: Signed, signatures: string, keys: readonly Buff
 }
 
 /** A clock may be off, and a message may be under way, for so long. */
-export const toleranceMs = 5 * 60_000;
+const toleranceMs = 5 * 60_000;
 
 /**
  * The three headers of Standard Webhooks for a body.

@@ -1,0 +1,40 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInbox, type Inbox } from "../../inbox/inbox.ts";
+import { silentLogger } from "../../log.ts";
+import { sqliteInbox } from "../../stores/sqlite/index.ts";
+import { type ConsumeOptions, consume, type DeadMessage } from "../index.ts";
+import { MemorySource } from "./memory-source.ts";
+
+export function newInbox(options: { readonly lease?: number } = {}): { inbox: Inbox; path: string } {
+  const path = join(mkdtempSync(join(tmpdir(), "escapement-consumer-")), "inbox.db");
+  return { path, inbox: createInbox({ store: sqliteInbox({ path, durability: "normal" }), ...options }) };
+}
+
+export interface Stage extends AsyncDisposable {
+  readonly source: MemorySource;
+  readonly dead: DeadMessage[];
+  readonly consumer: ReturnType<typeof consume>;
+  readonly path: string;
+  readonly inbox: Inbox;
+}
+
+export async function stage(
+  options: Pick<ConsumeOptions, "jobs"> & Partial<ConsumeOptions>,
+  prepare: (source: MemorySource) => void = () => {},
+): Promise<Stage> {
+  const source = new MemorySource();
+  prepare(source);
+  const dead: DeadMessage[] = [];
+  const { inbox, path } = newInbox();
+  const onDead =
+    options.deadLetter === undefined ? { onDead: (one: DeadMessage) => void dead.push(one) } : {};
+  const consumer = consume({ from: source, inbox, log: silentLogger, ...onDead, ...options });
+  await consumer.start();
+  const dispose = async (): Promise<void> => {
+    await consumer.stop();
+    await inbox.close();
+  };
+  return { source, dead, consumer, path, inbox, [Symbol.asyncDispose]: dispose };
+}
