@@ -22,7 +22,9 @@ const problems = requirements.flatMap(({ id, parts: named }) =>
   named.filter((part) => !parts.has(part)).map((part) => `${id} names "${part}", which is not a part.`),
 );
 
-for (const path of globSync(["{src,test}/**/*.test.ts", "src/testing/conformance/**/*.ts"], { cwd: root })) {
+for (const path of globSync(["{src,test}/**/*.test.ts", "src/testing/{conformance,transports}/**/*.ts"], {
+  cwd: root,
+})) {
   for (const { ids, title } of testNames(readFileSync(join(root, path), "utf8"))) {
     for (const id of ids) {
       const requirement = byId.get(id);

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { crc32 } from "node:zlib";
+import { compatibilityPartitioner } from "@platformatic/kafka";
+import { encodeHeader, encodeMessage } from "../src/message.ts";
+import { readFacts } from "../src/message-facts.ts";
+import type { ClaimedJob } from "../src/store.ts";
+import { signWebhook } from "../src/transports/http/index.ts";
+import { decodeEntry, encodeEntry } from "../src/transports/redis-streams/entry.ts";
+import { streamOf } from "../src/transports/redis-streams/stream-name.ts";
+
+const page = readFileSync(join(import.meta.dirname, "../docs/WIRE.md"), "utf8");
+const vectors = JSON.parse(/```json\n([\s\S]+?)\n```/.exec(page)?.[1] ?? "{}");
+
+describe("the test vectors of docs/WIRE.md", () => {
+  for (const vector of vectors.messages) {
+    const { namespace, key, fireAt, ...rest } = vector.job;
+    const job = { ...rest, fireAt: new Date(fireAt) } as ClaimedJob;
+
+    test(`B4: the message of ${rest.id}`, () => {
+      const { headers, body, dedupeId } = encodeMessage(namespace, job, { destination: "payments", key });
+      assert.deepEqual(
+        { headers, body, dedupeId },
+        {
+          headers: vector.headers,
+          body: vector.body,
+          dedupeId: vector.dedupeId,
+        },
+      );
+    });
+
+    test(`what its headers tell of ${rest.id}`, () => {
+      const { input: _input, ...facts } = job;
+      const idempotencyKey = vector.headers["idempotency-key"];
+      assert.deepEqual(readFacts(vector.headers), { namespace, ...facts, idempotencyKey });
+    });
+
+    test(`the entry of ${rest.id} in a Redis Stream, there and back`, () => {
+      const message = encodeMessage(namespace, job, { destination: "payments", key });
+      assert.deepEqual(decodeEntry(encodeEntry(message)), {
+        key,
+        headers: vector.headers,
+        body: vector.body,
+      });
+    });
+  }
+
+  test("encoded headers", () => {
+    for (const [text, encoded] of Object.entries<string>(vectors.encodedHeaders)) {
+      assert.equal(encodeHeader(text), encoded);
+      assert.equal(decodeURIComponent(encoded), text);
+    }
+  });
+
+  test("signatures", () => {
+    for (const { secret, id, timestamp, body, signature } of vectors.signatures) {
+      const at = new Date(Number(timestamp) * 1_000);
+      assert.equal(signWebhook({ id, body, secret, at })["webhook-signature"], signature);
+    }
+  });
+
+  test("where a key lies", () => {
+    for (const { key, shards, stream } of vectors.redisShards)
+      assert.equal(streamOf("payments", crc32(key) % shards, shards), stream);
+    for (const { key, partitions, partition } of vectors.kafkaPartitions) {
+      const hash = compatibilityPartitioner({ topic: "payments" }, Buffer.from(key));
+      assert.equal(hash % partitions, partition);
+    }
+  });
+});
+
+test("headers that cannot be read are refused in plain words", () => {
+  const [{ headers }] = vectors.messages;
+  const without = (name: string) =>
+    Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
+  const cases: readonly (readonly [object, RegExp])[] = [
+    [without("idempotency-key"), /idempotency-key to be there, got nothing/],
+    [{ ...headers, "escapement-name": "%E4" }, /escapement-name to be percent-encoded/],
+    [{ ...headers, "escapement-fire-at": "soon" }, /escapement-fire-at to be a time/],
+    [{ ...headers, "escapement-attempt": "-1" }, /escapement-attempt to be a whole number/],
+    [{ ...headers, "escapement-delivery": "twice" }, /escapement-delivery to be one of/],
+  ];
+  for (const [given, says] of cases)
+    assert.throws(() => readFacts(given as Record<string, string>), {
+      code: "invalid-message",
+      message: says,
+    });
+});
