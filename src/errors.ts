@@ -39,6 +39,8 @@ export type ErrorCode =
   | "store-unsupported"
   // The transports and the consumers.
   | "transport-missing-client"
+  | "metrics-missing-client"
+  | "metrics-off"
   | "publish-refused"
   | "publish-ambiguous"
   | "invalid-message"

@@ -100,6 +100,8 @@ const logEveryMs = 10_000;
 /** Tells listeners, one after the other. A listener that throws is logged: it must not bring down what it listens to. */
 export class Events {
   readonly #listeners = new Map<AppEventName, Set<(event: never) => void>>();
+  /** Those who only count: trouble that they alone hear of is still logged. */
+  readonly #counters = new Map<AppEventName, ((event: never) => void)[]>();
   readonly #log: Logger;
   readonly #loggedAt = new Map<string, number>();
 
@@ -123,6 +125,11 @@ export class Events {
     this.#listeners.get(name)?.delete(listener);
   }
 
+  /** Tells a counter, which must not throw. */
+  count<E extends AppEventName>(name: E, counter: AppListener<E>): void {
+    this.#counters.set(name, [...(this.#counters.get(name) ?? []), counter]);
+  }
+
   /** Trouble that nobody listens for must not be silent; what comes again and again is told now and then. */
   #logError({ error, during }: AppEvents["error"]): void {
     const now = performance.now();
@@ -132,6 +139,7 @@ export class Events {
   }
 
   emit: Emit = (name, event) => {
+    for (const counter of this.#counters.get(name) ?? []) counter(event as never);
     const listeners = this.#listeners.get(name);
     if (listeners === undefined || listeners.size === 0) {
       if (name === "error") this.#logError(event as AppEvents["error"]);

@@ -19,7 +19,7 @@ export {
 } from "./definition.ts";
 export type { Duration } from "./duration.ts";
 export { type ErrorCode, type ErrorRecord, EscapementError, UnrecoverableError } from "./errors.ts";
-export type { AppEventName, AppEvents, AppListener } from "./events.ts";
+export type { AppEventName, AppEvents, AppListener, DispatchPhase } from "./events.ts";
 export {
   type HandlerContext,
   type HandlerJob,
@@ -34,6 +34,12 @@ export type { Logger } from "./log.ts";
 export type { Message, MessageFacts } from "./message.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
 export type { EnqueueReceipt } from "./receipt.ts";
-export type { EscapementOptions, RelayOptions, RetentionOptions, ScheduleConflict } from "./settings.ts";
+export type {
+  EscapementOptions,
+  MetricsOptions,
+  RelayOptions,
+  RetentionOptions,
+  ScheduleConflict,
+} from "./settings.ts";
 export type * from "./store.ts";
 export type * from "./transport.ts";

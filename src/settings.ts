@@ -30,6 +30,15 @@ export interface RelayOptions {
   readonly inFlight?: number;
   /** How many jobs of a backlog (due for more than a second) this process publishes per second at the most. @default no such limit */
   readonly backlogPerSecond?: number;
+  /** How often to send a small job of its own through store and relay, to measure how late it is published. @default never */
+  readonly canary?: Duration;
+}
+
+export interface MetricsOptions {
+  /** Where `GET /metrics` is answered once the app is started; 0: any free port. @default nowhere */
+  readonly port?: number;
+  /** @default "127.0.0.1" */
+  readonly host?: string;
 }
 
 export interface EscapementOptions {
@@ -69,6 +78,8 @@ export interface EscapementOptions {
   readonly scheduleConflict?: ScheduleConflict;
   /** How this process publishes jobs that have a route. */
   readonly relay?: RelayOptions;
+  /** Counts for Prometheus, asked for by `app.metrics()`, or at a port. Needs the package prom-client. @default false */
+  readonly metrics?: boolean | MetricsOptions;
   /** Where the library's own lines go. @default warnings and errors to the console */
   readonly log?: Logger;
 }
@@ -108,7 +119,9 @@ export interface Settings {
     readonly partitions: number;
     readonly inFlight: number;
     readonly backlogPerSecond: number;
+    readonly canaryMs: number | null;
   };
+  readonly metrics: { readonly port: number | null; readonly host: string } | null;
 }
 
 const optionKeys = [
@@ -130,6 +143,7 @@ const optionKeys = [
   "disallow",
   "scheduleConflict",
   "relay",
+  "metrics",
   "log",
 ] as const satisfies (keyof EscapementOptions)[];
 
@@ -183,6 +197,7 @@ export function resolveSettings(
       "scheduleConflict",
     ),
     relay: resolveRelay(merged.relay ?? {}),
+    metrics: resolveMetrics(merged.metrics ?? false),
   } satisfies Settings);
   checkTogether(settings);
   return settings;
@@ -212,15 +227,31 @@ function resolveRetention(options: RetentionOptions): Settings["retention"] {
 }
 
 function resolveRelay(options: RelayOptions): Settings["relay"] {
-  checkKnown(options, ["partitions", "inFlight", "backlogPerSecond"], "relay");
-  const { backlogPerSecond } = options;
+  checkKnown(options, ["partitions", "inFlight", "backlogPerSecond", "canary"], "relay");
+  const { backlogPerSecond, canary } = options;
+  const partitions = checkInteger(options.partitions ?? 16, 1, slotCount, "relay.partitions");
   return {
-    partitions: checkInteger(options.partitions ?? 16, 1, slotCount, "relay.partitions"),
-    inFlight: checkInteger(options.inFlight ?? 4_096, 1, 1_000_000, "relay.inFlight"),
+    partitions,
+    // Each partition needs room for one.
+    inFlight: checkInteger(options.inFlight ?? 4_096, partitions, 1_000_000, "relay.inFlight"),
+    canaryMs:
+      canary === undefined
+        ? null
+        : checkNumber(parseDuration(canary, "relay.canary"), 1_000, 86_400_000, "relay.canary"),
     backlogPerSecond:
       backlogPerSecond === undefined
         ? Number.POSITIVE_INFINITY
         : checkNumber(backlogPerSecond, 0.001, 1_000_000_000, "relay.backlogPerSecond"),
+  };
+}
+
+function resolveMetrics(options: boolean | MetricsOptions): Settings["metrics"] {
+  if (typeof options === "boolean") return options ? { port: null, host: "127.0.0.1" } : null;
+  checkKnown(options, ["port", "host"], "metrics");
+  const { port, host = "127.0.0.1" } = options;
+  return {
+    port: port === undefined ? null : checkInteger(port, 0, 65_535, "metrics.port"),
+    host: checkName(host, "metrics.host"),
   };
 }
 

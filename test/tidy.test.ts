@@ -41,6 +41,7 @@ const clients: Readonly<Record<string, string>> = {
   pg: "stores/postgres",
   mysql2: "stores/mysql",
   ioredis: "stores/redis",
+  "prom-client": "observe",
   "@platformatic/kafka": "transports/kafka",
   "@nats-io/transport-node": "transports/nats",
   "@nats-io/jetstream": "transports/nats",

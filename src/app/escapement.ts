@@ -15,6 +15,7 @@ import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
+import { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
@@ -33,6 +34,7 @@ import type {
   UpdateResult,
 } from "../store.ts";
 import { storeFromUrl } from "../stores/open.ts";
+import { indexDefinitions } from "./definitions.ts";
 import { explain } from "./explain.ts";
 import { Node, type StartOptions } from "./node.ts";
 import type { Occurrence } from "./occurrences.ts";
@@ -78,6 +80,7 @@ export class Escapement implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #client: Client;
   readonly #schedules: Schedules;
+  readonly #observation: Observation | null;
   #node: Node | null = null;
   #scheduleFile: ScheduleFile | null = null;
   #starting: Promise<void> | null = null;
@@ -92,6 +95,7 @@ export class Escapement implements AsyncDisposable {
     this.#events = new Events(this.#log);
     this.#connection = new Connection(() => this.#open());
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
+    this.#observation = this.#settings.metrics === null ? null : this.#observe();
     const node = nodeId(runtime.newId());
     this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, node);
   }
@@ -259,6 +263,17 @@ export class Escapement implements AsyncDisposable {
     return this.#client.health();
   }
 
+  /** What this process has counted, in the text form of Prometheus. Needs the option `metrics`. */
+  async metrics(): Promise<string> {
+    if (this.#observation !== null) return this.#observation.text();
+    throw new EscapementError("metrics-off", "this app counts nothing; create it with metrics: true");
+  }
+
+  /** The port at which `GET /metrics` is answered; null where it is not, or not yet. */
+  get metricsPort(): number | null {
+    return this.#observation?.port ?? null;
+  }
+
   /** Brings the schema up to date, or only says what that would run; for apps with `migrate: false`. */
   async migrate(options: { readonly dryRun?: boolean } = {}): Promise<readonly PendingMigration[]> {
     checkKnown(options, ["dryRun"], "migrate");
@@ -319,7 +334,16 @@ export class Escapement implements AsyncDisposable {
     const path = roles === undefined || roles.includes("planner") ? findScheduleFile(process.cwd()) : null;
     this.#scheduleFile = path === null ? null : new ScheduleFile(path, this.#schedules, this.#events.emit);
     await this.#scheduleFile?.start();
+    if (this.#settings.metrics !== null) await this.#observation?.start(this.#settings.metrics);
     await node.start(store);
+  }
+
+  #observe(): Observation {
+    return new Observation({
+      on: (name, counter) => this.#events.count(name, counter),
+      now: () => this.#runtime.clock.now(),
+      relay: () => this.#node?.relayStatus ?? null,
+    });
   }
 
   /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */
@@ -340,6 +364,7 @@ export class Escapement implements AsyncDisposable {
     await this.#starting?.catch(() => {});
     await this.#scheduleFile?.stop();
     await this.#node?.stop(timeoutMs);
+    await this.#observation?.stop();
     await this.#connection.close();
   }
 
@@ -365,18 +390,4 @@ export class Escapement implements AsyncDisposable {
 
 function nameOf(job: JobDefinition<never, unknown> | string): string {
   return typeof job === "string" ? job : job.name;
-}
-
-function indexDefinitions(definitions: readonly AnyDefinition[]): ReadonlyMap<string, AnyDefinition> {
-  const index = new Map<string, AnyDefinition>();
-  for (const definition of definitions) {
-    if (index.has(definition.name)) {
-      throw new EscapementError(
-        "duplicate-definition",
-        `two definitions have the name ${JSON.stringify(definition.name)}; names are how jobs find their handler`,
-      );
-    }
-    index.set(definition.name, definition);
-  }
-  return index;
 }

@@ -8,6 +8,7 @@ import { checkName } from "../names.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { Planner } from "../planner/planner.ts";
 import { Reaper } from "../reaper/reaper.ts";
+import { Canary, canary } from "../relay/canary.ts";
 import { Relay, type RelayStatus } from "../relay/relay.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
@@ -49,6 +50,7 @@ export class Node {
   #worker: Worker | null = null;
   #planner: Planner | null = null;
   #relay: Relay | null = null;
+  #canary: Canary | null = null;
   #reaper: Reaper | null = null;
   #presence: Presence | null = null;
   #keepAlive: NodeJS.Timeout | null = null;
@@ -86,7 +88,7 @@ export class Node {
     // Without a route there is nothing that it could publish, and a partition in its hands would be kept from those who can.
     if (this.#roles.includes("relay") && routed.length > 0) {
       checkDeliveries(routed, store.capabilities, settings, log);
-      this.#relay = new Relay({ ...this.#parts, store, owner: this.#id });
+      this.#relay = this.#makeRelay(store);
     }
     if (this.#roles.includes("reaper")) this.#reaper = new Reaper({ store, settings, clock, random, emit });
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
@@ -94,6 +96,7 @@ export class Node {
     await this.#worker?.start();
     await this.#planner?.start();
     await this.#relay?.start();
+    this.#canary?.start();
     this.#reaper?.start();
     // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.
     if (clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
@@ -107,6 +110,15 @@ export class Node {
     if (this.#keepAlive !== null) clearInterval(this.#keepAlive);
   }
 
+  #makeRelay(store: Store): Relay {
+    const { settings, runtime, definitions, emit } = this.#parts;
+    const { canaryMs } = settings.relay;
+    if (canaryMs === null) return new Relay({ ...this.#parts, store, owner: this.#id });
+    this.#canary = new Canary(store, runtime, canaryMs, emit);
+    const withCanary = new Map([...definitions, [canary.name, canary]]);
+    return new Relay({ ...this.#parts, definitions: withCanary, store, owner: this.#id });
+  }
+
   /** How this process's relay is doing; null when it has none. */
   get relayStatus(): RelayStatus | null {
     return this.#relay?.status ?? null;
@@ -116,6 +128,7 @@ export class Node {
   async #stopRelay(timeoutMs: number): Promise<void> {
     const relay = this.#relay;
     if (relay === null) return;
+    await this.#canary?.stop();
     this.#isRelayStopping = true;
     await this.#presence?.tell();
     await relay.stop(timeoutMs);
