@@ -31,7 +31,14 @@ if (isVictim) {
   database.exec("create table if not exists effects (key text primary key)");
 
   const victim = fork(import.meta.filename, ["victim"]);
-  for (const _ of jobs) await once(victim, "message");
+  let dispatched = 0;
+  // Several may come at once, so that they are counted, not waited for one after the other.
+  await new Promise<void>((resolve) => {
+    victim.on("message", () => {
+      dispatched += 1;
+      if (dispatched === jobs.length) resolve();
+    });
+  });
   victim.kill("SIGKILL");
   await once(victim, "exit");
   console.log("victim: killed");

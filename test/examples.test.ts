@@ -43,6 +43,8 @@ const expected: Readonly<Record<string, readonly RegExp[]>> = {
     /^nightly does not fire at 2026-01-01T12:00:00\.000Z by its rules; after that it fires at 2026-01-02T01:30/,
   ],
   "inbox.ts": [/^two copies at once, handled: 1$/, /^one more: duplicate$/, /^payments: 1$/],
+  "fire-here-run-there.ts": [/^there: paid 42/, /^here: succeeded$/, /^payments: 1$/],
+  "recipes.ts": [/^natural idempotency: cancelled$/, /^check, then act: 2 e-mails/],
   "threads.ts": [/^[0-9a-f]{16}$/, /^the event loop turned meanwhile: true$/],
   "testing.test.ts": [/the reminder goes out an hour later/, /^. pass 1$/],
   "schema.ts": [

@@ -35,9 +35,17 @@ export async function newStreamClient({ connection, where }: Connecting, log: Lo
   return client;
 }
 
-/** Null once it is connected; otherwise the error of the first try that failed. */
+const waiting = new WeakMap<StreamClient, Promise<Error | null>>();
+
+/** Null once it is connected; otherwise the error of the first try that failed. All who wait for a client wait together. */
 export function untilReady(client: StreamClient): Promise<Error | null> {
   if (client.status === "ready") return Promise.resolve(null);
+  const wait = waiting.get(client) ?? waitFor(client).finally(() => waiting.delete(client));
+  waiting.set(client, wait);
+  return wait;
+}
+
+function waitFor(client: StreamClient): Promise<Error | null> {
   return new Promise((resolve) => {
     const end = (answer: Error | null): void => {
       client.off("ready", onReady);
