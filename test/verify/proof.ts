@@ -1,5 +1,5 @@
 /**
- * `npm run proof -- [--duration 60s] [--jobs 6000] [--nodes 4] [--seed N] [--stores sqlite,postgres,mysql,redis] [--write docs/PROOF.md]`:
+ * `npm run proof -- [--duration 60s] [--jobs 6000] [--nodes 4] [--lease 2s] [--seed N] [--stores sqlite,postgres,mysql,redis] [--write docs/PROOF.md]`:
  * verify on every store, all guarantees, all faults, two stores at a time. Fails when a promise was broken. With `--reuse`, what an
  * earlier run left in `--folder` is not run again.
  */
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     duration: { type: "string", default: "60s" },
     jobs: { type: "string", default: "6000" },
     nodes: { type: "string", default: "4" },
+    lease: { type: "string", default: "2s" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 31)) },
     /** Where the figures, and a page for each store, are kept. */
     folder: { type: "string" },
@@ -35,9 +36,9 @@ interface Outcome {
 }
 
 function flagsOf(store: string): string[] {
-  const { nodes, jobs, duration, seed } = values;
+  const { nodes, jobs, duration, lease, seed } = values;
   const where = store === "sqlite" ? [] : ["--testbed", store];
-  const size = ["--nodes", nodes, "--jobs", jobs, "--duration", duration, "--seed", seed];
+  const size = ["--nodes", nodes, "--jobs", jobs, "--duration", duration, "--lease", lease, "--seed", seed];
   return [...where, "--delivery", "all", "--faults", "all", ...size];
 }
 
@@ -49,7 +50,8 @@ function read(store: string): ProofRun["data"] {
 async function run(store: string): Promise<Outcome> {
   if (values.reuse && existsSync(join(folder, `${store}.json`)))
     return { store, code: read(store).valid ? 0 : 1, text: `${store}: as it was` };
-  const files = ["--json", join(folder, `${store}.json`), "--report", join(folder, `${store}.html`)];
+  const file = (kind: string): string => join(folder, `${store}.${kind}`);
+  const files = ["--json", file("json"), "--report", file("html"), "--history", file("history")];
   const main = join(import.meta.dirname, "on-testbed.ts");
   const child = spawn(process.execPath, [main, ...flagsOf(store), ...files], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -86,7 +88,7 @@ else if (values.write !== undefined) {
   const runs = outcomes.map(({ store }): ProofRun => {
     return { command: `npm run verify -- ${flagsOf(store).join(" ")}`, data: read(store) };
   });
-  const { duration, jobs, nodes, seed, write, stores } = values;
-  const command = `npm run proof -- --stores ${stores} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --seed ${seed} --write ${write}`;
+  const { duration, jobs, nodes, lease, seed, write, stores } = values;
+  const command = `npm run proof -- --stores ${stores} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --lease ${lease} --seed ${seed} --write ${write}`;
   writeFileSync(write, proofPage(runs, command, new Date().toISOString().slice(0, 10)));
 }
