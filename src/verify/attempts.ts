@@ -5,6 +5,8 @@ export interface Attempt {
   readonly job: string;
   readonly token: number;
   readonly node: string;
+  /** When its claim was sent: from then on a fault can cost it its lease. The start, where that is not known. */
+  readonly claimedAtMs: number;
   readonly startAtMs: number;
   /** Null: nobody knows, since it was killed. */
   readonly endAtMs: number | null;
@@ -26,7 +28,7 @@ export function attemptsOf({ lines }: History): Map<string, Attempt[]> {
   }
   const attempts = lines
     .filter(({ what }) => what === "start")
-    .map(({ job, token, node, atMs, schedule, fireAt }): Attempt => {
+    .map(({ job, token, node, atMs, claimedAtMs, schedule, fireAt }): Attempt => {
       const ref = `${job} ${token} ${node}`;
       const end = ends.get(ref);
       const [endAtMs, how] = [end?.atMs ?? null, end?.how ?? null];
@@ -34,6 +36,7 @@ export function attemptsOf({ lines }: History): Map<string, Attempt[]> {
         job,
         token,
         node,
+        claimedAtMs: claimedAtMs ?? atMs,
         startAtMs: atMs,
         endAtMs,
         how,

@@ -85,7 +85,7 @@ function checkDispatches(facts: JobCase): JobFindings {
       violations.push(...broken(facts, "duplicated", text, attempt.startAtMs));
       continue;
     }
-    const [fromMs, untilMs] = inOrder(before.startAtMs, attempt.startAtMs);
+    const [fromMs, untilMs] = inOrder(before.claimedAtMs, attempt.startAtMs);
     const excuse = faultOn(history.faults, before.node, fromMs, untilMs);
     if (before.how === "threw") {
       const waitedMs = attempt.startAtMs - (before.endAtMs ?? 0);
@@ -107,7 +107,8 @@ function checkDispatches(facts: JobCase): JobFindings {
 function earlierHolderStruck({ attempts, history }: JobCase, { startAtMs }: Attempt): boolean {
   return attempts.some(
     (one) =>
-      one.startAtMs < startAtMs && faultOn(history.faults, one.node, one.startAtMs, startAtMs) !== undefined,
+      one.startAtMs < startAtMs &&
+      faultOn(history.faults, one.node, one.claimedAtMs, startAtMs) !== undefined,
   );
 }
 
@@ -163,7 +164,7 @@ function checkLost(facts: JobCase): Violation[] {
       : faultOn(
           history.faults,
           last.node,
-          last.startAtMs,
+          last.claimedAtMs,
           (last.endAtMs ?? history.endedAtMs) + history.rules.leaseMs,
         );
   return excused === undefined

@@ -52,7 +52,16 @@ type RunOptions = Partial<LogLine> & { readonly endAtMs?: number | null; readonl
 /** A run that starts at a time and ends 10 ms later, unless it is said otherwise. */
 function run(job: string, token: number, atMs: number, options: RunOptions = {}): LogLine[] {
   const { endAtMs = atMs + 10, done = false, how = "returned", ...given } = options;
-  const line = { node: "a", job, token, how: null, schedule: null, fireAt: null, ...given };
+  const line = {
+    node: "a",
+    job,
+    token,
+    claimedAtMs: null,
+    how: null,
+    schedule: null,
+    fireAt: null,
+    ...given,
+  };
   const lines: LogLine[] = [{ ...line, what: "start", atMs }];
   if (endAtMs !== null) lines.push({ ...line, what: "end", atMs: endAtMs, how });
   if (done) lines.push({ ...line, what: "done", atMs: (endAtMs ?? atMs) + 1 });
@@ -132,6 +141,14 @@ describe("a history that keeps every promise is valid", () => {
     assert.deepEqual(verdict.violations, []);
     assert.deepEqual(verdict.reruns, { count: 1, bound: 2 });
     assert.equal(verdict.recovery.maxMs, 1_165);
+    const late = [...run("j", 1, 40, { claimedAtMs: 33 }), ...run("j", 2, 1_200, { node: "b", done: true })];
+    assert.deepEqual(
+      broken({ ...killed("at-least-once"), lines: late }),
+      [],
+      "it struck between claim and start",
+    );
+    const after = [...run("j", 1, 40, { claimedAtMs: 38 }), ...run("j", 2, 1_200, { node: "b", done: true })];
+    assert.deepEqual(broken({ ...killed("at-least-once"), lines: after }), ["duplicated"]);
     assert.deepEqual(broken(killed("effectively-once")), []);
   });
 

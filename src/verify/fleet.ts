@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 import { sleep, systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
@@ -8,6 +9,7 @@ import type { NodeNews, NodeOrder, NodePlan } from "./node-plan.ts";
 
 const startWithinMs = 30_000;
 const stopWithinMs = 10_000;
+const endingSignals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const keptErrorBytes = 4_000;
 
 /** One process of the fleet. */
@@ -93,6 +95,7 @@ export class Fleet implements AsyncDisposable {
   constructor(size: number, planFor: (name: string) => NodePlan) {
     this.#planFor = planFor;
     this.#nodes = Array.from({ length: size }, () => null);
+    for (const signal of endingSignals) process.once(signal, this.#abandon);
   }
 
   get alive(): NodeProcess[] {
@@ -143,10 +146,18 @@ export class Fleet implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const signal of endingSignals) process.off(signal, this.#abandon);
     this.#stopping = true;
     await Promise.all(this.alive.map((node) => this.kill(node)));
     await Promise.all(this.#replacing);
   }
+
+  /** A node that is stopped at that moment would never hear that the run has ended. */
+  readonly #abandon = (signal: NodeJS.Signals): void => {
+    this.#stopping = true;
+    for (const node of this.alive) node.signal("SIGKILL");
+    process.exit(128 + constants.signals[signal]);
+  };
 
   async #launch(slot: number): Promise<void> {
     this.#started += 1;

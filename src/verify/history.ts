@@ -82,6 +82,8 @@ export interface LogLine {
   readonly job: string;
   readonly token: number;
   readonly atMs: number;
+  /** For `start`: when its claim was sent, where that is known. */
+  readonly claimedAtMs: number | null;
   /** For `end`: `threw` by its script; `refused`: its transaction was not allowed to commit. */
   readonly how: "returned" | "threw" | "refused" | null;
   readonly schedule: string | null;

@@ -30,7 +30,15 @@ export class NodeLog {
     this.#file = openSync(path, "a");
   }
 
-  line(what: LogLine["what"], job: JobFacts, how: LogLine["how"] = null): void {
+  start(job: JobFacts, claimedAtMs: number | null): void {
+    this.#note("start", job, null, claimedAtMs);
+  }
+
+  line(what: Exclude<LogLine["what"], "start">, job: JobFacts, how: LogLine["how"] = null): void {
+    this.#note(what, job, how, null);
+  }
+
+  #note(what: LogLine["what"], job: JobFacts, how: LogLine["how"], claimedAtMs: number | null): void {
     const { id, token, schedule, fireAt } = job;
     const line: LogLine = {
       what,
@@ -38,6 +46,7 @@ export class NodeLog {
       job: id,
       token,
       atMs: systemClock.monotonic(),
+      claimedAtMs,
       how,
       schedule,
       fireAt: schedule === null ? null : fireAt.getTime(),

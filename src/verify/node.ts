@@ -9,6 +9,7 @@ import { type Runtime, systemRuntime } from "../runtime.ts";
 import type { StoreFactory } from "../store.ts";
 import { storeFromUrl } from "../stores/open.ts";
 import { sqliteInbox } from "../stores/sqlite/inbox.ts";
+import { ClaimTimes } from "./claim-times.ts";
 import { CrashPoints } from "./crash-points.ts";
 import { asList, defineJobs, type Script, type ScriptResult } from "./definitions.ts";
 import { writeEffect } from "./effects.ts";
@@ -27,6 +28,7 @@ class VerifyNode {
   readonly #tampering: Tampering;
   readonly #log: NodeLog;
   readonly #crashes: CrashPoints;
+  readonly #claims = new ClaimTimes();
   readonly #skewed: SkewedRuntime | null;
   readonly #app: Escapement;
   readonly #kind: StoreKind;
@@ -102,14 +104,14 @@ class VerifyNode {
         // SQLite's clock is the machine's: a clock of one process that is off must not make it the store's.
         const clock = this.#kind === "sqlite" ? systemClock : context.clock;
         const store = await factory.open({ ...context, clock });
-        return this.#crashes.around(this.#tampering.store?.(store) ?? store);
+        return this.#claims.around(this.#crashes.around(this.#tampering.store?.(store) ?? store));
       },
     };
   }
 
   async #run({ input, job, tx }: HandlerContext<Script>): Promise<ScriptResult> {
     this.#crashes.pass("before handler");
-    this.#log.line("start", job);
+    this.#log.start(job, this.#claims.take(job));
     if (input.ms > 0) await new Promise((resolve) => setTimeout(resolve, input.ms));
     if (job.attempt - job.crashes + job.redrives <= input.failures) {
       this.#log.line("end", job, "threw");

@@ -53,7 +53,7 @@ function interrupted(run: Attempt, { node, fromMs, untilMs }: FaultWindow): bool
     run.how !== "threw" &&
     run.how !== "refused" &&
     (node === null || node === run.node) &&
-    run.startAtMs <= untilMs &&
+    run.claimedAtMs <= untilMs &&
     fromMs <= endAtMs
   );
 }

@@ -56,6 +56,7 @@ async function run(store: string): Promise<Outcome> {
   const child = spawn(process.execPath, [main, ...flagsOf(store), ...files], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => child.kill(signal));
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {
     text += chunk;
