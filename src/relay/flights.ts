@@ -10,7 +10,9 @@ interface Flight {
 
 /** What may still be named. */
 export interface Room {
-  admits(job: DueJob, outlet: Outlet, lane: Lane): boolean;
+  /** Nothing more of this lane may be named. */
+  isFull(lane: Lane): boolean;
+  admits(job: DueJob, outlet: Outlet): boolean;
   take(job: DueJob, outlet: Outlet, lane: Lane): void;
 }
 
@@ -77,11 +79,8 @@ export class Flights {
     };
     let isOnceTaken = flights.some(({ job }) => job.delivery === "at-most-once");
     return {
-      admits: (job, outlet, lane) =>
-        left.all > 0 &&
-        left[lane] > 0 &&
-        leftAt(outlet) > 0 &&
-        !(isOnceTaken && job.delivery === "at-most-once"),
+      isFull: (lane) => left.all <= 0 || left[lane] <= 0,
+      admits: (job, outlet) => leftAt(outlet) > 0 && !(isOnceTaken && job.delivery === "at-most-once"),
       take: (job, outlet, lane) => {
         left.all -= 1;
         left[lane] -= 1;

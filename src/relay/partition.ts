@@ -13,7 +13,7 @@ import type { DrainRate } from "./drain-rate.ts";
 import { Flights } from "./flights.ts";
 import type { Outlets } from "./outlets.ts";
 import { Publisher } from "./publisher.ts";
-import { type DueJob, type Lane, Reader } from "./reader.ts";
+import { type DueJob, type Lane, laneAt, Reader } from "./reader.ts";
 import { verdictOf, verdictOnTakeover } from "./verdict.ts";
 
 export interface PartitionParts {
@@ -60,6 +60,7 @@ export class Partition {
   #settlements: Settlement[] = [];
   /** Asked to be named, and not answered: to be asked again as it was, so that no named job is stranded. */
   #naming: readonly DueJob[] = [];
+  #namingIds: ReadonlySet<string> = new Set();
   #mark: number;
   #safeUntilMs: number;
   #state: "serving" | "draining" | "over" = "serving";
@@ -79,8 +80,8 @@ export class Partition {
       partition: grant.partition,
       clock: runtime.clock,
       pollMs: settings.pollMs,
-      mayGo: this.#mayGo,
-      isTaken: (id) => this.#flights.has(id) || this.#naming.some((job) => job.id === id),
+      mayGo: (job, nowMs) => this.#mayGo(job, nowMs),
+      isTaken: (id) => this.#flights.has(id) || this.#namingIds.has(id),
       onRead: () => this.#wakeup.wake(),
       onError: (error) => parts.emit("error", { error, during: "reading what is due on a partition" }),
     });
@@ -91,7 +92,7 @@ export class Partition {
       outlets,
       emit: parts.emit,
       timeLeftMs: () => this.#safeUntilMs - settings.leaseMs / 5 - runtime.clock.monotonic(),
-      lateMs: (job) => this.reader.time.atLeast(runtime.clock.monotonic()) - job.runAt.getTime(),
+      storeNow: () => this.reader.now,
       onClosed: parts.onClosed,
       onResult: this.#published,
     });
@@ -116,7 +117,7 @@ export class Partition {
 
   /** How long the oldest job that is due and not settled has been so, by the store's clock. */
   get lagMs(): number {
-    const now = this.reader.time.atLeast(this.#parts.runtime.clock.monotonic());
+    const { now } = this.reader;
     const times = [this.reader.oldestAt?.getTime() ?? now, ...this.#flights.times(), now];
     return times.reduce((most, time) => Math.max(most, now - time), 0);
   }
@@ -186,11 +187,10 @@ export class Partition {
 
   // ── Naming ──
 
-  readonly #mayGo = (job: DueJob): boolean => {
-    const { outlets, isPaused, runtime } = this.#parts;
-    const outlet = outlets.of(job.name);
-    return outlet?.gate.isOpen(runtime.clock.monotonic()) === true && !isPaused(job.queue);
-  };
+  #mayGo(job: DueJob, nowMs: number): boolean {
+    const { outlets, isPaused } = this.#parts;
+    return outlets.of(job.name)?.gate.isOpen(nowMs) === true && !isPaused(job.queue);
+  }
 
   /** What to name next. An answer that is owed comes first: some of it may be named already. */
   #choose(): readonly DueJob[] {
@@ -200,9 +200,10 @@ export class Partition {
     const nowMs = runtime.clock.monotonic();
     const room = this.#flights.room(this.reader.hasBacklog);
     return this.reader.take((job: DueJob, lane: Lane) => {
+      if (room.isFull(lane)) return "full";
       const outlet = outlets.of(job.name);
-      if (outlet === undefined || !this.#mayGo(job) || !room.admits(job, outlet, lane)) return false;
-      if (lane === "backlog" && !drainRate.take(nowMs)) return false;
+      if (outlet === undefined || !this.#mayGo(job, nowMs) || !room.admits(job, outlet)) return false;
+      if (lane === "backlog" && !drainRate.take(nowMs)) return "full";
       room.take(job, outlet, lane);
       return true;
     });
@@ -213,6 +214,7 @@ export class Partition {
     const sent = this.#settlements;
     this.#settlements = [];
     this.#naming = name;
+    this.#namingIds = new Set(name.map(({ id }) => id));
     try {
       const answer = await store.checkpoint({
         ...this.ref,
@@ -222,6 +224,7 @@ export class Partition {
         name: name.map(({ id, version }) => ({ id, version })),
       });
       this.#naming = [];
+      this.#namingIds = new Set();
       if (answer.outcome === "stale") this.lose();
       else if (!this.#isLost) this.#written(sent, answer, name);
       return true;
@@ -240,11 +243,11 @@ export class Partition {
       if (result !== undefined) announce(this.#parts.emit, job, outcome, result);
     }
     const named: ClaimedJob[] = [];
+    const { now } = this.reader;
     for (const job of answer.named) {
       // Each token is published once, also when an answer is repeated.
       if (this.#flights.isSame(job)) continue;
-      const lane = this.reader.laneOf({ ...job, version: 0 });
-      this.#flights.add(job, this.#parts.outlets.of(job.name), lane);
+      this.#flights.add(job, this.#parts.outlets.of(job.name), laneAt(job.runAt, now));
       if (job.cancelRequested || this.#state === "over") this.#settle(job, { kind: "release" });
       else named.push(job);
     }

@@ -15,7 +15,8 @@ export interface PublisherParts {
   readonly emit: Emit;
   /** How long the partition may still be relied on to be ours. */
   timeLeftMs(): number;
-  lateMs(job: ClaimedJob): number;
+  /** The store's clock, a lower bound. */
+  storeNow(): number;
   onClosed(ms: number): void;
   /** Exactly once for each job; `unsent` where it was not handed to the transport at all. */
   onResult(job: ClaimedJob, result: PublishResult | "unsent"): void;
@@ -78,14 +79,15 @@ export class Publisher {
       return;
     }
     const sentAtMs = clock.monotonic();
-    const late = ready.map(({ job }) => this.#parts.lateMs(job));
+    const storeNow = this.#parts.storeNow();
     const results = await this.#call(outlet, ready, Math.min(route.dispatchTimeoutMs, leftMs));
     const closedMs = outlet.gate.heard(results, clock.monotonic());
     if (closedMs > 0) onClosed(closedMs);
     const ms = clock.monotonic() - sentAtMs;
     for (const [index, { job, message }] of ready.entries()) {
       const result = results[index] ?? missing;
-      if (result.kind === "acknowledged") this.#tell(job, outlet, message, ms, late[index] ?? 0);
+      if (result.kind === "acknowledged")
+        this.#tell(job, outlet, message, ms, storeNow - job.runAt.getTime());
       onResult(job, result);
     }
   }

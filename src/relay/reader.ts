@@ -13,7 +13,7 @@ export interface ReaderParts {
   readonly clock: Clock;
   readonly pollMs: number;
   /** Whether a job could be named now as far as this process is concerned: its route known and open, its queue not paused. */
-  mayGo(job: DueJob): boolean;
+  mayGo(job: DueJob, nowMs: number): boolean;
   /** Already named, or being named. */
   isTaken(id: string): boolean;
   onRead(): void;
@@ -23,7 +23,9 @@ export interface ReaderParts {
 /** What has been due for longer is a backlog. */
 const freshMs = 1_000;
 /** How many jobs one read brings. */
-const pageSize = 1_000;
+const pageSize = 500;
+/** How many of a backlog's first are looked at again while it drains. */
+const headSize = 50;
 /** How many pages of jobs that cannot go one look passes over. */
 const maxPages = 8;
 /** How soon after a read another one may follow, when notices ask for it. */
@@ -40,8 +42,9 @@ export class Reader {
   readonly #wakeup: Wakeup;
   readonly time = new StoreTime();
   #jobs: DueJob[] = [];
-  /** There is more behind what was read. */
-  #hasMore = false;
+  /** There is more behind what was read: here. */
+  #last: DuePlace | null = null;
+  #isHungry = false;
   #stopped = false;
   #readAtMs = Number.NEGATIVE_INFINITY;
   /** A storm of notices keeps the store busy with reads for a third of the time at the most. */
@@ -64,17 +67,16 @@ export class Reader {
     const { clock, pollMs, onError, onRead } = this.#parts;
     while (!this.#stopped) {
       const waitMs = this.#nextReadMs - clock.monotonic();
-      if (waitMs > 0) {
+      if (waitMs > 0 && !this.#isHungry) {
         await this.#wakeup.wait(Math.min(waitMs, pollMs));
         continue;
       }
-      this.#readAtMs = clock.monotonic();
-      this.#nextReadMs = this.#readAtMs + pollMs;
       try {
-        await this.#read();
-        this.#gapMs = Math.max(noticeGapMs, 3 * (clock.monotonic() - this.#readAtMs));
+        if (waitMs > 0) await this.#readOn();
+        else await this.#look();
         onRead();
       } catch (error) {
+        this.#isHungry = false;
         this.#nextReadMs = Math.min(this.#nextReadMs, clock.monotonic() + afterErrorMs);
         onError(error);
       }
@@ -98,24 +100,33 @@ export class Reader {
     this.soon();
   }
 
-  laneOf(job: DueJob): Lane {
-    const now = this.time.atLeast(this.#parts.clock.monotonic());
-    return job.runAt.getTime() < now - freshMs ? "backlog" : "fresh";
+  /** The store's clock, a lower bound. */
+  get now(): number {
+    return this.time.atLeast(this.#parts.clock.monotonic());
   }
 
-  /** Takes due jobs out, the fresh ones first; those that `admit` refuses stay. */
-  take(admit: (job: DueJob, lane: Lane) => boolean): DueJob[] {
-    const now = this.time.atLeast(this.#parts.clock.monotonic());
+  /**
+   * Takes due jobs out, the fresh ones first. Those that `admit` refuses stay; when it says "full" nothing more is asked.
+   */
+  take(admit: (job: DueJob, lane: Lane) => boolean | "full"): DueJob[] {
+    const { now } = this;
+    const jobs = this.#jobs;
+    const [fresh, later] = [firstFrom(jobs, now - freshMs), firstFrom(jobs, Math.floor(now) + 1)];
     const taken = new Set<DueJob>();
-    for (const lane of ["fresh", "backlog"] as const) {
-      for (const job of this.#jobs) {
-        if (job.runAt.getTime() > now) break;
-        if (this.laneOf(job) === lane && admit(job, lane)) taken.add(job);
+    const look = (from: number, to: number, lane: Lane): void => {
+      for (let index = from; index < to; index += 1) {
+        const job = jobs[index];
+        const answer = job !== undefined && admit(job, lane);
+        if (answer === "full") return;
+        if (answer && job !== undefined) taken.add(job);
       }
-    }
-    if (taken.size > 0) this.#jobs = this.#jobs.filter((job) => !taken.has(job));
-    if (taken.size > 0 && this.#hasMore && this.#jobs.length < pageSize / 2) {
-      this.#nextReadMs = Number.NEGATIVE_INFINITY;
+    };
+    look(fresh, later, "fresh");
+    look(0, fresh, "backlog");
+    if (taken.size === 0) return [];
+    this.#jobs = jobs.filter((job) => !taken.has(job));
+    if (this.#last !== null && this.#jobs.length < pageSize / 2) {
+      this.#isHungry = true;
       this.#wakeup.wake();
     }
     return [...taken];
@@ -124,7 +135,7 @@ export class Reader {
   /** Whether there is backlog in hand. */
   get hasBacklog(): boolean {
     const first = this.#jobs[0];
-    return first !== undefined && this.laneOf(first) === "backlog";
+    return first !== undefined && laneAt(first.runAt, this.now) === "backlog";
   }
 
   /** The oldest that is in hand. */
@@ -138,13 +149,51 @@ export class Reader {
 
   /** On the monotonic clock: when the next of the jobs in hand is due; null when all are, or there are none. */
   nextDueMs(): number | null {
-    const now = this.time.atLeast(this.#parts.clock.monotonic());
-    const next = this.#jobs.find(({ runAt }) => runAt.getTime() > now);
+    const next = this.#jobs[firstFrom(this.#jobs, Math.floor(this.now) + 1)];
     return next === undefined ? null : this.time.reachedAtMs(next.runAt);
+  }
+
+  async #look(): Promise<void> {
+    const { clock, pollMs } = this.#parts;
+    this.#readAtMs = clock.monotonic();
+    this.#nextReadMs = this.#readAtMs + pollMs;
+    if (this.#last === null || this.#jobs.length === 0) await this.#read();
+    else await this.#lookBeside();
+    this.#gapMs = Math.max(noticeGapMs, 3 * (clock.monotonic() - this.#readAtMs));
+  }
+
+  /** The next page of a backlog. */
+  async #readOn(): Promise<void> {
+    this.#isHungry = false;
+    const page = await this.#pages(this.#last);
+    this.#last = page.isFull ? page.last : null;
+    this.#merge(page.jobs);
+    if (!page.isFull) this.#schedule(page.nextAt);
+  }
+
+  /** In the middle of a backlog only its head, where late jobs come in, and what is fresh are looked at again. */
+  async #lookBeside(): Promise<void> {
+    const head = await this.#page(this.#passed, headSize);
+    const fresh = await this.#pages(this.#freshFrom);
+    this.#merge([...head.going, ...fresh.jobs]);
+    this.#schedule(fresh.isFull ? null : fresh.nextAt);
+  }
+
+  /** What was read anew takes the place of what was in hand. */
+  #merge(jobs: readonly DueJob[]): void {
+    const byId = new Map([...this.#jobs, ...jobs].map((job) => [job.id, job]));
+    this.#jobs = [...byId.values()]
+      .filter(({ id }) => !this.#parts.isTaken(id))
+      .sort((a, b) => a.runAt.getTime() - b.runAt.getTime());
+  }
+
+  get #freshFrom(): DuePlace {
+    return { runAt: new Date(this.now - freshMs), order: 0 };
   }
 
   async #read(): Promise<void> {
     const { clock } = this.#parts;
+    this.#isHungry = false;
     if (clock.monotonic() >= this.#lookBackMs) this.#passed = null;
     this.#withheld = 0;
     if (this.#passed === null) this.#passingSinceMs = clock.monotonic();
@@ -155,10 +204,10 @@ export class Reader {
     const passingMs = Math.max(this.#parts.pollMs, 10 * (clock.monotonic() - this.#passingSinceMs));
     if (isPassing || this.#passed === null) this.#lookBackMs = Number.POSITIVE_INFINITY;
     else if (this.#lookBackMs === Number.POSITIVE_INFINITY) this.#lookBackMs = clock.monotonic() + passingMs;
-    const freshFrom = new Date(this.time.atLeast(clock.monotonic()) - freshMs);
-    const isBacklogged = main.isFull && main.last !== null && main.last.runAt < freshFrom;
-    const fresh = isBacklogged ? await this.#pages({ runAt: freshFrom, order: 0 }) : null;
-    this.#hasMore = main.isFull;
+    const freshFrom = this.#freshFrom;
+    const isBacklogged = main.isFull && main.last !== null && main.last.runAt < freshFrom.runAt;
+    const fresh = isBacklogged ? await this.#pages(freshFrom) : null;
+    this.#last = main.isFull ? main.last : null;
     // A read that was sent before a naming may show what has been named since.
     this.#jobs = [...main.jobs, ...(fresh?.jobs ?? [])].filter(({ id }) => !this.#parts.isTaken(id));
     this.#schedule(isBacklogged ? (fresh?.nextAt ?? null) : main.isFull ? null : main.nextAt);
@@ -185,15 +234,11 @@ export class Reader {
     /** Up to where nothing could go; null when the first page had something. */
     readonly passed: DuePlace | null;
   }> {
-    const { store, partition, clock, mayGo } = this.#parts;
     const jobs: DueJob[] = [];
     let after = from;
     let passed: DuePlace | null = null;
     for (let page = 1; ; page += 1) {
-      const due = await store.partitionDue({ partition, aheadMs: this.#aheadMs, limit: pageSize, after });
-      this.time.heard(due.now, clock.monotonic());
-      const going = due.jobs.filter(mayGo);
-      this.#withheld += due.jobs.length - going.length;
+      const { due, going } = await this.#page(after, pageSize);
       jobs.push(...going);
       const isFull = due.jobs.length >= pageSize;
       if (isFull && jobs.length === 0) passed = due.last;
@@ -203,4 +248,30 @@ export class Reader {
       after = due.last;
     }
   }
+
+  async #page(after: DuePlace | null, limit: number): Promise<{ due: PartitionDue; going: DueJob[] }> {
+    const { store, partition, clock, mayGo } = this.#parts;
+    const due = await store.partitionDue({ partition, aheadMs: this.#aheadMs, limit, after });
+    const nowMs = clock.monotonic();
+    this.time.heard(due.now, nowMs);
+    const going = due.jobs.filter((job) => mayGo(job, nowMs));
+    this.#withheld += due.jobs.length - going.length;
+    return { due, going };
+  }
+}
+
+export function laneAt(runAt: Date, now: number): Lane {
+  return runAt.getTime() < now - freshMs ? "backlog" : "fresh";
+}
+
+/** Where the first job stands that is not due before this instant. Instants are whole milliseconds. */
+function firstFrom(jobs: readonly DueJob[], instant: number): number {
+  let low = 0;
+  let high = jobs.length;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if ((jobs[middle]?.runAt.getTime() ?? 0) < instant) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

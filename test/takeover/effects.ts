@@ -1,0 +1,46 @@
+import { DatabaseSync } from "node:sqlite";
+import { consume } from "../../src/consumer/index.ts";
+import { createInbox } from "../../src/inbox/index.ts";
+import { defineJob } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import type { Source } from "../../src/source.ts";
+import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
+
+/** Runs each task through an inbox, as a consumer would: one row for each effect. */
+export async function startEffects(source: Source, file: string) {
+  const database = new DatabaseSync(file);
+  database.exec("create table effects (task integer not null)");
+  const inbox = createInbox({ store: sqliteInbox(file) });
+  const job = defineJob<number>({
+    name: "task",
+    delivery: "effectively-once",
+    run: ({ input, tx }) =>
+      tx((db: DatabaseSync) => void db.prepare("insert into effects (task) values (?)").run(input)),
+  });
+  const consumer = consume({
+    jobs: [job],
+    from: source,
+    inbox,
+    onDead: () => {},
+    concurrency: 50,
+    log: silentLogger,
+  });
+  await consumer.start();
+  const count = (what: string): number => {
+    const row = database.prepare(`select count(${what}) as many from effects`).get();
+    return Number(row?.["many"]);
+  };
+  return {
+    get effects(): number {
+      return count("*");
+    },
+    get tasks(): number {
+      return count("distinct task");
+    },
+    async stop(): Promise<void> {
+      await consumer.stop();
+      await inbox.close();
+      database.close();
+    },
+  };
+}

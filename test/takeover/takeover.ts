@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createEscapement, defineJob, type Escapement } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import { Audit } from "./audit.ts";
+import { type BrokerName, brokers } from "./broker.ts";
+import { startEffects } from "./effects.ts";
+import type { NodeWord, TakeoverPlan } from "./node.ts";
+
+export interface TakeoverOptions {
+  readonly tasks: number;
+  readonly killAfter: number;
+  readonly store: string;
+  readonly to: BrokerName;
+  readonly broker: string;
+  readonly leaseMs: number;
+  readonly inFlight: number;
+  /** Whether each task is also run through an inbox, which takes far longer than firing it. */
+  readonly withEffects: boolean;
+  progress(line: string): void;
+}
+
+export interface TakeoverReport {
+  readonly tasks: number;
+  readonly lost: number;
+  readonly delivered: number;
+  /** Copies beyond the first of each task. */
+  readonly duplicates: number;
+  readonly inFlightBound: number;
+  readonly deliveredAtKill: number;
+  /** From the kill to the first publish of the replacement. */
+  readonly takeoverMs: number;
+  readonly leaseMs: number;
+  readonly drainMs: number;
+  readonly perSecond: number;
+  readonly succeeded: number;
+  /** Null when they were not asked for. */
+  readonly effects: number | null;
+  readonly tasksWithEffect: number | null;
+}
+
+const windowMs = 5 * 60_000;
+/** Nothing more comes once nothing has for so long. */
+const quietMs = 3_000;
+const patienceMs = 10 * 60_000;
+
+/** Enqueues tasks, lets a relay fire, kills it, lets another take over, and reads at the consumer's side what came of it. */
+export async function takeover(options: TakeoverOptions): Promise<TakeoverReport> {
+  const { tasks, to, broker, progress } = options;
+  const topic = `takeover-${randomUUID()}`;
+  const plan: TakeoverPlan = { ...options, namespace: topic, topic };
+  const folder = mkdtempSync(join(tmpdir(), "escapement-takeover-"));
+  await brokers[to].prepare(broker, topic);
+  const audit = new Audit(brokers[to].source(broker, topic, "audit"), tasks);
+  const effects = options.withEffects
+    ? await startEffects(brokers[to].source(broker, topic, "effects"), join(folder, "effects.db"))
+    : null;
+  const app = createEscapement({ store: options.store, namespace: topic, log: silentLogger });
+  const children: ChildProcess[] = [];
+  try {
+    await enqueue(app, tasks, progress);
+    audit.start();
+    const startedAtMs = Date.now();
+    const first = startNode(plan, children);
+    await until(
+      () => audit.unique >= options.killAfter,
+      () => progress(`fired ${audit.unique} of ${tasks}`),
+    );
+    first.child.kill("SIGKILL");
+    const killedAtMs = Date.now();
+    const deliveredAtKill = audit.unique;
+    progress(`killed after ${deliveredAtKill}; a replacement starts`);
+    const second = startNode(plan, children);
+    await until(
+      () => audit.unique >= tasks && audit.quietMs >= quietMs,
+      () => progress(`fired ${audit.unique} of ${tasks}, ${audit.duplicates} again`),
+    );
+    const drainMs = Date.now() - quietMs - startedAtMs;
+    await until(async () => (await app.count({ states: ["waiting", "active"] })) === 0);
+    if (effects !== null)
+      await until(
+        () => effects.effects >= tasks,
+        () => progress(`${effects.effects} effects`),
+      );
+    const { firstPublishAtMs } = await second.word;
+    return {
+      tasks,
+      lost: tasks - audit.unique,
+      delivered: audit.arrived,
+      duplicates: audit.duplicates,
+      inFlightBound: options.inFlight,
+      deliveredAtKill,
+      takeoverMs: firstPublishAtMs - killedAtMs,
+      leaseMs: options.leaseMs,
+      drainMs,
+      perSecond: Math.round((tasks / drainMs) * 1_000),
+      succeeded: await app.count({ states: ["succeeded"] }),
+      effects: effects?.effects ?? null,
+      tasksWithEffect: effects?.tasks ?? null,
+    };
+  } finally {
+    for (const child of children) child.kill("SIGKILL");
+    await audit.stop();
+    await effects?.stop();
+    await app.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What must hold of every takeover, whatever its size. */
+export function checkTakeover(report: TakeoverReport): void {
+  assert.equal(report.lost, 0, "nothing is lost");
+  assert.equal(report.succeeded, report.tasks, "every task is in the history");
+  assert.ok(report.duplicates <= report.inFlightBound, `${report.duplicates} came again`);
+  if (report.effects !== null)
+    assert.deepEqual([report.effects, report.tasksWithEffect], [report.tasks, report.tasks]);
+}
+
+async function enqueue(app: Escapement, tasks: number, progress: (line: string) => void): Promise<void> {
+  // By name and address it is the relay's; this process never publishes.
+  const route = { transport: { kind: "nowhere", address: "", open: () => assert.fail() }, destination: "-" };
+  const job = defineJob<number>({ name: "task", route: { ...route, dispatchTimeoutMs: 300_000 } });
+  const startAtMs = Date.now() - windowMs;
+  const chunk = 20_000;
+  for (let start = 0; start < tasks; start += chunk) {
+    const many = Math.min(chunk, tasks - start);
+    const items = Array.from({ length: many }, (_, n) => ({
+      input: start + n,
+      id: `task-${start + n}`,
+      runAt: new Date(startAtMs + ((start + n) / tasks) * windowMs),
+    }));
+    await app.enqueueMany(job, items);
+    progress(`enqueued ${start + many} of ${tasks}`);
+  }
+}
+
+function startNode(plan: TakeoverPlan, children: ChildProcess[]) {
+  const child = fork(join(import.meta.dirname, "node.ts"), [JSON.stringify(plan)], { stdio: "inherit" });
+  children.push(child);
+  const word = new Promise<NodeWord>((resolve) =>
+    child.on("message", (message) => resolve(message as NodeWord)),
+  );
+  return { child, word };
+}
+
+async function until(isTrue: () => boolean | Promise<boolean>, tell: () => void = () => {}): Promise<void> {
+  const deadline = performance.now() + patienceMs;
+  let toldAt = performance.now();
+  let lastLine = performance.now();
+  while (!(await isTrue())) {
+    if (performance.now() > deadline) throw new Error(`nothing came of it in ${patienceMs / 60_000} minutes`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (performance.now() - toldAt < 2_000) continue;
+    toldAt = performance.now();
+    if (toldAt - lastLine >= 2_000) tell();
+    lastLine = toldAt;
+  }
+}
