@@ -8,7 +8,12 @@ export interface ProofRun {
 }
 
 /** The page of figures: whatever stands on it was measured by the runs it is made from. */
-export function proofPage(runs: readonly ProofRun[], command: string, day: string): string {
+export function proofPage(
+  runs: readonly ProofRun[],
+  command: string,
+  day: string,
+  note: string | null,
+): string {
   const jobs = sum(runs, ({ data }) => sum(data.guarantees, (one) => one.jobs));
   const kills = sum(runs, ({ data }) => faults(data, "kill"));
   const violations = sum(runs, ({ data }) => data.violations.length);
@@ -18,7 +23,7 @@ export function proofPage(runs: readonly ProofRun[], command: string, day: strin
 
 What \`escapement verify\` measured on ${day}: ${number(jobs)} jobs, ${number(kills)} processes killed, ${number(violations)} promises broken.
 Real processes on real servers, on ${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}) that had other work as well, Node ${process.versions.node}; the servers ran on the same machine. What each word promises is in [GUARANTEES.md](GUARANTEES.md).
-
+${note === null ? "" : `\n**${note}**\n`}
 ${table(
   [
     "store",
@@ -29,6 +34,7 @@ ${table(
     "cuts",
     "lost",
     "duplicated",
+    "other promises broken",
     "run again after a fault",
     "effects doubled",
     "stale writes refused",
@@ -36,7 +42,7 @@ ${table(
   ],
   runs.flatMap(({ data }) => rowsOf(data)),
 )}
-
+${findings(runs)}
 - **lost**: acknowledged, or due by a schedule, and in the end not in a state that its evidence supports. At-most-once may give a job up after a fault, with its reason: that is its promise, and counted below.
 - **duplicated**: dispatched again without a fault that explains it, or at all for at-most-once. **Run again after a fault**: what at-least-once promises; the bound is what all faults together could have cost, faults × concurrency, for the three guarantees together.
 - **recovery**: from the kill or the stop of a process, or the end of any other fault, until a job that it cost its claim ran again; other faults that came meanwhile are included. A lease here is ${seconds(runs[0]?.data.settings.leaseMs ?? 0)}, so that much passes before others may take over at all. At-most-once is never run again.
@@ -74,10 +80,23 @@ The seed repeats the workload and the choice of faults, not the moments at which
 `;
 }
 
+/** What was found stands on the page as well: one that tells only of clean runs proves nothing. */
+function findings(runs: readonly ProofRun[]): string {
+  const lines = runs.flatMap(({ data }) =>
+    [...Map.groupBy(data.violations, ({ kind }) => kind)].map(
+      ([kind, found]) =>
+        `- ${data.engine}: ${number(found.length)} × **${kind}**, for example ${found[0]?.subject}: ${found[0]?.detail}.`,
+    ),
+  );
+  return lines.length === 0 ? "" : `\nBroken:\n\n${lines.join("\n")}\n`;
+}
+
 function rowsOf(data: ProofRun["data"]): string[][] {
   return data.guarantees.map((one) => {
     const { delivery, broken, recovery } = one;
     const spread = [recovery.p50Ms, recovery.p99Ms, recovery.maxMs].map(seconds).join(" / ");
+    const named = broken.lost + broken.missed + broken.stuck + broken.duplicated;
+    const others = sum(Object.values(broken), (count) => count) - named;
     const isOnce = delivery === "at-most-once";
     return [
       data.engine,
@@ -88,6 +107,7 @@ function rowsOf(data: ProofRun["data"]): string[][] {
       number(faults(data, "network")),
       number(broken.lost + broken.missed + broken.stuck),
       number(broken.duplicated),
+      number(others),
       isOnce ? "0" : `${number(one.reruns)} (bound ${number(data.reruns.bound)})`,
       delivery === "effectively-once" ? number(one.effectsDoubled) : "",
       number(one.staleRefused),

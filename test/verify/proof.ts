@@ -22,6 +22,8 @@ const { values } = parseArgs({
     folder: { type: "string" },
     reuse: { type: "boolean", default: false },
     write: { type: "string" },
+    /** What a reader of the page must know besides. */
+    note: { type: "string" },
   },
 });
 
@@ -85,11 +87,14 @@ console.log(
   `${outcomes.length - failed.length} of ${outcomes.length} stores kept every promise${failed.length > 0 ? `; not ${failed.join(", ")}` : ""}; figures and pages in ${folder}`,
 );
 if (failed.length > 0) process.exitCode = 1;
-else if (values.write !== undefined) {
-  const runs = outcomes.map(({ store }): ProofRun => {
+// Whatever was found: a page that is written only when all is well would be a choice of runs, not a measurement.
+if (values.write !== undefined) {
+  const measured = outcomes.filter(({ store }) => existsSync(join(folder, `${store}.json`)));
+  const runs = measured.map(({ store }): ProofRun => {
     return { command: `npm run verify -- ${flagsOf(store).join(" ")}`, data: read(store) };
   });
   const { duration, jobs, nodes, lease, seed, write, stores } = values;
   const command = `npm run proof -- --stores ${stores} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --lease ${lease} --seed ${seed} --write ${write}`;
-  writeFileSync(write, proofPage(runs, command, new Date().toISOString().slice(0, 10)));
+  const day = new Date().toISOString().slice(0, 10);
+  writeFileSync(write, proofPage(runs, command, day, values.note ?? null));
 }
