@@ -43,6 +43,7 @@ export class Consumer implements AsyncDisposable {
   readonly #stopped = new AbortController();
   readonly #counts = { handled: 0, duplicates: 0, failed: 0, dead: 0 };
   #session: SourceSession | null = null;
+  #isStarted = false;
   #running: Promise<void> | null = null;
   #stop: Promise<void> | null = null;
 
@@ -62,26 +63,22 @@ export class Consumer implements AsyncDisposable {
     return { ...this.#counts };
   }
 
-  /** Begins to take messages. A broker that is down is waited for. */
+  /** Begins to take messages. A broker that is down is waited for; a client that is not installed is an error. */
   async start(): Promise<void> {
-    if (this.#running !== null || this.#stopping.signal.aborted) {
+    if (this.#isStarted || this.#stopping.signal.aborted) {
       throw new EscapementError("already-started", "this consumer was started before; make a new one");
     }
     const { from, log, maxInHand } = this.#options;
-    this.#running = (async () => {
-      const session = await from.open({ clock: this.#clock, log, capacity: maxInHand });
-      this.#session = session;
-      const stopExtending = this.#extend(session);
-      try {
-        await session.run((one) => this.#deliver(one), this.#stopping.signal);
-      } finally {
-        await Promise.allSettled(this.#working);
-        stopExtending();
-      }
-    })();
-    // A source gives up only when trying again is pointless; whoever stops the consumer hears of it as well.
-    this.#running.catch((error: unknown) => log.error({ error, from: from.kind }, "the source gave up"));
-    await Promise.race([this.#running, new Promise((resolve) => setImmediate(resolve))]);
+    this.#isStarted = true;
+    const session = await from.open({ clock: this.#clock, log, capacity: maxInHand });
+    this.#session = session;
+    const stopExtending = this.#extend(session);
+    this.#running = session
+      .run((one) => this.#deliver(one), this.#stopping.signal)
+      // A source gives up only when trying again is pointless.
+      .catch((error: unknown) => log.error({ error, from: from.kind }, "the source gave up"))
+      .then(() => Promise.allSettled(this.#working))
+      .then(() => stopExtending());
   }
 
   /** Takes nothing more, lets handlers finish for `timeout`, then tells them to stop. What was not finished is delivered again. */
@@ -98,7 +95,7 @@ export class Consumer implements AsyncDisposable {
 
   async #end(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
-    const running = this.#running?.catch(() => {}) ?? Promise.resolve();
+    const running = this.#running ?? Promise.resolve();
     const isOver = await this.#within(running, timeoutMs);
     if (!isOver) {
       this.#stopped.abort(new StopReason("shutdown", "the process stops"));

@@ -48,7 +48,7 @@ function messageOf(destination: string, id: string): Message {
 }
 
 /** A consumer in a process of its own. */
-class Child {
+class Child implements AsyncDisposable {
   readonly #process: ChildProcess;
   handled = 0;
   counts: { handled: number; duplicates: number } | null = null;
@@ -67,6 +67,11 @@ class Child {
     const ended = once(this.#process, "exit");
     this.#process.kill("SIGKILL");
     await ended;
+  }
+
+  /** Ends it in any case, so that a test that fails leaves nothing behind. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null) await this.kill();
   }
 
   async stop(): Promise<void> {
@@ -94,7 +99,8 @@ async function story(kind: string, route: Route, url: string): Promise<void> {
   const ids = Array.from({ length: howMany }, (_, index) => `invoice-${index}`);
   await publish(route, ids);
   const args = [kind, url, route.destination, path];
-  const [first, second] = [new Child(args), new Child(args)];
+  await using first = new Child(args);
+  await using second = new Child(args);
   await until(
     "both are at work, or all is done",
     () => (first.handled > 20 && second.handled > 20) || count() > 100,
@@ -106,7 +112,7 @@ async function story(kind: string, route: Route, url: string): Promise<void> {
     route,
     ids.filter((_, index) => index % 3 === 0),
   );
-  const third = new Child(args);
+  await using third = new Child(args);
   await until("everything has taken effect", () => count() >= howMany);
   // What is still delivered again, now that all is done, must not take effect again.
   await publish(route, ids.slice(0, 50));
@@ -148,10 +154,9 @@ describe("B5: consumers, one of them killed: every effect once, none lost", {
   test("NATS JetStream", skipOf(natsServer), async () => {
     const { url } = natsServer;
     const subject = `consumers-${randomUUID()}`;
-    const admin = new NatsAdmin(url);
+    await using admin = new NatsAdmin(url);
     await makeStream(admin, subject);
     await story("nats", nats({ subject, servers: url }), url);
-    await admin.close();
   });
 
   test("Kafka", skipOf(kafkaServer), async () => {

@@ -95,13 +95,12 @@ describe("B1: fired here, run there, by one definition", async () => {
   test("through NATS JetStream", { skip: natsServer.skip }, async () => {
     const { url } = natsServer;
     const subject = `end-to-end-${randomUUID()}`;
-    const admin = new NatsAdmin(url);
+    await using admin = new NatsAdmin(url);
     await makeStream(admin, subject);
     await story(
       nats({ subject, servers: url }),
       natsSource({ stream: subject, consumer: "c", servers: url }),
     );
-    await admin.close();
   });
 
   test("through Kafka", { skip: kafkaServer.skip }, async () => {

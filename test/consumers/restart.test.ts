@@ -27,6 +27,7 @@ async function story(server: PrivateServer, route: Route, from: Source): Promise
   const path = join(mkdtempSync(join(tmpdir(), "escapement-restart-")), "inbox.db");
   await using inbox = createInbox({ store: sqliteInbox({ path, durability: "normal" }) });
   const transport = await route.transport.open({ clock: systemClock, log: silentLogger });
+  await using _closing = { [Symbol.asyncDispose]: () => transport.close() };
   const publish = async (n: number): Promise<void> => {
     const message = {
       ...newReceived("work", n),
@@ -52,7 +53,6 @@ async function story(server: PrivateServer, route: Route, from: Source): Promise
   await server.restart();
   await publish(2);
   await until("it goes on after another restart", () => seen.has(2));
-  await transport.close();
 }
 
 describe("a consumer outlives its broker", async () => {
@@ -71,14 +71,13 @@ describe("a consumer outlives its broker", async () => {
   test("NATS", { skip: shared.nats.skip }, async () => {
     await using server = await testbed.nats({ private: true });
     const servers = server.url;
-    const admin = new NatsAdmin(servers);
+    await using admin = new NatsAdmin(servers);
     await makeStream(admin, "s");
     await story(
       server,
       nats({ subject: "s", servers }),
       natsSource({ stream: "s", consumer: "c", servers, ackWait: "2s" }),
     );
-    await admin.close();
   });
 
   test("Kafka", { skip: shared.kafka.skip }, async () => {

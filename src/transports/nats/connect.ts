@@ -4,7 +4,7 @@ import type { NatsAddress } from "./address.ts";
 
 export const connectTimeoutMs = 5_000;
 
-export function missingClient(cause: unknown): never {
+function missingClient(cause: unknown): never {
   throw new EscapementError(
     "transport-missing-client",
     "the NATS transport needs the packages @nats-io/transport-node and @nats-io/jetstream; install them with `npm install @nats-io/transport-node @nats-io/jetstream`",
@@ -15,6 +15,11 @@ export function missingClient(cause: unknown): never {
 /** The package is looked for only now. */
 export function loadClient(): Promise<typeof import("@nats-io/transport-node")> {
   return import("@nats-io/transport-node").catch(missingClient);
+}
+
+/** The package for streams and their consumers. */
+export function loadJetStream(): Promise<typeof import("@nats-io/jetstream")> {
+  return import("@nats-io/jetstream").catch(missingClient);
 }
 
 /**

@@ -1,13 +1,13 @@
 import type { Consumer, ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { sleep } from "../../clock.ts";
-import { EscapementError } from "../../errors.ts";
 import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
 import { reconnectDelayMs } from "../../transient.ts";
 import type { NatsAddress } from "./address.ts";
-import { connectOnce, missingClient } from "./connect.ts";
+import { connectOnce } from "./connect.ts";
 
 export interface NatsSessionParts extends SourceContext {
+  readonly client: typeof import("@nats-io/jetstream");
   readonly address: NatsAddress;
   readonly stream: string;
   readonly consumer: string;
@@ -41,7 +41,6 @@ export class NatsSession implements SourceSession {
         tries = 0;
         while (!signal.aborted) await this.#pull(consumer, deliver, signal);
       } catch (error) {
-        if (error instanceof EscapementError) throw error;
         if (tries <= 1) log.warn({ error, stream }, "NATS could not be read; this is tried again");
         await this.#connection?.close().catch(() => {});
         await sleep(clock, reconnectDelayMs(Math.max(tries, 1), Math.random()), signal);
@@ -56,13 +55,10 @@ export class NatsSession implements SourceSession {
   }
 
   async #open(): Promise<Consumer> {
-    const { address, stream, consumer, subject, ackWaitMs, capacity } = this.#parts;
-    const { jetstream, jetstreamManager, AckPolicy } = await import("@nats-io/jetstream").catch(
-      missingClient,
-    );
+    const { client, address, stream, consumer, subject, ackWaitMs, capacity, log } = this.#parts;
     const connection = await connectOnce(address);
     this.#connection = connection;
-    const manager = await jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
+    const manager = await client.jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const known = await manager.consumers.info(stream, consumer).catch((error: Error) => {
       if (/consumer not found/i.test(error.message)) return null;
       throw error;
@@ -70,14 +66,19 @@ export class NatsSession implements SourceSession {
     if (known === null) {
       await manager.consumers.add(stream, {
         durable_name: consumer,
-        ack_policy: AckPolicy.Explicit,
+        ack_policy: client.AckPolicy.Explicit,
         ack_wait: ackWaitMs * nanosecondsPerMs,
         max_deliver: -1,
         max_ack_pending: Math.max(1_000, capacity * 10),
         ...(subject === null ? {} : { filter_subject: subject }),
       });
     }
-    return jetstream(connection, { timeout: apiTimeoutMs }).consumers.get(stream, consumer);
+    const ownMs = (known?.config.ack_wait ?? Number.POSITIVE_INFINITY) / nanosecondsPerMs;
+    if (ownMs < ackWaitMs) {
+      const text = `the consumer's own ack_wait is ${ownMs} ms; give natsSource that as ackWait, or messages come again while they are in hand`;
+      log.warn({ stream, consumer }, text);
+    }
+    return client.jetstream(connection, { timeout: apiTimeoutMs }).consumers.get(stream, consumer);
   }
 
   async #pull(consumer: Consumer, deliver: Deliver, signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import { describe, EscapementError } from "../../errors.ts";
 import { checkKnown } from "../../options.ts";
 import type { Source, SourceContext, SourceSession } from "../../source.ts";
 import { parseNats } from "./address.ts";
+import { loadClient, loadJetStream } from "./connect.ts";
 import { NatsSession } from "./session.ts";
 
 export interface NatsSourceOptions {
@@ -14,7 +15,7 @@ export interface NatsSourceOptions {
   readonly subject?: string;
   /** @default `ESCAPEMENT_NATS` */
   readonly servers?: string | readonly string[];
-  /** How long a message may be in hand without a sign of life before another process gets it; for a consumer that is made here. @default "30s" */
+  /** How long a message may be in hand without a sign of life before another process gets it. A consumer that is there already has its own; then give the same here. @default "30s" */
   readonly ackWait?: Duration;
 }
 
@@ -34,8 +35,11 @@ export function natsSource(options: NatsSourceOptions): Source {
   };
   return {
     kind: "nats",
-    open: async (context: SourceContext): Promise<SourceSession> =>
-      new NatsSession({ ...resolved, ...context, address: parseNats(options.servers) }),
+    async open(context: SourceContext): Promise<SourceSession> {
+      await loadClient();
+      const client = await loadJetStream();
+      return new NatsSession({ ...resolved, ...context, client, address: parseNats(options.servers) });
+    },
   };
 }
 

@@ -10,7 +10,7 @@ import { connectOnce } from "../connect.ts";
 import { nats } from "../route.ts";
 
 /** A connection for the test itself; it ends when its server does, and then a new one is made. */
-export class NatsAdmin {
+export class NatsAdmin implements AsyncDisposable {
   readonly #url: string;
   #connection: NatsConnection | null = null;
 
@@ -42,6 +42,10 @@ export class NatsAdmin {
 
   async close(): Promise<void> {
     await this.#connection?.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 }
 
