@@ -3,7 +3,7 @@
  * verify on every store, all guarantees, all faults, two stores at a time. Fails when a promise was broken. With `--reuse`, what an
  * earlier run left in `--folder` is not run again.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,6 +30,8 @@ const { values } = parseArgs({
 /** How many stores at a time: more would measure the machine. */
 const together = 2;
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), "escapement-proof-"));
+
+const under = new Set<ChildProcess>();
 
 interface Outcome {
   readonly store: string;
@@ -58,12 +60,17 @@ async function run(store: string): Promise<Outcome> {
   const child = spawn(process.execPath, [main, ...flagsOf(store), ...files], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => child.kill(signal));
+  under.add(child);
   let text = "";
   child.stdout.on("data", (chunk: Buffer) => {
     text += chunk;
   });
-  return new Promise((resolve) => child.once("close", (code) => resolve({ store, code, text })));
+  return new Promise((resolve) => {
+    child.once("close", (code) => {
+      under.delete(child);
+      resolve({ store, code, text });
+    });
+  });
 }
 
 async function runAll(stores: readonly string[]): Promise<Outcome[]> {
@@ -80,6 +87,13 @@ async function runAll(stores: readonly string[]): Promise<Outcome[]> {
   return stores.flatMap((store) => done.filter((one) => one.store === store));
 }
 
+// Whoever stops the proof stops what it has under way, and nothing is measured after that.
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    for (const child of under) child.kill(signal);
+    process.exit(1);
+  });
+}
 mkdirSync(folder, { recursive: true });
 const outcomes = await runAll(values.stores.split(","));
 const failed = outcomes.filter(({ code }) => code !== 0).map(({ store }) => store);
