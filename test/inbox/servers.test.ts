@@ -99,6 +99,23 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
+    test("B5: of many copies at once one begins, and the others are told so", async () => {
+      const bed = await open();
+      const stores = Array.from({ length: 4 }, () => bed.store());
+      for (const store of stores) await store.migrate();
+      for (let round = 0; round < 60; round += 1) {
+        const begun = await Promise.all(
+          stores.map((store, n) =>
+            store.begin({ key: `round ${round}`, holder: String(n), leaseMs: 30_000 }),
+          ),
+        );
+        assert.equal(begun.filter(({ outcome }) => outcome === "begun").length, 1);
+        assert.equal(begun.filter(({ outcome }) => outcome === "running").length, 3);
+      }
+      for (const store of stores) await store.close();
+      await bed.close();
+    });
+
     test("B5: a copy that holds the key keeps others out until its lease is over; a late one is stale", async () => {
       const bed = await open();
       const [dead, other] = [bed.store(), bed.store()];

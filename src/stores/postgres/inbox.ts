@@ -78,6 +78,8 @@ class PostgresInbox implements InboxStore {
        where key = $1 and not exists (select from taken)`,
       [key, holder, leaseMs],
     );
+    // Somebody took it after this statement had begun: the insert met a row that the rest of it does not see.
+    if (rows.length === 0) return this.begin({ key, holder, leaseMs });
     const row = recordOf(rows[0]);
     if (row["done"] === true) return { outcome: "done" };
     if (row["begun"] === true) return { outcome: "begun", token: Number(row["token"]) };
