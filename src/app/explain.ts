@@ -100,7 +100,7 @@ function explainJob(job: Job, trail: readonly TrailLine[]): string[] {
 
 function waiting(job: Job): string {
   if (job.state === "blocked") return `, waits for ${job.waitsFor.join(", ")}`;
-  if (job.state === "waiting") return `, runs at ${iso(job.runAt)} or when a worker is free`;
+  if (job.state === "waiting") return `, runs at ${iso(job.runAt)} or when a worker or relay is free`;
   return "";
 }
 

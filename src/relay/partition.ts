@@ -42,6 +42,8 @@ interface Settlement {
   hasFailed: boolean;
 }
 
+/** How many jobs one read brings, for each that a claim of a worker would: reading takes nothing away from others. */
+const readPerBatch = 5;
 /** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
 const minRepeatMs = 20;
 
@@ -80,6 +82,7 @@ export class Partition {
       partition: grant.partition,
       clock: runtime.clock,
       pollMs: settings.pollMs,
+      pageSize: readPerBatch * settings.batch,
       mayGo: (job, nowMs) => this.#mayGo(job, nowMs),
       isTaken: (id) => this.#flights.has(id) || this.#namingIds.has(id),
       onRead: () => this.#wakeup.wake(),

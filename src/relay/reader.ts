@@ -12,6 +12,8 @@ export interface ReaderParts {
   readonly partition: number;
   readonly clock: Clock;
   readonly pollMs: number;
+  /** How many jobs one read brings. */
+  readonly pageSize: number;
   /** Whether a job could be named now as far as this process is concerned: its route known and open, its queue not paused. */
   mayGo(job: DueJob, nowMs: number): boolean;
   /** Already named, or being named. */
@@ -22,10 +24,8 @@ export interface ReaderParts {
 
 /** What has been due for longer is a backlog. */
 const freshMs = 1_000;
-/** How many jobs one read brings. */
-const pageSize = 500;
-/** How many of a backlog's first are looked at again while it drains. */
-const headSize = 50;
+/** How many of a backlog's first are looked at again while it drains: this part of a page. */
+const headPart = 1 / 10;
 /** How many pages of jobs that cannot go one look passes over. */
 const maxPages = 8;
 /** How soon after a read another one may follow, when notices ask for it. */
@@ -125,7 +125,7 @@ export class Reader {
     look(0, fresh, "backlog");
     if (taken.size === 0) return [];
     this.#jobs = jobs.filter((job) => !taken.has(job));
-    if (this.#last !== null && this.#jobs.length < pageSize / 2) {
+    if (this.#last !== null && this.#jobs.length < this.#parts.pageSize / 2) {
       this.#isHungry = true;
       this.#wakeup.wake();
     }
@@ -173,7 +173,7 @@ export class Reader {
 
   /** In the middle of a backlog only its head, where late jobs come in, and what is fresh are looked at again. */
   async #lookBeside(): Promise<void> {
-    const head = await this.#page(this.#passed, headSize);
+    const head = await this.#page(this.#passed, Math.ceil(this.#parts.pageSize * headPart));
     const fresh = await this.#pages(this.#freshFrom);
     this.#merge([...head.going, ...fresh.jobs]);
     this.#schedule(fresh.isFull ? null : fresh.nextAt);
@@ -234,6 +234,7 @@ export class Reader {
     /** Up to where nothing could go; null when the first page had something. */
     readonly passed: DuePlace | null;
   }> {
+    const { pageSize } = this.#parts;
     const jobs: DueJob[] = [];
     let after = from;
     let passed: DuePlace | null = null;

@@ -45,6 +45,8 @@ export async function simulateRelay(
     lease: leaseMs,
     heartbeat: leaseMs / 3,
     poll: chance.pick([500, 1_000, 2_000]),
+    // A read brings five times as many, so that some seeds see backlogs of several pages.
+    batch: chance.pick([1, 2, 100]),
     relay: { partitions, inFlight },
     acceptWeakDurability: true,
   };
