@@ -149,7 +149,7 @@ describe("kafka", async () => {
   test("it makes topics, and wants its password", { skip }, async () => {
     await using admin = kafkaAdmin(server.url);
     await admin.client.createTopics({ topics: [server.name], partitions: 2, replicas: 1 });
-    assert.deepEqual(await admin.client.listTopics(), [server.name]);
+    assert((await admin.client.listTopics()).includes(server.name));
     const stranger = new URL(server.url);
     stranger.password = "not-the-secret";
     await using other = kafkaAdmin(stranger.href);

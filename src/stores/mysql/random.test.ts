@@ -27,7 +27,7 @@ async function openMysql(seed: number): Promise<ConformanceHarness> {
 }
 
 /** So much real time is spent on short runs at the most. */
-const budgetMs = 25_000;
+const budgetMs = 8_000;
 
 describe("MySQL beside memory", { skip: server.skip }, () => {
   for (const seed of seedsToRun(10)) {

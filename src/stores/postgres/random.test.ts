@@ -27,7 +27,7 @@ async function openPostgres(seed: number): Promise<ConformanceHarness> {
 }
 
 /** So much real time is spent on short runs at the most. */
-const budgetMs = 25_000;
+const budgetMs = 8_000;
 
 describe("Postgres beside memory", { skip: server.skip }, () => {
   for (const seed of seedsToRun(12)) {

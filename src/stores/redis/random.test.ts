@@ -23,7 +23,7 @@ const openRedis = async (): Promise<ConformanceHarness> =>
   harness({ url: server.url, prefix: newPrefix(server) });
 
 /** So much real time is spent on short runs at the most. */
-const budgetMs = 20_000;
+const budgetMs = 8_000;
 
 describe("Redis beside memory", { skip: server.skip }, () => {
   for (const seed of seedsToRun(10)) {
