@@ -93,9 +93,10 @@ export class Node {
     if (this.#roles.includes("reaper")) this.#reaper = new Reaper({ store, settings, clock, random, emit });
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
     await this.#presence.start();
-    await this.#worker?.start();
     await this.#planner?.start();
     await this.#relay?.start();
+    // The last that can fail: a start that failed must not have begun a handler, which could outlive it.
+    await this.#worker?.start();
     this.#canary?.start();
     this.#reaper?.start();
     // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.

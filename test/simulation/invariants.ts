@@ -119,9 +119,13 @@ function checkDispatches(job: StoredJob, { history }: Evidence): void {
   }
 }
 
-/** A handler that comes back after its timeout has failed, whatever it says. */
+/**
+ * A handler that comes back after its timeout has failed, whatever it says. In a process that slept over both, the lost lease may tell it to
+ * stop first; a timeout is half a lease here, so it is over by then.
+ */
 function hasFailed(run: Run): boolean {
-  return run.end === "threw" || run.end === "gave-up" || run.signal === "timeout";
+  const outlasted = run.job.name === "timed" && run.signal === "lease-lost";
+  return run.end === "threw" || run.end === "gave-up" || run.signal === "timeout" || outlasted;
 }
 
 /** Each end has its evidence. */
