@@ -1,6 +1,6 @@
 import type { FireTimes } from "../cron/spec.ts";
 import { skippedOccurrence } from "../planner/plan.ts";
-import type { NewOccurrence } from "../store.ts";
+import type { NewOccurrence, OccurrenceRecord } from "../store.ts";
 
 /** How many occurrences one row of the ledger stands for, and how many rows a pause leaves at the most. */
 const maxCount = 100_000;
@@ -9,14 +9,14 @@ const maxRows = 100;
 /**
  * The rows for what a pause skipped: a range each, however long it was.
  *
- * @param accounted times that the ledger has already: a planner may have fired them while the pause was being written. A range that
+ * @param accounted rows that the ledger has already, by time: a planner may have fired while the pause was being written. A range that
  * began with one of them would be taken for it, and lost.
  */
 export function pausedOccurrences(
   times: FireTimes,
   nextAt: Date | null,
   now: number,
-  accounted: ReadonlySet<number>,
+  accounted: readonly Pick<OccurrenceRecord, "fireAt" | "until">[],
 ): NewOccurrence[] {
   if (nextAt === null) return [];
   const rows: NewOccurrence[] = [];
@@ -25,9 +25,14 @@ export function pausedOccurrences(
     if (count > 0) rows.push(skippedOccurrence(first, count === 1 ? null : last, count, "paused"));
     count = 0;
   };
+  let place = 0;
+  const isAccounted = (time: number): boolean => {
+    while (place < accounted.length && endOf(accounted[place]) < time) place += 1;
+    return (accounted[place]?.fireAt.getTime() ?? Number.POSITIVE_INFINITY) <= time;
+  };
   for (const time of times.after(nextAt.getTime() - 1)) {
     if (time > now || rows.length >= maxRows) break;
-    if (accounted.has(time)) {
+    if (isAccounted(time)) {
       close();
       continue;
     }
@@ -38,4 +43,8 @@ export function pausedOccurrences(
   }
   close();
   return rows;
+}
+
+function endOf(row: Pick<OccurrenceRecord, "fireAt" | "until"> | undefined): number {
+  return (row?.until ?? row?.fireAt)?.getTime() ?? Number.POSITIVE_INFINITY;
 }

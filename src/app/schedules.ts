@@ -168,8 +168,7 @@ export class Schedules {
     if (nextAt === null) return [];
     const span = { from: nextAt, to: new Date(now + 1), limit: maxAccounted };
     const rows = await withRetries(this.#runtime, () => store.occurrences({ key, ...span }));
-    const accounted = new Set(rows.map(({ fireAt }) => fireAt.getTime()));
-    return pausedOccurrences(resolveSchedule(decodeSpec(spec)).times, nextAt, now, accounted);
+    return pausedOccurrences(resolveSchedule(decodeSpec(spec)).times, nextAt, now, rows);
   }
 
   /** Runs the schedule's job once, now, beside its regular occurrences. */
