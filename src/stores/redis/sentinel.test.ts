@@ -63,7 +63,9 @@ describe("Redis under Sentinel", { skip: shared.skip }, () => {
 async function replicated(own: PrivateServer): Promise<void> {
   const { password, hosts, primary } = partsOf(own.url);
   const client = new Redis({ sentinels: hosts, name: primary, password });
-  assert.equal(await client.wait(2, 10_000), 2);
+  // It waits for what this connection wrote, and so for all that was written before.
+  await client.set("escapement-test", "written");
+  assert.equal(await client.wait(2, 30_000), 2);
   client.disconnect();
 }
 
@@ -78,13 +80,19 @@ function partsOf(url: string) {
 
 async function runThroughFailover(fleet: Fleet, own: PrivateServer): Promise<void> {
   const nodes = await Promise.all([fleet.start(), fleet.start()]);
-  const items = Array.from({ length: 200 }, () => ({ input: { ms: 50, how: "wait" } as const }));
+  const items = Array.from({ length: 200 }, () => ({ input: { ms: 500, how: "wait" } as const }));
   await fleet.client.enqueueMany(fleet.atLeastOnce, items);
+  await replicated(own);
   await fleet.until("a part of the work is done", () => fleet.starts().length > 50);
   await own.kill("node-1");
-  const all = async (): Promise<boolean> =>
-    (await fleet.client.count({ states: ["succeeded"] }).catch(() => 0)) === 200;
-  await fleet.until("everything has succeeded", all, 120_000);
+  let seen: unknown;
+  const all = async (): Promise<boolean> => {
+    seen = await fleet.client.countBy(["state"]).catch((error: unknown) => error);
+    return Array.isArray(seen) && seen.some(({ state, count }) => state === "succeeded" && count === 200);
+  };
+  await fleet.until("everything has succeeded", all, 120_000).catch((error: unknown) => {
+    throw new Error("not everything has succeeded", { cause: { error, seen } });
+  });
   assert.equal(new Set(fleet.starts().map(({ id }) => id)).size, 200, "every job ran");
   for (const { exitCode, signalCode } of nodes) assert.deepEqual([exitCode, signalCode], [null, null]);
 }
