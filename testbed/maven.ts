@@ -1,15 +1,13 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
+import { run } from "./command.ts";
 
-/** Where all jars come from. The checksums beside their names are what is trusted, not this address. */
-const repository = "https://repo.maven.apache.org/maven2";
-const atOnce = 4;
-const tries = 3;
-const timeoutMs = 2 * 60_000;
+const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+const timeoutMs = 5 * 60_000;
 
-/** Java libraries that make one program: paths in the repository, and the SHA-256 of each file. */
+/** Java libraries that make one program: paths in a Maven repository, and the SHA-256 of each file. */
 export interface Jars {
   readonly name: string;
   readonly version: string;
@@ -18,45 +16,71 @@ export interface Jars {
   readonly inImage: string;
 }
 
-/** Downloads what the cache lacks, checks every file, and gives back the classpath; or says why that was not possible. */
-export async function fetchJars(jars: Jars): Promise<{ readonly classpath: string } | string> {
+/** Has Maven fetch what the cache lacks, checks every file, and gives back the classpath; or says why that was not possible. */
+export async function fetchJars(jars: Jars, maven: string): Promise<{ readonly classpath: string } | string> {
   const folder = join(cacheFolder(), `${jars.name}-${jars.version}`);
-  const paths: string[] = [];
   try {
     // The server runs as another user, who must be able to read it.
     mkdirSync(folder, { recursive: true, mode: 0o755 });
-    const files = Object.entries(jars.files);
-    const fetchNext = async (): Promise<void> => {
-      for (let next = files.pop(); next !== undefined; next = files.pop()) {
-        paths.push(await fetchJar(folder, ...next));
-      }
-    };
-    await Promise.all(Array.from({ length: atOnce }, fetchNext));
+    const missing = Object.entries(jars.files).filter(
+      ([path, sha256]) => !isThere(fileIn(folder, path), sha256),
+    );
+    if (missing.length > 0) await fetchMissing(folder, missing, maven);
   } catch (error) {
-    const { message, cause } = error as Error;
-    return `the jars of ${jars.name} ${jars.version} cannot be had: ${cause instanceof Error ? `${message}: ${cause.message}` : message}`;
+    const reason = error instanceof Error ? error.message : String(error);
+    return `the jars of ${jars.name} ${jars.version} cannot be had: ${reason}`;
   }
+  const paths = Object.keys(jars.files).map((path) => fileIn(folder, path));
   return { classpath: paths.sort().join(":") };
 }
 
-async function fetchJar(folder: string, path: string, sha256: string): Promise<string> {
-  const file = join(folder, basename(path));
-  if (digestOf(readIfThere(file)) === sha256) return file;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const answer = await fetch(`${repository}/${path}`, { signal: AbortSignal.timeout(timeoutMs) });
-      if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
-      const bytes = Buffer.from(await answer.arrayBuffer());
-      const found = digestOf(bytes);
-      if (found !== sha256) throw new Error(`${path}: expected the SHA-256 ${sha256}, got ${found}`);
-      const part = `${file}.${process.pid}`;
-      writeFileSync(part, bytes, { mode: 0o644 });
-      renameSync(part, file);
-      return file;
-    } catch (error) {
-      if (attempt === tries) throw error;
+/** In a folder of its own first: others may fetch, and use, the same at the same time. */
+async function fetchMissing(
+  folder: string,
+  files: readonly (readonly [path: string, sha256: string])[],
+  maven: string,
+): Promise<void> {
+  const part = mkdtempSync(join(folder, ".part-"));
+  try {
+    const project = join(part, "pom.xml");
+    writeFileSync(project, projectOf(files.map(([path]) => path)));
+    const args = [
+      "--quiet",
+      "--batch-mode",
+      "--file",
+      project,
+      copyDependencies,
+      `-DoutputDirectory=${part}`,
+    ];
+    await run({ file: maven, args, env: {}, account: undefined, container: undefined }, timeoutMs);
+    for (const [path, sha256] of files) {
+      if (!isThere(fileIn(part, path), sha256)) throw new Error(`${basename(path)} is not what it should be`);
+      renameSync(fileIn(part, path), fileIn(folder, path));
     }
+  } finally {
+    rmSync(part, { recursive: true, force: true });
   }
+}
+
+/** A project that depends on exactly these: what they depend on in turn is listed, or not needed. */
+function projectOf(paths: readonly string[]): string {
+  const dependencies = paths.map((path) => {
+    const [version, artifact, ...group] = path.split("/").slice(0, -1).reverse();
+    return `<dependency>
+      <groupId>${group.reverse().join(".")}</groupId><artifactId>${artifact}</artifactId><version>${version}</version>
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>
+    </dependency>`;
+  });
+  return `<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>escapement</groupId><artifactId>testbed</artifactId><version>1</version>
+  <dependencies>${dependencies.join("")}</dependencies>
+</project>
+`;
+}
+
+function fileIn(folder: string, path: string): string {
+  return join(folder, basename(path));
 }
 
 function cacheFolder(): string {
@@ -64,14 +88,10 @@ function cacheFolder(): string {
   return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "escapement-testbed");
 }
 
-function readIfThere(file: string): Buffer {
+function isThere(file: string, sha256: string): boolean {
   try {
-    return readFileSync(file);
+    return createHash("sha256").update(readFileSync(file)).digest("hex") === sha256;
   } catch {
-    return Buffer.alloc(0);
+    return false;
   }
-}
-
-function digestOf(bytes: Buffer): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }

@@ -92,7 +92,7 @@ async function onMachine(
   const version = await versionOf(command(main, ["--version"]), software);
   if (version === undefined) return undefined;
   const { jars } = software;
-  const found = jars && (await fetchJars(jars));
+  const found = jars && (await fetchJars(jars, paths.get("mvn") ?? "mvn"));
   if (typeof found === "string") return found;
   return {
     software,

@@ -74,14 +74,9 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     message: InboxMessage,
     effect: (db: Db) => T,
   ): Promise<InboxOutcome<Awaited<T>>> {
-    const key = checkKey(message.key, "the key of a message");
-    await this.#ready();
-    const holder = this.#runtime.newId();
-    const leaseMs = this.#leaseMs;
-    const begun = await withRetries(this.#runtime, () => this.#store.begin({ key, holder, leaseMs }));
-    if (begun.outcome === "done") return { outcome: "duplicate" };
-    if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
-    return this.#run({ key, token: begun.token }, effect as (tx: unknown) => Awaited<T>);
+    const begun = await this.#begin(message);
+    if (begun.outcome !== "begun") return begun;
+    return this.#run(begun.claim, effect as (tx: unknown) => Awaited<T>);
   }
 
   /**
@@ -89,17 +84,10 @@ export class Inbox implements EffectInbox, AsyncDisposable {
    * or released. What `consume` does for each message; {@link handle} is simpler where the effect is all there is.
    */
   async hold(message: InboxMessage): Promise<InboxHeld> {
-    const key = checkKey(message.key, "the key of a message");
-    await this.#ready();
-    const holder = this.#runtime.newId();
-    const leaseMs = this.#leaseMs;
-    const begun = await withRetries(this.#runtime, () => this.#store.begin({ key, holder, leaseMs }));
-    if (begun.outcome === "done") return { outcome: "duplicate" };
-    if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
-    const { clock } = this.#runtime;
-    const claim = { key, token: begun.token };
-    const hold = new Hold({ store: this.#store, claim, leaseMs, retentionMs: this.retentionMs, clock });
-    return { outcome: "held", hold };
+    const begun = await this.#begin(message);
+    if (begun.outcome !== "begun") return begun;
+    const parts = { store: this.#store, clock: this.#runtime.clock, retentionMs: this.retentionMs };
+    return { outcome: "held", hold: new Hold({ ...parts, claim: begun.claim, leaseMs: this.#leaseMs }) };
   }
 
   /** Forgets keys whose retention is over; call it now and then. Returns how many. */
@@ -115,6 +103,23 @@ export class Inbox implements EffectInbox, AsyncDisposable {
 
   close(): Promise<void> {
     return this.#store.close();
+  }
+
+  async #begin(
+    message: InboxMessage,
+  ): Promise<
+    | { readonly outcome: "begun"; readonly claim: InboxClaim }
+    | { readonly outcome: "duplicate" }
+    | { readonly outcome: "busy"; readonly retryInMs: number }
+  > {
+    const key = checkKey(message.key, "the key of a message");
+    await this.#ready();
+    const holder = this.#runtime.newId();
+    const leaseMs = this.#leaseMs;
+    const begun = await withRetries(this.#runtime, () => this.#store.begin({ key, holder, leaseMs }));
+    if (begun.outcome === "done") return { outcome: "duplicate" };
+    if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
+    return { outcome: "begun", claim: { key, token: begun.token } };
   }
 
   async #run<T>(claim: InboxClaim, run: (tx: unknown) => T | Promise<T>): Promise<InboxOutcome<T>> {

@@ -18,8 +18,8 @@ export const kafka = {
   variable: "ESCAPEMENT_TEST_KAFKA",
   software: [
     {
-      programs: ["java"],
-      packages: [["default-jre-headless"]],
+      programs: ["java", "mvn"],
+      packages: [["default-jre-headless", "maven"]],
       image: `apache/kafka:${version}`,
       jars: { name: "kafka", version, files, inImage: "/opt/kafka/libs/*" },
     },
