@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:os";
+import { join } from "node:path";
 import { findNode } from "./find-node.mjs";
 import { ensureInstalled } from "./install.mjs";
 import { testArguments } from "./test-arguments.mjs";
 import { withTestbed } from "./testbed.mjs";
+import { root } from "./tool.mjs";
 
 /**
  * Installs what the lockfile asks for, finds a Node that can run the sources, and runs it with `args`.
@@ -22,8 +24,14 @@ export async function launch(args) {
   }
 }
 
+/** What Node has compiled is kept: tests and proofs start hundreds of processes, and each would compile the sources anew. */
+const compiled = join(root, "node_modules", ".cache", "compiled");
+
 function run(node, args, env = {}) {
-  const child = spawn(node, args, { stdio: "inherit", env: { ...process.env, ...env } });
+  const child = spawn(node, args, {
+    stdio: "inherit",
+    env: { NODE_COMPILE_CACHE: compiled, ...process.env, ...env },
+  });
   passSignalsOn(child);
   return new Promise((resolve, reject) => {
     child.once("error", reject);

@@ -1,4 +1,5 @@
 /** A node of a run: a real process with every role. It does as it is told, and writes down what its handlers did. */
+import { flushCompileCache } from "node:module";
 import { Escapement } from "../app/escapement.ts";
 import { sleep, systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
@@ -57,6 +58,8 @@ class VerifyNode {
     this.#lookedAtMs = systemClock.monotonic();
     setInterval(() => this.#look(), lookEveryMs);
     tell({ kind: "ready" });
+    // A process that is killed would leave nothing to the next one.
+    flushCompileCache();
   }
 
   /** A store that does not answer fails the start; whoever runs a service tries again. Every other error ends the node, and the run. */

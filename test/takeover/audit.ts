@@ -4,9 +4,9 @@ import type { Source } from "../../src/source.ts";
 
 /** Reads everything that reached the broker, as a consumer does, and counts how often each task came. */
 export class Audit {
-  /** How often each task was delivered, by its number. */
-  readonly counts: Uint8Array;
-  /** Of each task that came a second time. */
+  /** Which arrival was the first of each task, counted from one; 0: none yet. */
+  readonly #firstArrivals: Uint32Array;
+  /** The first arrivals of tasks that came a second time. */
   readonly #again = new Set<number>();
   readonly #source: Source;
   readonly #stopping = new AbortController();
@@ -17,7 +17,7 @@ export class Audit {
 
   constructor(source: Source, tasks: number) {
     this.#source = source;
-    this.counts = new Uint8Array(tasks);
+    this.#firstArrivals = new Uint32Array(tasks);
   }
 
   get unique(): number {
@@ -32,8 +32,10 @@ export class Audit {
     return this.#arrived - this.#unique;
   }
 
-  get repeated(): number {
-    return this.#again.size;
+  /** How many arrivals back from this one lies the first copy of the oldest task that came again. */
+  tailBefore(arrival: number): number {
+    const oldest = [...this.#again].reduce((least, first) => Math.min(least, first), arrival);
+    return arrival - oldest;
   }
 
   /** How long nothing has come. */
@@ -64,9 +66,11 @@ export class Audit {
   #note(task: number): void {
     this.#arrived += 1;
     this.#arrivedAtMs = Date.now();
-    const before = this.counts[task] ?? 0;
-    if (before === 0) this.#unique += 1;
-    else this.#again.add(task);
-    this.counts[task] = Math.min(255, before + 1);
+    const first = this.#firstArrivals[task] ?? 0;
+    if (first > 0) this.#again.add(first);
+    else {
+      this.#unique += 1;
+      this.#firstArrivals[task] = this.#arrived;
+    }
   }
 }

@@ -10,12 +10,18 @@ import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
 export async function startEffects(source: Source, file: string) {
   const database = new DatabaseSync(file);
   database.exec("create table effects (task integer not null)");
-  const inbox = createInbox({ store: sqliteInbox(file) });
+  // The run ends long before the power does.
+  const inbox = createInbox({ store: sqliteInbox({ path: file, durability: "normal" }) });
+  let handled = 0;
+  let handledAtMs = Date.now();
   const job = defineJob<number>({
     name: "task",
     delivery: "effectively-once",
-    run: ({ input, tx }) =>
-      tx((db: DatabaseSync) => void db.prepare("insert into effects (task) values (?)").run(input)),
+    async run({ input, tx }) {
+      await tx((db: DatabaseSync) => void db.prepare("insert into effects (task) values (?)").run(input));
+      handled += 1;
+      handledAtMs = Date.now();
+    },
   });
   const consumer = consume({
     jobs: [job],
@@ -31,12 +37,13 @@ export async function startEffects(source: Source, file: string) {
     return Number(row?.["many"]);
   };
   return {
-    get effects(): number {
-      return count("*");
+    get handled(): number {
+      return handled;
     },
-    get tasks(): number {
-      return count("distinct task");
+    get quietMs(): number {
+      return Date.now() - handledAtMs;
     },
+    count: () => ({ effects: count("*"), tasksWithEffect: count("distinct task") }),
     async stop(): Promise<void> {
       await consumer.stop();
       await inbox.close();

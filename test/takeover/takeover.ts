@@ -31,22 +31,28 @@ export interface TakeoverReport {
   /** Copies beyond the first of each task. */
   readonly duplicates: number;
   readonly inFlightBound: number;
+  /** How many arrivals before the kill the first copy of the oldest of them had come: only the tail may come again. */
+  readonly tail: number;
   readonly deliveredAtKill: number;
   /** From the kill to the first publish of the replacement. */
   readonly takeoverMs: number;
   readonly leaseMs: number;
+  readonly enqueueMs: number;
+  /** From the start of the first relay to the last delivery. */
   readonly drainMs: number;
   readonly perSecond: number;
   readonly succeeded: number;
   /** Null when they were not asked for. */
   readonly effects: number | null;
   readonly tasksWithEffect: number | null;
+  readonly effectsMs: number | null;
 }
 
 const windowMs = 5 * 60_000;
 /** Nothing more comes once nothing has for so long. */
 const quietMs = 3_000;
-const patienceMs = 10 * 60_000;
+/** How long nothing may move. */
+const patienceMs = 2 * 60_000;
 
 /** Enqueues tasks, lets a relay fire, kills it, lets another take over, and reads at the consumer's side what came of it. */
 export async function takeover(options: TakeoverOptions): Promise<TakeoverReport> {
@@ -56,56 +62,49 @@ export async function takeover(options: TakeoverOptions): Promise<TakeoverReport
   const folder = mkdtempSync(join(tmpdir(), "escapement-takeover-"));
   await brokers[to].prepare(broker, topic);
   const audit = new Audit(brokers[to].source(broker, topic, "audit"), tasks);
-  const effects = options.withEffects
-    ? await startEffects(brokers[to].source(broker, topic, "effects"), join(folder, "effects.db"))
-    : null;
   const app = createEscapement({ store: options.store, namespace: topic, log: silentLogger });
   const children: ChildProcess[] = [];
   try {
-    await enqueue(app, tasks, progress);
+    const enqueueMs = await timed(() => enqueue(app, tasks, progress));
     audit.start();
     const startedAtMs = Date.now();
     const first = startNode(plan, children);
-    await until(
-      () => audit.unique >= options.killAfter,
-      () => progress(`fired ${audit.unique} of ${tasks}`),
-    );
+    const fired = () => audit.arrived;
+    const tell = () => progress(`fired ${audit.unique} of ${tasks}, ${audit.duplicates} again`);
+    await until(() => audit.unique >= options.killAfter, fired, tell);
     first.child.kill("SIGKILL");
     const killedAtMs = Date.now();
-    const deliveredAtKill = audit.unique;
+    const [deliveredAtKill, arrivedAtKill] = [audit.unique, audit.arrived];
     progress(`killed after ${deliveredAtKill}; a replacement starts`);
     const second = startNode(plan, children);
-    await until(
-      () => audit.unique >= tasks && audit.quietMs >= quietMs,
-      () => progress(`fired ${audit.unique} of ${tasks}, ${audit.duplicates} again`),
-    );
+    await until(() => audit.unique >= tasks && audit.quietMs >= quietMs, fired, tell);
     const drainMs = Date.now() - quietMs - startedAtMs;
-    await until(async () => (await app.count({ states: ["waiting", "active"] })) === 0);
-    if (effects !== null)
-      await until(
-        () => effects.effects >= tasks,
-        () => progress(`${effects.effects} effects`),
-      );
     const { firstPublishAtMs } = await second.word;
+    let left = tasks;
+    const settled = async (): Promise<boolean> => {
+      left = await app.count({ states: ["waiting", "active"] });
+      return left === 0;
+    };
+    await until(settled, () => left);
     return {
       tasks,
       lost: tasks - audit.unique,
       delivered: audit.arrived,
       duplicates: audit.duplicates,
       inFlightBound: options.inFlight,
+      tail: audit.tailBefore(arrivedAtKill),
       deliveredAtKill,
       takeoverMs: firstPublishAtMs - killedAtMs,
       leaseMs: options.leaseMs,
+      enqueueMs,
       drainMs,
       perSecond: Math.round((tasks / drainMs) * 1_000),
       succeeded: await app.count({ states: ["succeeded"] }),
-      effects: effects?.effects ?? null,
-      tasksWithEffect: effects?.tasks ?? null,
+      ...(await countEffects(options, topic, folder)),
     };
   } finally {
     for (const child of children) child.kill("SIGKILL");
     await audit.stop();
-    await effects?.stop();
     await app.stop();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -147,16 +146,50 @@ function startNode(plan: TakeoverPlan, children: ChildProcess[]) {
   return { child, word };
 }
 
-async function until(isTrue: () => boolean | Promise<boolean>, tell: () => void = () => {}): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  let toldAt = performance.now();
-  let lastLine = performance.now();
+/** Runs every delivered task through an inbox, once all are there: it takes the machine longer than firing them did. */
+async function countEffects(
+  { to, broker, tasks, withEffects, progress }: TakeoverOptions,
+  topic: string,
+  folder: string,
+): Promise<Pick<TakeoverReport, "effects" | "tasksWithEffect" | "effectsMs">> {
+  if (!withEffects) return { effects: null, tasksWithEffect: null, effectsMs: null };
+  const source = brokers[to].source(broker, topic, "effects");
+  const effects = await startEffects(source, join(folder, "effects.db"));
+  try {
+    const effectsMs = await timed(() =>
+      until(
+        () => effects.handled >= tasks && effects.quietMs >= quietMs,
+        () => effects.handled,
+        () => progress(`${effects.handled} effects`),
+      ),
+    );
+    return { ...effects.count(), effectsMs: effectsMs - quietMs };
+  } finally {
+    await effects.stop();
+  }
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const since = performance.now();
+  await work();
+  return Math.round(performance.now() - since);
+}
+
+/** Waits as long as something moves. */
+async function until(
+  isTrue: () => boolean | Promise<boolean>,
+  moves: () => number,
+  tell: () => void = () => {},
+): Promise<void> {
+  let [seen, seenAt, toldAt] = [moves(), performance.now(), performance.now()];
   while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error(`nothing came of it in ${patienceMs / 60_000} minutes`);
+    const now = performance.now();
+    if (moves() !== seen) [seen, seenAt] = [moves(), now];
+    if (now - seenAt > patienceMs) throw new Error(`nothing came of it in ${patienceMs / 60_000} minutes`);
+    if (now - toldAt > 2_000) {
+      tell();
+      toldAt = now;
+    }
     await new Promise((resolve) => setTimeout(resolve, 20));
-    if (performance.now() - toldAt < 2_000) continue;
-    toldAt = performance.now();
-    if (toldAt - lastLine >= 2_000) tell();
-    lastLine = toldAt;
   }
 }
