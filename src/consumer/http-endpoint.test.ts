@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { z } from "zod";
+import { scratchFolder } from "../../test/scratch.ts";
 import { systemClock } from "../clock.ts";
 import { type AnyDefinition, defineJob } from "../definition.ts";
 import { snooze } from "../handler.ts";
@@ -23,7 +22,7 @@ import { httpEndpoint } from "./index.ts";
 import { newReceived } from "./test/memory-source.ts";
 
 function newEndpoint(jobs: readonly AnyDefinition[], options: { maxBodyBytes?: number } = {}) {
-  const path = join(mkdtempSync(join(tmpdir(), "escapement-endpoint-")), "inbox.db");
+  const path = join(scratchFolder("endpoint"), "inbox.db");
   const inbox = createInbox({ store: sqliteInbox({ path, durability: "normal" }) });
   return httpEndpoint({ jobs, inbox, secret, log: silentLogger, ...options });
 }

@@ -2,8 +2,6 @@ import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
@@ -19,6 +17,7 @@ import { nats } from "../../src/transports/nats/index.ts";
 import { makeStream, NatsAdmin } from "../../src/transports/nats/test/place.ts";
 import { redisStreams } from "../../src/transports/redis-streams/index.ts";
 import { type Server, testbed } from "../../testbed/index.ts";
+import { scratchFolder } from "../scratch.ts";
 
 const howMany = 300;
 
@@ -92,7 +91,7 @@ async function publish(route: Route, ids: readonly string[]): Promise<void> {
 
 /** All take effect once although every third is sent twice, some fail, and a consumer is killed in the middle. */
 async function story(kind: string, route: Route, url: string): Promise<void> {
-  const path = join(mkdtempSync(join(tmpdir(), "escapement-consumers-")), "effects.db");
+  const path = join(scratchFolder("consumers"), "effects.db");
   const database = new DatabaseSync(path);
   database.exec("pragma journal_mode = wal; create table effects (id text)");
   const count = (): number => Number(database.prepare("select count(*) as n from effects").get()?.["n"]);

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
@@ -21,12 +19,13 @@ import { nats, natsSource } from "../../src/transports/nats/index.ts";
 import { makeStream, NatsAdmin } from "../../src/transports/nats/test/place.ts";
 import { redisStreams, redisStreamsSource } from "../../src/transports/redis-streams/index.ts";
 import { testbed } from "../../testbed/index.ts";
+import { scratchFolder } from "../scratch.ts";
 
 const howMany = 100;
 
 /** Jobs of one definition are fired by the relay and handled by a consumer; those that fail there end in the dead-letter destination. */
 async function story(route: Route, from: Source): Promise<void> {
-  const path = join(mkdtempSync(join(tmpdir(), "escapement-end-to-end-")), "effects.db");
+  const path = join(scratchFolder("end-to-end"), "effects.db");
   const database = new DatabaseSync(path);
   database.exec("create table effects (n integer, job text)");
   const dead: string[] = [];

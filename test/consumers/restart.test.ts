@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { systemClock } from "../../src/clock.ts";
@@ -19,12 +17,13 @@ import { nats, natsSource } from "../../src/transports/nats/index.ts";
 import { makeStream, NatsAdmin } from "../../src/transports/nats/test/place.ts";
 import { redisStreams, redisStreamsSource } from "../../src/transports/redis-streams/index.ts";
 import { type PrivateServer, testbed } from "../../testbed/index.ts";
+import { scratchFolder } from "../scratch.ts";
 
 /** A consumer goes on by itself after its broker was killed and came back, and begins even when the broker is down. */
 async function story(server: PrivateServer, route: Route, from: Source): Promise<void> {
   const seen = new Set<number>();
   const job = defineJob<number>({ name: "work", run: ({ input }) => void seen.add(input) });
-  const path = join(mkdtempSync(join(tmpdir(), "escapement-restart-")), "inbox.db");
+  const path = join(scratchFolder("restart"), "inbox.db");
   await using inbox = createInbox({ store: sqliteInbox({ path, durability: "normal" }) });
   const transport = await route.transport.open({ clock: systemClock, log: silentLogger });
   await using _closing = { [Symbol.asyncDispose]: () => transport.close() };

@@ -1,6 +1,5 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { scratchFolder } from "../../../test/scratch.ts";
 import { createInbox, type Inbox } from "../../inbox/inbox.ts";
 import { silentLogger } from "../../log.ts";
 import { sqliteInbox } from "../../stores/sqlite/index.ts";
@@ -8,7 +7,7 @@ import { type ConsumeOptions, consume, type DeadMessage } from "../index.ts";
 import { MemorySource } from "./memory-source.ts";
 
 export function newInbox(options: { readonly lease?: number } = {}): { inbox: Inbox; path: string } {
-  const path = join(mkdtempSync(join(tmpdir(), "escapement-consumer-")), "inbox.db");
+  const path = join(scratchFolder("consumer"), "inbox.db");
   return { path, inbox: createInbox({ store: sqliteInbox({ path, durability: "normal" }), ...options }) };
 }
 
