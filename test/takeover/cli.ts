@@ -3,7 +3,9 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { testbed } from "../../testbed/index.ts";
+import { writeSection } from "../page-section.ts";
 import { type BrokerName, brokerNames, brokers } from "./broker.ts";
+import { takeoverSection } from "./page.ts";
 import { checkTakeover, takeover } from "./takeover.ts";
 
 const usage = `usage: npm run takeover -- [options]
@@ -15,7 +17,8 @@ const usage = `usage: npm run takeover -- [options]
   --lease MS         of the partitions (default 30000)
   --in-flight N      jobs named and not settled at the most (default 4096)
   --effects          run every task through an inbox too
-  --json FILE        write the report there`;
+  --json FILE        write the report there
+  --write FILE       put the figures into a page, in place of earlier ones of this store and broker`;
 
 const { values } = parseArgs({
   options: {
@@ -28,6 +31,7 @@ const { values } = parseArgs({
     "in-flight": { type: "string", default: "4096" },
     effects: { type: "boolean", default: false },
     json: { type: "string" },
+    write: { type: "string" },
   },
 });
 
@@ -49,6 +53,12 @@ const report = await takeover({
 });
 console.log(JSON.stringify(report, null, 2));
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
+if (values.write !== undefined) {
+  const name = `Takeover: ${values.store.replace(/:.*/, "")} to ${to}`;
+  const command = `npm run takeover -- --tasks ${values.tasks} --kill-after ${values["kill-after"]} --store ${name.split(" ")[1]} --to ${to} --lease ${values.lease} --in-flight ${values["in-flight"]}${values.effects ? " --effects" : ""}`;
+  const day = new Date().toISOString().slice(0, 10);
+  writeSection(values.write, name, takeoverSection(name, report, command, day));
+}
 checkTakeover(report);
 
 async function storeUrl(name: string): Promise<string> {

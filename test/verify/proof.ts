@@ -4,10 +4,11 @@
  * earlier run left in `--folder` is not run again.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeSection } from "../page-section.ts";
 import { type ProofRun, proofPage } from "./proof-page.ts";
 
 const { values } = parseArgs({
@@ -110,5 +111,5 @@ if (values.write !== undefined) {
   const { duration, jobs, nodes, lease, seed, write, stores } = values;
   const command = `npm run proof -- --stores ${stores} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --lease ${lease} --seed ${seed} --write ${write}`;
   const day = new Date().toISOString().slice(0, 10);
-  writeFileSync(write, proofPage(runs, command, day, values.note ?? null));
+  writeSection(write, "Verify", proofPage(runs, command, day, values.note ?? null));
 }
