@@ -15,7 +15,10 @@ export interface TakeoverPlan {
 }
 
 /** What a relay process says to its parent. */
-export type NodeWord = { readonly firstPublishAtMs: number };
+export type NodeWord =
+  | { readonly kind: "published"; readonly atMs: number }
+  /** A machine that is too busy lets a lease run out: what was named under it fires again, as after a death. */
+  | { readonly kind: "lost" };
 
 const plan: TakeoverPlan = JSON.parse(process.argv[2] ?? "{}");
 const job = defineJob<number>({
@@ -35,9 +38,16 @@ let hasPublished = false;
 app.on("published", () => {
   if (hasPublished) return;
   hasPublished = true;
-  process.send?.({ firstPublishAtMs: Date.now() } satisfies NodeWord);
+  tell({ kind: "published", atMs: Date.now() });
+});
+app.on("partition", ({ change }) => {
+  if (change === "lost") tell({ kind: "lost" });
 });
 app.on("error", ({ error, during }) => console.error(during, String(error)));
 // A parent that is gone wants nothing more.
 process.on("disconnect", () => process.exit());
 await app.start({ roles: ["relay"] });
+
+function tell(word: NodeWord): void {
+  process.send?.(word);
+}

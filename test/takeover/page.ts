@@ -9,6 +9,7 @@ export function takeoverSection(name: string, report: TakeoverReport, command: s
     ["delivered when the relay was killed", number(report.deliveredAtKill)],
     ["**lost**", number(report.lost)],
     ["delivered again (bound: what may be in flight)", `${number(duplicates)} (${number(inFlightBound)})`],
+    ["leases of partitions lost by living relays", number(report.partitionsLost)],
     ["how far before the kill the oldest of these had come first", `${number(tail)} deliveries`],
     ["from the death to the first new fire", `${seconds(takeoverMs)} (lease ${seconds(leaseMs)})`],
     ["fired", `${number(perSecond)} a second, ${seconds(report.drainMs)} in all`],
