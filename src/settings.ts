@@ -24,7 +24,12 @@ export interface RetentionOptions {
 }
 
 export interface RelayOptions {
-  /** Into how many partitions a namespace is cut, which relays share out among them. The first relay of a namespace decides. @default 16 */
+  /**
+   * Into how many partitions a namespace is cut at the least, which relays share out among them. A higher number than before raises it for
+   * all of them; it is never lowered.
+   *
+   * @default 16
+   */
   readonly partitions?: number;
   /** How many jobs this process may have named and not settled: what a death of it publishes again at the most. @default 4096 */
   readonly inFlight?: number;

@@ -70,6 +70,8 @@ export interface Store {
   occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]>;
 
   // Partitions of the relay.
+  /** How the namespace is cut into partitions, and who holds them. A plain read. */
+  partitions(): Promise<PartitionTable>;
   acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]>;
   renewPartitions(params: PartitionHold & { readonly leaseMs: number }): Promise<PartitionOutcome[]>;
   releasePartitions(params: PartitionHold): Promise<void>;
@@ -697,7 +699,11 @@ export const slotCount = 1024;
 export interface AcquireParams {
   readonly owner: string;
   readonly leaseMs: number;
-  /** How many partitions there shall be; the first acquire makes them, partition i from slot floor(i * slotCount / partitions). */
+  /**
+   * How many partitions there shall be at the least; the first acquire makes them, partition i from slot floor(i * slotCount / partitions).
+   * More than any acquire has asked for before: nothing is granted any more until every partition is free or its lease has run out; the
+   * acquire that finds them so cuts the namespace anew, without marks, each partition under the highest epoch there was. Fewer: it stays.
+   */
   readonly partitions: number;
   /** How many more to take, of those that are free or whose lease ran out. */
   readonly want: number;
@@ -713,6 +719,21 @@ export interface PartitionGrant {
   readonly mark: Date | null;
   /** Named by an earlier owner and not settled: to be published again. They are now under this epoch. */
   readonly named: readonly ClaimedJob[];
+}
+
+export interface PartitionTable {
+  /** How many partitions were asked for at the most, 0 if none yet; more than there are while holders have to give back theirs. */
+  readonly wanted: number;
+  /** By number; none before the first acquire. */
+  readonly partitions: readonly PartitionRecord[];
+}
+
+export interface PartitionRecord extends PartitionRef {
+  readonly firstSlot: number;
+  readonly endSlot: number;
+  readonly mark: Date | null;
+  /** Who holds it; null when it is free or its lease has run out. */
+  readonly owner: string | null;
 }
 
 export interface PartitionRef {

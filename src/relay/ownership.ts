@@ -1,11 +1,12 @@
 import { sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
+import type { Logger } from "../log.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
-import type { PartitionGrant, Store } from "../store.ts";
+import type { PartitionGrant, PartitionTable, Store } from "../store.ts";
 import { reconnectDelayMs, withRetries } from "../transient.ts";
 import type { Partition } from "./partition.ts";
-import { fairShare, partitionCount } from "./share.ts";
+import { fairShare } from "./share.ts";
 
 export interface OwnershipParts {
   readonly store: Store;
@@ -13,6 +14,7 @@ export interface OwnershipParts {
   readonly settings: Settings;
   readonly runtime: Runtime;
   readonly emit: Emit;
+  readonly log: Logger;
   /** Begins to fire a partition; the lease is safe until then, on the monotonic clock. */
   open(grant: PartitionGrant, safeUntilMs: number): Partition;
 }
@@ -29,11 +31,13 @@ export class Ownership {
   readonly #ended = new AbortController();
   #sharing: Promise<void> | null = null;
   #renewing: Promise<void> | null = null;
-  #grants: PartitionGrant[] = [];
+  #total: number;
   #relays = 1;
+  #hasTold = false;
 
   constructor(parts: OwnershipParts) {
     this.#parts = parts;
+    this.#total = parts.settings.relay.partitions;
   }
 
   get held(): readonly Partition[] {
@@ -42,7 +46,7 @@ export class Ownership {
 
   /** How many partitions there are, as far as is known. */
   get total(): number {
-    return partitionCount(this.#parts.settings.relay.partitions, this.#grants);
+    return this.#total;
   }
 
   /** How many relays were alive when it was last looked. */
@@ -88,18 +92,35 @@ export class Ownership {
   }
 
   async #balance(): Promise<void> {
-    const { store, owner } = this.#parts;
-    const relays = (await store.nodes()).filter(({ alive, roles }) => alive && roles.includes("relay"));
+    const { store, owner, settings } = this.#parts;
+    const [nodes, table] = await Promise.all([store.nodes(), store.partitions()]);
+    const relays = nodes.filter(({ alive, roles }) => alive && roles.includes("relay"));
     this.#relays = Math.max(1, relays.length);
+    this.#total = Math.max(table.wanted, settings.relay.partitions);
+    this.#tellOfMore(table);
     const share = fairShare(
       owner,
       relays.map(({ id }) => id),
-      this.total,
+      this.#total,
     );
     if (this.#stopping.signal.aborted) return;
-    if (this.#held.size < share) await this.#acquire(share - this.#held.size);
+    // They are to be cut anew, and nobody is granted one before everybody has given back the old ones.
+    const isLeaving = table.partitions.length > 0 && table.wanted > table.partitions.length;
+    if (isLeaving) for (const partition of this.held) partition.drain();
+    const want = isLeaving && this.#held.size > 0 ? 0 : share - this.#held.size;
+    if (want > 0 || table.wanted < settings.relay.partitions) await this.#acquire(Math.max(0, want));
     const serving = this.held.filter(({ isServing }) => isServing);
     for (const partition of serving.slice(share)) partition.drain();
+  }
+
+  #tellOfMore({ wanted }: PartitionTable): void {
+    const { partitions } = this.#parts.settings.relay;
+    if (wanted <= partitions || this.#hasTold) return;
+    this.#hasTold = true;
+    this.#parts.log.info(
+      { asked: partitions, partitions: wanted },
+      "this namespace has more partitions than relay.partitions asks for; they can be made more, never fewer",
+    );
   }
 
   async #acquire(want: number): Promise<void> {
@@ -107,8 +128,6 @@ export class Ownership {
     const { leaseMs, relay } = settings;
     const sentAtMs = runtime.clock.monotonic();
     const grants = await store.acquirePartitions({ owner, leaseMs, partitions: relay.partitions, want });
-    if (grants.length === 0) return;
-    this.#grants = [...this.#grants.slice(-1), ...grants];
     for (const grant of grants) this.#open(grant, sentAtMs + leaseMs);
   }
 

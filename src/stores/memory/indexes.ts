@@ -1,4 +1,3 @@
-import assert from "node:assert";
 import { isTerminal } from "../../state.ts";
 import { slotCount } from "../../store.ts";
 import { byExpiry, byTime, Lines, type Place } from "./lines.ts";
@@ -58,8 +57,7 @@ export class Indexes {
     return this.#relayed[partition] ?? new Sorted<Place, Row>(byTime);
   }
 
-  makePartitions(count: number, rows: Iterable<Row>): void {
-    assert(this.#relayed.length === 0, "the partitions are made once");
+  cut(count: number, rows: Iterable<Row>): void {
     this.#relayed = Array.from({ length: count }, () => new Sorted<Place, Row>(byTime));
     for (const row of rows) {
       if (row.relayed && row.state === "waiting") this.#relayedAt(row.slot)?.add(row);

@@ -9,6 +9,7 @@ import {
   type PartitionHold,
   type PartitionOutcome,
   type PartitionRef,
+  type PartitionTable,
   slotCount,
 } from "../../store.ts";
 import { finishAll } from "./finish.ts";
@@ -16,26 +17,48 @@ import { byTime } from "./lines.ts";
 import { isExpired, type Row, toClaimed, toDate } from "./row.ts";
 import type { Moment, Partition, Space } from "./space.ts";
 
+export function partitions(space: Space, { monotonic }: Moment): PartitionTable {
+  return {
+    wanted: space.wantedPartitions,
+    partitions: space.partitions.map(({ partition, epoch, firstSlot, endSlot, mark, owner, leaseUntil }) => ({
+      partition,
+      epoch,
+      firstSlot,
+      endSlot,
+      mark: toDate(mark),
+      owner: leaseUntil > monotonic ? owner : null,
+    })),
+  };
+}
+
 export function acquirePartitions(space: Space, params: AcquireParams, moment: Moment): PartitionGrant[] {
-  if (space.partitions.length === 0) makePartitions(space, params.partitions);
+  space.wantedPartitions = Math.max(space.wantedPartitions, params.partitions);
+  const isFree = ({ owner, leaseUntil }: Partition): boolean =>
+    owner === null || leaseUntil <= moment.monotonic;
+  if (space.partitions.length < space.wantedPartitions) {
+    if (!space.partitions.every(isFree)) return [];
+    cut(space, space.wantedPartitions);
+  }
   return space.partitions
-    .filter(({ owner, leaseUntil }) => owner === null || leaseUntil <= moment.monotonic)
+    .filter(isFree)
     .slice(0, params.want)
     .map((partition) => grant(space, partition, params, moment));
 }
 
-function makePartitions(space: Space, count: number): void {
+function cut(space: Space, count: number): void {
   const firstSlot = (partition: number): number => Math.floor((partition * slotCount) / count);
+  // No epoch of any partition comes twice, so that whoever held one before the cut is stale after it.
+  const epoch = space.partitions.reduce((highest, one) => Math.max(highest, one.epoch), 0);
   space.partitions = Array.from({ length: count }, (_, partition) => ({
     partition,
     firstSlot: firstSlot(partition),
     endSlot: firstSlot(partition + 1),
     owner: null,
-    epoch: 0,
+    epoch,
     leaseUntil: 0,
     mark: null,
   }));
-  space.indexes.makePartitions(count, space.jobs.values());
+  space.indexes.cut(count, space.jobs.values());
 }
 
 function grant(space: Space, old: Partition, params: AcquireParams, moment: Moment): PartitionGrant {

@@ -71,6 +71,7 @@ export class Space {
   readonly scheduleVersions = new Map<string, number>();
   readonly ledgers = new Map<string, Map<number, LedgerRow>>();
   partitions: Partition[] = [];
+  wantedPartitions = 0;
   /** What committed transactions wrote. */
   readonly effects = new Map<string, unknown>();
   #lastOrder = 0;

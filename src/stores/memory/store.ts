@@ -31,6 +31,7 @@ import type {
   PartitionGrant,
   PartitionHold,
   PartitionOutcome,
+  PartitionTable,
   PendingMigration,
   PruneParams,
   PruneResult,
@@ -64,6 +65,7 @@ import {
   acquirePartitions,
   checkpoint,
   partitionDue,
+  partitions,
   releasePartitions,
   renewPartitions,
 } from "./partitions.ts";
@@ -243,6 +245,10 @@ export class MemoryStore implements Store {
 
   async occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]> {
     return this.#verb(() => occurrences(this.#space, params));
+  }
+
+  async partitions(): Promise<PartitionTable> {
+    return this.#verb((moment) => partitions(this.#space, moment));
   }
 
   async acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]> {

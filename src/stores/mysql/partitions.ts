@@ -1,25 +1,26 @@
 import { follow } from "../../state.ts";
-import {
-  type AcquireParams,
-  type CheckpointParams,
-  type CheckpointResult,
-  type ClaimedJob,
-  type PartitionGrant,
-  type PartitionHold,
-  type PartitionOutcome,
-  type PartitionRef,
-  slotCount,
+import type {
+  AcquireParams,
+  CheckpointParams,
+  CheckpointResult,
+  ClaimedJob,
+  PartitionGrant,
+  PartitionHold,
+  PartitionOutcome,
+  PartitionRef,
 } from "../../store.ts";
 import { finishAll } from "./finish.ts";
 import { type JobRow, lockJobs } from "./jobs.ts";
 import type { Tuple } from "./link.ts";
+import { cutPartitions } from "./partition-table.ts";
 import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, join, now, type Sql, sql } from "./sql.ts";
+import { fixed, now, type Sql, sql } from "./sql.ts";
 
 export async function acquirePartitions(session: Session, params: AcquireParams): Promise<PartitionGrant[]> {
   const { link, ns, skipLocked } = session;
-  await Promise.all([makePartitions(session, params.partitions), session.lines.refresh(link)]);
+  const [isCut] = await Promise.all([cutPartitions(session, params.partitions), session.lines.refresh(link)]);
+  if (!isCut) return [];
   const lock = fixed(skipLocked ? "for update skip locked" : "for update");
   const { rows } = await link.query(
     sql`select partition_number, first_slot, end_slot, epoch, mark from escapement_partitions
@@ -29,23 +30,6 @@ export async function acquirePartitions(session: Session, params: AcquireParams)
   const grants: PartitionGrant[] = [];
   for (const row of rows) grants.push(await grant(session, row, params));
   return grants;
-}
-
-async function makePartitions({ link, ns }: Session, count: number): Promise<void> {
-  const { rows } = await link.query(sql`select 1 from escapement_partitions where ns = ${ns} limit 1`);
-  if (rows.length > 0) return;
-  // Whoever comes first decides how many there are: others wait here, and then find them made.
-  await link.query(sql`select ns from escapement_namespaces where ns = ${ns} for update`);
-  const made = await link.query(sql`select 1 from escapement_partitions where ns = ${ns} limit 1`);
-  if (made.rows.length > 0) return;
-  const firstSlot = (partition: number): number => Math.floor((partition * slotCount) / count);
-  const values = Array.from(
-    { length: count },
-    (_, partition) => sql`(${ns}, ${partition}, ${firstSlot(partition)}, ${firstSlot(partition + 1)}, 0)`,
-  );
-  link.write(
-    sql`insert into escapement_partitions (ns, partition_number, first_slot, end_slot, epoch) values ${join(values, ", ")}`,
-  );
 }
 
 async function grant(session: Session, row: Tuple, params: AcquireParams): Promise<PartitionGrant> {

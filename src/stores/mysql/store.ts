@@ -31,6 +31,7 @@ import type {
   PartitionGrant,
   PartitionHold,
   PartitionOutcome,
+  PartitionTable,
   PendingMigration,
   PruneParams,
   PruneResult,
@@ -69,6 +70,7 @@ import { extend, reap, report } from "./leases.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { nodes, putNode, removeNode } from "./nodes.ts";
 import { partitionDue } from "./partition-due.ts";
+import { partitions } from "./partition-table.ts";
 import { acquirePartitions, checkpoint, releasePartitions, renewPartitions } from "./partitions.ts";
 import type { Connections } from "./pool.ts";
 import { prune } from "./prune.ts";
@@ -263,6 +265,10 @@ export class MysqlStore implements Store {
 
   async occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]> {
     return this.#space.read((session) => occurrences(session, params));
+  }
+
+  async partitions(): Promise<PartitionTable> {
+    return this.#space.read(partitions);
   }
 
   async acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]> {

@@ -7,13 +7,48 @@ import {
   type PartitionGrant,
   type PartitionHold,
   type PartitionOutcome,
+  type PartitionTable,
   slotCount,
 } from "../../store.ts";
 import { endingsOf, readFinished } from "./claim.ts";
 import { numberList, textList, toMs } from "./encode.ts";
 import { News } from "./news.ts";
-import { dateOf, dateOrNull, listOf, numberOf, recordOf, toClaimedJob, tuplesOf, versionOf } from "./rows.ts";
+import {
+  dateOf,
+  dateOrNull,
+  listOf,
+  numberOf,
+  recordOf,
+  textOrNull,
+  toClaimedJob,
+  tuplesOf,
+  versionOf,
+} from "./rows.ts";
 import type { Session } from "./session.ts";
+
+export async function partitions(session: Session): Promise<PartitionTable> {
+  const { schema } = session;
+  const answer = await session.run(
+    `select json_build_object('wanted', n.partition_count, 'partitions', (
+       select coalesce(json_agg(json_build_array(partition, epoch, first_slot, end_slot, mark,
+         case when lease_until > ${schema}.now_ms($2::bigint) then owner end) order by partition), '[]')
+       from ${schema}.partitions where ns = n.ns))::text as answer
+     from ${schema}.namespaces n where n.ns = $1`,
+    [session.ns, session.now],
+  );
+  const table = recordOf(answer);
+  return {
+    wanted: numberOf(table["wanted"]),
+    partitions: tuplesOf(table["partitions"]).map(([partition, epoch, firstSlot, endSlot, mark, owner]) => ({
+      partition: numberOf(partition),
+      epoch: numberOf(epoch),
+      firstSlot: numberOf(firstSlot),
+      endSlot: numberOf(endSlot),
+      mark: dateOrNull(mark),
+      owner: textOrNull(owner),
+    })),
+  };
+}
 
 export async function acquirePartitions(session: Session, params: AcquireParams): Promise<PartitionGrant[]> {
   const answer = await session.run(

@@ -30,6 +30,7 @@ import type {
   PartitionGrant,
   PartitionHold,
   PartitionOutcome,
+  PartitionTable,
   PendingMigration,
   PruneParams,
   PruneResult,
@@ -70,6 +71,7 @@ import {
   acquirePartitions,
   checkpoint,
   partitionDue,
+  partitions,
   releasePartitions,
   renewPartitions,
 } from "./partitions.ts";
@@ -260,6 +262,10 @@ export class PostgresStore implements Store {
 
   async occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]> {
     return occurrences(this.#session(), params);
+  }
+
+  async partitions(): Promise<PartitionTable> {
+    return partitions(this.#session());
   }
 
   async acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]> {

@@ -9,6 +9,8 @@ import {
   type PartitionGrant,
   type PartitionHold,
   type PartitionOutcome,
+  type PartitionRecord,
+  type PartitionTable,
   slotCount,
 } from "../../store.ts";
 import { explainRefusal, finishFrames, readFinished } from "./claims.ts";
@@ -16,7 +18,7 @@ import { readClaimed, readDue } from "./record.ts";
 import { type Space, spread } from "./space.ts";
 import { Reader } from "./wire.ts";
 
-/** How many partitions each open namespace has, once it is known: it never changes. */
+/** How many partitions each open namespace has, as far as is known. A holder knows it: it is told with the grant, and while it holds one they are not cut anew. */
 const partitionCounts = new WeakMap<Space, number>();
 
 export async function acquirePartitions(space: Space, params: AcquireParams): Promise<PartitionGrant[]> {
@@ -26,25 +28,72 @@ export async function acquirePartitions(space: Space, params: AcquireParams): Pr
       `expected the number of partitions to be a multiple of the ${space.slots} slots that this Redis namespace is spread over, got ${params.partitions}`,
     );
   }
+  const asked = await askEverySlot(space, params, null);
+  if (!asked.isPending || asked.held > 0) return asked.grants;
+  const want = params.want - asked.grants.length;
+  const { grants } = await askEverySlot(space, { ...params, want }, asked.epoch);
+  return [...asked.grants, ...grants];
+}
+
+interface Asked {
+  readonly grants: PartitionGrant[];
+  /** There shall be more partitions than there are. */
+  readonly isPending: boolean;
+  /** How many of those that have to go are held. */
+  readonly held: number;
+  readonly epoch: number;
+}
+
+/** Takes what is free in each Redis slot; with an epoch, cuts each anew that has to be. */
+async function askEverySlot(space: Space, params: AcquireParams, cutAbove: number | null): Promise<Asked> {
+  const { owner, leaseMs } = params;
   const grants: PartitionGrant[] = [];
   let { partitions } = params;
+  let made: number | null = null;
+  let [isPending, held, epoch] = [false, 0, cutAbove ?? 0];
   // The first slot decides how many there are.
   for (const index of space.everySlot) {
-    const json = JSON.stringify({
-      owner: params.owner,
-      leaseMs: params.leaseMs,
-      partitions,
-      want: params.want - grants.length,
-      slotCount,
-      index,
-      of: space.slots,
-    });
+    const want = params.want - grants.length;
+    const place = { slotCount, index, of: space.slots };
+    const json = JSON.stringify({ owner, leaseMs, partitions, made, epoch: cutAbove, want, ...place });
     const reader = new Reader(await space.text("acquire-partitions", index, json));
+    const amount = reader.u32();
     partitions = reader.u32();
+    made ??= amount;
+    if (amount < partitions) {
+      isPending = true;
+      held += reader.u32();
+    } else reader.u32();
+    epoch = Math.max(epoch, reader.f64());
     while (!reader.isAtEnd) grants.push(readGrant(reader));
   }
-  partitionCounts.set(space, partitions);
-  return grants;
+  if (made !== null) partitionCounts.set(space, made);
+  return { grants, isPending, held, epoch };
+}
+
+export async function partitions(space: Space): Promise<PartitionTable> {
+  const records: PartitionRecord[] = [];
+  let wanted = 0;
+  for (const index of space.everySlot) {
+    const reader = new Reader(await space.text("partitions", index));
+    const made = reader.u32();
+    const asked = reader.u32();
+    if (index === 0) {
+      wanted = asked;
+      if (made > 0) partitionCounts.set(space, made);
+    }
+    while (!reader.isAtEnd) records.push(readRecord(reader));
+  }
+  return { wanted, partitions: records.toSorted((a, b) => a.partition - b.partition) };
+}
+
+function readRecord(reader: Reader): PartitionRecord {
+  const partition = reader.u32();
+  const epoch = reader.f64();
+  const [firstSlot, endSlot] = [reader.u16(), reader.u16()];
+  const mark = reader.date();
+  const owner = reader.short();
+  return { partition, epoch, firstSlot, endSlot, mark, owner: owner === "" ? null : owner };
 }
 
 function readGrant(reader: Reader): PartitionGrant {

@@ -30,6 +30,7 @@ import type {
   PartitionGrant,
   PartitionHold,
   PartitionOutcome,
+  PartitionTable,
   PendingMigration,
   PruneParams,
   PruneResult,
@@ -70,6 +71,7 @@ import {
   acquirePartitions,
   checkpoint,
   partitionDue,
+  partitions,
   releasePartitions,
   renewPartitions,
 } from "./partitions.ts";
@@ -255,6 +257,10 @@ export class RedisStore implements Store {
 
   async occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]> {
     return occurrences(this.#made, params);
+  }
+
+  async partitions(): Promise<PartitionTable> {
+    return partitions(this.#made);
   }
 
   async acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]> {

@@ -1,18 +1,18 @@
 import { follow } from "../../state.ts";
-import {
-  type AcquireParams,
-  type CheckpointParams,
-  type CheckpointResult,
-  type ClaimedJob,
-  type PartitionGrant,
-  type PartitionHold,
-  type PartitionOutcome,
-  type PartitionRef,
-  slotCount,
+import type {
+  AcquireParams,
+  CheckpointParams,
+  CheckpointResult,
+  ClaimedJob,
+  PartitionGrant,
+  PartitionHold,
+  PartitionOutcome,
+  PartitionRef,
 } from "../../store.ts";
 import type { Row, Tuple } from "./connection.ts";
 import { finishAll } from "./finish.ts";
 import { newHolder } from "./jobs.ts";
+import { cutPartitions } from "./partition-table.ts";
 import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -23,7 +23,7 @@ export interface Slots {
 
 export function acquirePartitions(session: Session, params: AcquireParams): PartitionGrant[] {
   const { connection, ns, boot, monotonic } = session;
-  makePartitions(session, params.partitions);
+  if (!cutPartitions(session, params.partitions)) return [];
   const free = connection.all(
     `select partition, first_slot, end_slot, epoch, mark from escapement_partitions
      where ns = ? and (owner is null or lease_boot <> ? or lease_until <= ?) order by partition limit +?`,
@@ -33,20 +33,6 @@ export function acquirePartitions(session: Session, params: AcquireParams): Part
     Math.max(0, params.want),
   );
   return free.map((row) => grant(session, row, params));
-}
-
-function makePartitions({ connection, ns }: Session, count: number): void {
-  if (connection.get("select 1 from escapement_partitions where ns = ? limit 1", ns) !== undefined) return;
-  const firstSlot = (partition: number): number => Math.floor((partition * slotCount) / count);
-  for (let partition = 0; partition < count; partition += 1) {
-    connection.run(
-      "insert into escapement_partitions (ns, partition, first_slot, end_slot, epoch) values (?, ?, ?, ?, 0)",
-      ns,
-      partition,
-      firstSlot(partition),
-      firstSlot(partition + 1),
-    );
-  }
 }
 
 function grant(session: Session, row: Row, params: AcquireParams): PartitionGrant {

@@ -29,6 +29,7 @@ import type {
   PartitionGrant,
   PartitionHold,
   PartitionOutcome,
+  PartitionTable,
   PendingMigration,
   PruneParams,
   PruneResult,
@@ -69,6 +70,7 @@ import { bootId } from "./machine.ts";
 import { migrate, pendingMigrations } from "./migrate.ts";
 import { NoticeDraft } from "./notices.ts";
 import { partitionDue } from "./partition-due.ts";
+import { partitions } from "./partition-table.ts";
 import { acquirePartitions, checkpoint, releasePartitions, renewPartitions } from "./partitions.ts";
 import { prune } from "./prune.ts";
 import { count, get, list, trail } from "./questions.ts";
@@ -273,6 +275,10 @@ export class SqliteStore implements Store {
 
   async occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]> {
     return this.#read((session) => occurrences(session, params));
+  }
+
+  async partitions(): Promise<PartitionTable> {
+    return this.#read(partitions);
   }
 
   async acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]> {

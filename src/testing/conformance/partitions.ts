@@ -58,7 +58,23 @@ export function partitionTests(test: ConformanceTest): void {
         { partition: 2, epoch: 1, firstSlot: 682, endSlot: 1024, mark: null, named: [] },
       ],
     );
-    assert.deepEqual(await acquire(scene, "b", 9, 7), []);
+    assert.deepEqual(await acquire(scene, "b", 9, 2), [], "fewer are never made");
+  });
+
+  test("who holds which partition can be read, and who has let its lease run out holds none", async (scene) => {
+    assert.deepEqual(await scene.store.partitions(), { wanted: 0, partitions: [] });
+    await acquire(scene, "a", 1, 2);
+    const mark = later(await scene.now(), -minute);
+    await checkpoint(scene, "a", 1, { mark });
+    const first = { partition: 0, epoch: 1, firstSlot: 0, endSlot: 512, mark };
+    const second = { partition: 1, epoch: 0, firstSlot: 512, endSlot: 1024, mark: null, owner: null };
+    assert.deepEqual(await scene.store.partitions(), {
+      wanted: 2,
+      partitions: [{ ...first, owner: "a" }, second],
+    });
+    await scene.advance(hour);
+    const { partitions } = await scene.store.partitions();
+    assert.deepEqual(partitions, [{ ...first, owner: null }, second]);
   });
 
   test("a partition is granted to one owner at a time, also when all ask at once", async (scene) => {
@@ -118,6 +134,97 @@ export function partitionTests(test: ConformanceTest): void {
     const few = await due(0, 1);
     assert.deepEqual([few.jobs[0]?.id, few.nextAt], ["first", later(now, -minute)]);
     assert.equal((await scene.job("first")).state, "waiting", "reading names nothing");
+  });
+}
+
+/** More partitions are made by cutting the namespace anew. */
+export function cutTests(test: ConformanceTest): void {
+  test("who asks for more partitions gets them when all have been given back, and until then nobody is granted one", async (scene) => {
+    const [first, second] = await acquire(scene, "a", 2, 3);
+    assert(first && second);
+    assert.deepEqual(await acquire(scene, "b", 9, 6), []);
+    assert.deepEqual(await acquire(scene, "a", 9, 3), [], "one is free, and is not granted any more");
+    const waiting = await scene.store.partitions();
+    assert.deepEqual([waiting.wanted, waiting.partitions.length], [6, 3]);
+    assert.deepEqual(
+      await scene.store.renewPartitions({ owner: "a", leaseMs, held: [first, second] }),
+      ["renewed", "renewed"],
+      "whoever holds one goes on",
+    );
+    await scene.store.releasePartitions({ owner: "a", held: [first] });
+    assert.deepEqual(await acquire(scene, "b", 9, 6), []);
+    await scene.store.releasePartitions({ owner: "a", held: [second] });
+    const grants = await acquire(scene, "b", 9, 3);
+    assert.deepEqual(
+      grants.map(({ partition, firstSlot, endSlot, mark }) => ({ partition, firstSlot, endSlot, mark })),
+      [0, 170, 341, 512, 682, 853].map((firstSlot, partition, all) => ({
+        partition,
+        firstSlot,
+        endSlot: all[partition + 1] ?? 1024,
+        mark: null,
+      })),
+    );
+    const { wanted, partitions } = await scene.store.partitions();
+    assert.deepEqual([wanted, partitions.length], [6, 6]);
+  });
+
+  test("after a cut, every epoch of before is stale, and what was named before goes to whoever has its slot now", async (scene) => {
+    const { epoch } = await own(scene, "a");
+    await scene.add(relayed("low"), relayed("high", { slot: 1023 }), relayed("waiting", { slot: 1023 }));
+    await checkpoint(scene, "a", epoch, { name: ["low", "high"] });
+    await scene.advance(hour);
+    // Its lease has run out, so that it keeps nobody from it.
+    const grants = await acquire(scene, "b", 9, 2);
+    assert.deepEqual(
+      grants.map(({ partition, named }) => [partition, ...named.map(({ id, token }) => `${id} ${token}`)]),
+      [
+        [0, "low 2"],
+        [1, "high 2"],
+      ],
+    );
+    assert(grants.every((grant) => grant.epoch > epoch));
+    const held = [{ partition: 0, epoch }];
+    assert.deepEqual(await scene.store.renewPartitions({ owner: "a", leaseMs, held }), ["stale"]);
+    const late = await checkpoint(scene, "a", epoch, {
+      settled: [{ id: "low", token: 1 }],
+      name: ["waiting"],
+    });
+    assert.equal(late.outcome, "stale");
+    const due = async (partition: number): Promise<string[]> =>
+      (await scene.store.partitionDue({ partition, aheadMs: 0, limit: 9, after: null })).jobs.map(
+        ({ id }) => id,
+      );
+    assert.deepEqual(
+      [await due(0), await due(1)],
+      [[], ["waiting"]],
+      "jobs of before are found where they are now",
+    );
+    const [, second] = grants;
+    const { finished } = await scene.store.checkpoint({
+      owner: "b",
+      partition: 1,
+      epoch: second?.epoch ?? 0,
+      settled: [{ id: "high", token: 2, outcome: succeed }],
+      mark: null,
+      name: [],
+    });
+    assert.deepEqual(finished, [{ outcome: "written", state: "succeeded" }]);
+  });
+
+  test("however many ask for more at once, the namespace is cut once and each partition granted once", async (scene) => {
+    const { epoch } = await own(scene, "a");
+    await scene.store.releasePartitions({ owner: "a", held: [{ partition: 0, epoch }] });
+    const stores = [scene.store, await scene.open(), await scene.open()];
+    const ask = () =>
+      Promise.all(
+        stores.map((store, n) =>
+          store.acquirePartitions({ owner: `o${n}`, leaseMs, partitions: 4, want: 2 }),
+        ),
+      );
+    // Whoever comes while another cuts may be given none, and asks again.
+    const granted = [...(await ask()), ...(await ask())].flat();
+    assert.deepEqual(granted.map(({ partition }) => partition).toSorted(), [0, 1, 2, 3]);
+    assert.equal((await scene.store.partitions()).partitions.length, 4);
   });
 }
 

@@ -13,7 +13,7 @@ import { healthTests } from "./health.ts";
 import { keyLimitTests, limitTests } from "./limits.ts";
 import { namespaceTests } from "./namespaces.ts";
 import { noticeTests } from "./notices.ts";
-import { checkpointTests, duePlaceTests, partitionTests } from "./partitions.ts";
+import { checkpointTests, cutTests, duePlaceTests, partitionTests } from "./partitions.ts";
 import { pruneTests } from "./prune.ts";
 import { listTests, trailTests } from "./questions.ts";
 import { nodeTests, queueTests } from "./queues-and-nodes.ts";
@@ -51,6 +51,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   schedules: scheduleTests,
   fire: fireTests,
   partitions: partitionTests,
+  "more partitions": cutTests,
   "due places": duePlaceTests,
   checkpoint: checkpointTests,
   prune: pruneTests,

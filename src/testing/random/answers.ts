@@ -56,6 +56,7 @@ export async function visibleState(store: Store, at: At): Promise<Record<string,
     counts: comparable("count", await store.count({ filter: {}, by: ["state", "queue", "name"] }), at(0)),
     queues: await store.queues(),
     nodes: await store.nodes(),
+    partitions: await store.partitions(),
     schedules: await store.schedules({ keys: null }),
     ledgers: await Promise.all(scheduleKeys.map((key) => store.occurrences({ key, from, to, limit: 1_000 }))),
   };

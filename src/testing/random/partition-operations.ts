@@ -4,15 +4,18 @@ import { lease, namedRemainderMs, shortLease, stepMs } from "./time.ts";
 import { owners, type World } from "./world.ts";
 
 const partitions = 3;
+/** Asked for once in a while, which only the first time changes anything. */
+const more = 7;
 
 export function acquireOperation(world: World): Operation {
   const { chance } = world;
   const owner = chance.pick(owners);
   const leaseMs = chance.pick([lease, shortLease]);
   const want = chance.below(3);
+  const asked = chance.oneIn(30) ? more : partitions;
   return operation(
     "acquirePartitions",
-    () => ({ owner, leaseMs, partitions, want }),
+    () => ({ owner, leaseMs, partitions: asked, want }),
     async (store, params) => {
       const grants = await store.acquirePartitions(params);
       if (store === world.first) {
@@ -53,7 +56,7 @@ export function holdOperation(world: World): Operation {
 }
 
 export function partitionDueOperation(world: World): Operation {
-  const partition = world.chance.below(partitions + 1);
+  const partition = world.chance.below(more + 1);
   const limit = world.chance.pick([1, 100]);
   const aheadMs = world.chance.pick([0, 8 * stepMs]);
   const isPaged = world.chance.oneIn(2);

@@ -9,6 +9,8 @@ create table if not exists escapement_namespaces (
   ns int not null auto_increment primary key,
   name varbinary(512) not null,
   config_version bigint not null default 0,
+  -- How many partitions there shall be; there are fewer while the holders of the old ones have to give them back.
+  partition_count int not null default 0,
   unique key escapement_namespaces_name (name)
 ) engine = innodb row_format = dynamic;
 

@@ -2,9 +2,11 @@
 -- search path, and so do the functions in the folder of the same name, which are the store's verbs.
 -- Instants are milliseconds since 1970 by the server's clock. Text compares by its bytes, so that no locale matters.
 
+-- partition_count is how many partitions there shall be; there are fewer while the holders of the old ones have to give them back.
 create table namespaces (
   ns integer generated always as identity primary key,
-  name text collate "C" not null unique
+  name text collate "C" not null unique,
+  partition_count integer not null default 0
 );
 
 -- The order of enqueueing: each call draws a number for every thousand of its jobs, which are counted within it (next_seqs).

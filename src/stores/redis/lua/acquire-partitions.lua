@@ -1,16 +1,49 @@
 -- uses: base record answer partition
 -- Takes partitions of the relay that are free or whose lease ran out, with what an earlier owner had named in them.
--- ARGV[2] JSON: { owner, leaseMs, partitions, want, slotCount, index, of }: this is Redis slot `index` of so many.
--- Promise: the first acquire decides how many there are; a partition has one owner, and its epoch rises with each grant.
--- Answers how many partitions there are, then for each grant a frame (partition, epoch, slots, mark) and its named jobs.
+-- ARGV[2] JSON: { owner, leaseMs, partitions, made, epoch, want, slotCount, index, of }: this is Redis slot `index` of so many. `made` is how
+-- many partitions the first slot has, and `epoch` the highest of all slots where they may be cut anew: null otherwise.
+-- Promise: a partition has one owner, and its epoch rises with each grant. The first acquire decides how many there are; one that asks for
+-- more is remembered, and nothing is granted until nobody holds one and they are cut anew. A namespace in several slots is cut when
+-- each has been found free, since none is granted in between.
+-- Answers how many partitions there are, and shall be, how many of this slot are held and their highest epoch; then for each grant a frame
+-- (partition, epoch, slots, mark) and its named jobs.
 
 local params = cjson.decode(ARGV[2])
-call("HSETNX", KEYS[1], "partitions", params.partitions)
-local amount = tonumber(call("HGET", KEYS[1], "partitions"))
+local meta = call("HMGET", KEYS[1], "partitions", "wanted-partitions")
+local wanted = math.max(tonumber(meta[2]) or 0, params.partitions)
+local amount = tonumber(meta[1]) or tonumber(params.made) or wanted
+if wanted ~= tonumber(meta[2]) then call("HSET", KEYS[1], "wanted-partitions", wanted) end
+if not meta[1] then call("HSET", KEYS[1], "partitions", amount) end
 
 local function firstSlot(number)
   return math.floor(number * params.slotCount / amount)
 end
+
+local function first(index)
+  return math.floor(index * amount / params.of)
+end
+
+local held, epoch = 0, tonumber(params.epoch) or 0
+for number = first(params.index), first(params.index + 1) - 1 do
+  local partition = readPartition(number)
+  if partition then
+    epoch = math.max(epoch, partition[EPOCH])
+    if partition[OWNER] ~= "" and partition[LEASEUNTIL] > now then
+      held = held + 1
+    elseif partition[OWNER] ~= "" and amount < wanted and params.of > 1 then
+      -- It must not come back to life while the other slots are looked at.
+      partition[OWNER] = ""
+      writePartition(number, partition)
+    end
+  end
+end
+if amount < wanted and held == 0 and (params.of == 1 or tonumber(params.epoch)) then
+  amount = wanted
+  call("HSET", KEYS[1], "partitions", amount)
+  call("DEL", P .. "partitions")
+end
+local head = struct.pack(">I4I4I4d", amount, wanted, held, epoch)
+if amount < wanted then return head end
 
 local function namedIn(partition)
   local ids, jobs = call("ZRANGEBYSCORE", P .. "named", partition[FIRSTSLOT], "(" .. partition[ENDSLOT]), {}
@@ -29,8 +62,10 @@ local function namedIn(partition)
 end
 
 local frames, grants = {}, 0
-for number = math.floor(params.index * amount / params.of), math.floor((params.index + 1) * amount / params.of) - 1 do
-  local partition = readPartition(number) or { firstSlot(number), firstSlot(number + 1), 0, 0, huge, "" }
+for number = first(params.index), first(params.index + 1) - 1 do
+  local known = readPartition(number)
+  -- No epoch of any partition comes twice, so that whoever held one before the cut is stale after it.
+  local partition = known or { firstSlot(number), firstSlot(number + 1), epoch, 0, huge, "" }
   if grants < params.want and (partition[OWNER] == "" or partition[LEASEUNTIL] <= now) then
     partition[OWNER], partition[EPOCH], partition[LEASEUNTIL] = params.owner, partition[EPOCH] + 1, now + params.leaseMs
     writePartition(number, partition)
@@ -39,9 +74,9 @@ for number = math.floor(params.index * amount / params.of), math.floor((params.i
       ">I4dHHdI4", number, partition[EPOCH], partition[FIRSTSLOT], partition[ENDSLOT], partition[MARK], #named
     ) .. claimedFrames(named)
     grants = grants + 1
-  elseif partition[EPOCH] == 0 then
+  elseif not known then
     writePartition(number, partition)
   end
 end
 flushJobs()
-return struct.pack(">I4", amount) .. table.concat(frames)
+return head .. table.concat(frames)

@@ -2,7 +2,7 @@
 -- Makes the namespace, or checks that this library may use it.
 -- ARGV[2] the version of the layout that this library knows, ARGV[3] how many slots it shall have.
 -- Promise: the number of slots is decided once. Of several nodes that start at once one makes it, since a script runs alone.
--- Hash `meta`: version, breaking (the oldest version that may still use it), slots, seq, partitions.
+-- Hash `meta`: version, breaking (the oldest version that may still use it), slots, seq, partitions, wanted-partitions.
 -- Answers { version, breaking, slots } as they stand now.
 
 if call("EXISTS", KEYS[1]) == 0 then

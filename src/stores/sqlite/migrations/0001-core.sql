@@ -2,9 +2,11 @@
 -- Names carry a prefix, because the file may hold the user's own tables too.
 -- Instants are milliseconds since 1970 by the machine's clock; only leases are on its monotonic clock, with the boot they belong to.
 
+-- partition_count is how many partitions there shall be; there are fewer while the holders of the old ones have to give them back.
 create table escapement_namespaces (
   ns integer primary key,
-  name text not null unique
+  name text not null unique,
+  partition_count integer not null default 0
 ) strict;
 
 -- A lease counts only on the boot it was granted in.

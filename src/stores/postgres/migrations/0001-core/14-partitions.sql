@@ -1,5 +1,35 @@
 -- Partitions of the relay, and the jobs that it fires.
 
+-- Makes the partitions, or more of them once nobody holds one. Whether there are as many as there shall be.
+create function cut_partitions(p_ns integer, p_now bigint, p_slots integer, p_partitions integer) returns boolean language plpgsql as $$
+declare
+  v_now bigint := now_ms(p_now);
+  v_wanted integer := (select partition_count from namespaces where ns = p_ns);
+  v_made integer := (select count(*) from partitions where ns = p_ns);
+  v_held integer;
+  v_epoch integer;
+begin
+  if v_made = v_wanted and p_partitions <= v_wanted then return true; end if;
+  -- Others who want to cut wait here, and then find it done.
+  select partition_count into v_wanted from namespaces where ns = p_ns for update;
+  if p_partitions > v_wanted then
+    v_wanted := p_partitions;
+    update namespaces set partition_count = v_wanted where ns = p_ns;
+  end if;
+  -- A grant under way holds its rows.
+  perform from partitions where ns = p_ns order by partition for update;
+  select count(*), count(*) filter (where owner is not null and lease_until > v_now), coalesce(max(epoch), 0)
+  into v_made, v_held, v_epoch from partitions where ns = p_ns;
+  if v_made = v_wanted then return true; end if;
+  if v_held > 0 then return false; end if;
+  delete from partitions where ns = p_ns;
+  -- No epoch of any partition comes twice, so that whoever held one before the cut is stale after it.
+  insert into partitions (ns, partition, first_slot, end_slot, epoch)
+  select p_ns, i, i * p_slots / v_wanted, (i + 1) * p_slots / v_wanted, v_epoch from generate_series(0, v_wanted - 1) as i;
+  return true;
+end
+$$;
+
 -- Takes partitions that are free or whose lease ran out, with the jobs that an earlier owner had named there.
 -- Returns a list of [partition, epoch, first slot, end slot, mark, named jobs].
 create function acquire_partitions(p_ns integer, p_now bigint, p_owner text, p_lease_ms bigint, p_slots integer, p_partitions integer, p_want integer)
@@ -10,14 +40,7 @@ declare
   v_named json;
   v_grants json[] := '{}';
 begin
-  if not exists (select from partitions where ns = p_ns) then
-    -- Two that make them at once must not each make some.
-    perform from namespaces where ns = p_ns for update;
-    if not exists (select from partitions where ns = p_ns) then
-      insert into partitions (ns, partition, first_slot, end_slot, epoch)
-      select p_ns, i, i * p_slots / p_partitions, (i + 1) * p_slots / p_partitions, 0 from generate_series(0, p_partitions - 1) as i;
-    end if;
-  end if;
+  if not cut_partitions(p_ns, p_now, p_slots, p_partitions) then return '[]'; end if;
   for v_partition in
     select * from partitions where ns = p_ns and (owner is null or lease_until <= v_now)
     order by partition limit greatest(p_want, 0) for update skip locked
