@@ -606,6 +606,11 @@ export interface PutScheduleParams {
   readonly nextAt: Date | null;
   /** The version this edit rests on: null means there must be none yet. An edit keeps fired and lastJobId. */
   readonly ifVersion: number | null;
+  /**
+   * The nextAt that the schedule had at that version, so that an edit does not go back over what has fired since. Not asked where there must
+   * be none yet.
+   */
+  readonly ifNextAt: Date | null;
   /** Rows for the ledger, written with the edit: what was skipped while the schedule was paused. One that is there already stays. */
   readonly skipped: readonly NewOccurrence[];
   readonly node: string;

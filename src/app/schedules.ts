@@ -60,7 +60,7 @@ const maxFired = 1_000;
 const maxAccounted = 10_000;
 const optionKeys = ["priority", "tags", "expireIn", "attempts", "conflict"];
 
-/** Makes, changes and answers questions about schedules. Every change is a compare-and-set on the version it rests on. */
+/** Makes, changes and answers questions about schedules. Every change is a compare-and-set on the version and the next time it rests on. */
 export class Schedules {
   readonly #connection: Connection;
   readonly #client: Client;
@@ -247,8 +247,8 @@ export class Schedules {
     change: Change & Partial<Edit>,
   ): Promise<PutScheduleResult> {
     const { spec, job, paused, nextAt, skipped = [] } = change;
-    const ifVersion = record?.version ?? null;
-    return store.putSchedule({ key, spec, job, paused, nextAt, skipped, ifVersion, node: this.#node });
+    const rests = { ifVersion: record?.version ?? null, ifNextAt: record?.nextAt ?? null };
+    return store.putSchedule({ key, spec, job, paused, nextAt, skipped, ...rests, node: this.#node });
   }
 
   /** Fires what is due on a schedule that is about to change; true when there was something, and it must be read again. */

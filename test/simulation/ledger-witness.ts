@@ -51,11 +51,14 @@ export class LedgerWitness {
   }
 
   async #put(params: PutScheduleParams, { outcome, schedule }: PutScheduleResult, jobs: Jobs): Promise<void> {
-    const { key, spec, paused, nextAt, ifVersion } = params;
+    const { key, spec, paused, nextAt, ifVersion, ifNextAt } = params;
     const before = this.#records.get(key);
     this.#history.tell("store", `schedule ${key}: ${outcome}, ${paused ? "paused, " : ""}${spec}`);
-    if ((outcome === "put") !== (ifVersion === (before?.version ?? null)))
-      this.#history.violate("an edit counts only under the version it rests on", `${key}: ${outcome}`);
+    const isSame =
+      ifVersion === (before?.version ?? null) &&
+      (before === undefined || before.nextAt?.getTime() === ifNextAt?.getTime());
+    if ((outcome === "put") !== isSame)
+      this.#history.violate("an edit counts only if nothing changed since it was read", `${key}: ${outcome}`);
     if (outcome !== "put" || schedule === null) return;
     if (before !== undefined) this.#checkCovered(before);
     this.#records.set(key, schedule);

@@ -17,7 +17,7 @@ import type { LedgerRow, Space } from "./space.ts";
 
 export function putSchedule(space: Space, params: PutScheduleParams, now: number): PutScheduleResult {
   const old = space.schedules.get(params.key);
-  if ((old?.version ?? null) !== params.ifVersion) {
+  if (!restsOn(params, old)) {
     return { outcome: "conflict", schedule: old === undefined ? null : copySchedule(old) };
   }
   const version = (space.scheduleVersions.get(params.key) ?? 0) + 1;
@@ -38,6 +38,12 @@ export function putSchedule(space: Space, params: PutScheduleParams, now: number
   space.scheduleVersions.set(params.key, version);
   space.notices.schedulesChanged();
   return { outcome: "put", schedule: copySchedule(schedule) };
+}
+
+/** Whether the edit was made of the schedule as it stands. */
+function restsOn({ ifVersion, ifNextAt }: PutScheduleParams, old: ScheduleRecord | undefined): boolean {
+  if (old === undefined) return ifVersion === null;
+  return old.version === ifVersion && old.nextAt?.getTime() === ifNextAt?.getTime();
 }
 
 export function removeSchedule(space: Space, key: string): boolean {

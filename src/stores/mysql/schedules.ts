@@ -36,7 +36,7 @@ export async function putSchedule(session: Session, params: PutScheduleParams): 
     ),
     findSchedule(session, key),
   ]);
-  if ((old?.version ?? null) !== params.ifVersion) return { outcome: "conflict", schedule: old };
+  if (!restsOn(params, old)) return { outcome: "conflict", schedule: old };
   const at = new Date(session.now);
   const schedule: ScheduleRecord = {
     key,
@@ -54,6 +54,12 @@ export async function putSchedule(session: Session, params: PutScheduleParams): 
   writeSchedule(session, schedule);
   session.notices.schedulesChanged();
   return { outcome: "put", schedule };
+}
+
+/** Whether the edit was made of the schedule as it stands. */
+function restsOn({ ifVersion, ifNextAt }: PutScheduleParams, old: ScheduleRecord | null): boolean {
+  if (old === null) return ifVersion === null;
+  return old.version === ifVersion && old.nextAt?.getTime() === ifNextAt?.getTime();
 }
 
 function writeSchedule({ link, ns }: Session, schedule: ScheduleRecord): void {

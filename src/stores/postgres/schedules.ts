@@ -20,7 +20,7 @@ const columns = "key, spec, job, paused, next_at, version, fired, last_job_id, c
 export async function putSchedule(session: Session, params: PutScheduleParams): Promise<PutScheduleResult> {
   const answer = recordOf(
     await session.run(
-      `select ${session.schema}.put_schedule($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::json)::text as answer`,
+      `select ${session.schema}.put_schedule($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::json)::text as answer`,
       [
         session.ns,
         session.now,
@@ -30,6 +30,7 @@ export async function putSchedule(session: Session, params: PutScheduleParams): 
         params.paused,
         toMs(params.nextAt),
         params.ifVersion,
+        toMs(params.ifNextAt),
         params.node,
         toJson(params.skipped.map(newOccurrence)),
       ],

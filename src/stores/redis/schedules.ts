@@ -16,11 +16,11 @@ import { bufferOf, pairsOf, type Space, spread } from "./space.ts";
 import { marked, orInfinite, Reader, Writer } from "./wire.ts";
 
 export async function putSchedule(space: Space, params: PutScheduleParams): Promise<PutScheduleResult> {
-  const { key, spec, job, paused, nextAt, ifVersion, skipped, node } = params;
+  const { key, spec, job, paused, nextAt, ifVersion, ifNextAt, skipped, node } = params;
   const rows = new Writer();
   for (const occurrence of skipped) writeOccurrence(rows, { ...occurrence, job: null });
   const head = [key, ifVersion ?? -1, paused ? 1 : 0, instantText(nextAt), spec, job];
-  const args = [...head, node, skipped.length, rows.toBuffer()];
+  const args = [...head, node, skipped.length, rows.toBuffer(), instantText(ifNextAt)];
   const answer = await space.run("put-schedule", space.placeOfSchedule(key), ...args);
   const [put, text] = Array.isArray(answer) ? answer : [];
   const standing = bufferOf(text);

@@ -21,7 +21,7 @@ const columns = "key, spec, job, paused, next_at, version, fired, last_job_id, c
 export function putSchedule(session: Session, params: PutScheduleParams): PutScheduleResult {
   const { connection, ns, now } = session;
   const old = findSchedule(session, params.key);
-  if ((old?.version ?? null) !== params.ifVersion) return { outcome: "conflict", schedule: old };
+  if (!restsOn(params, old)) return { outcome: "conflict", schedule: old };
   const version = connection.get(
     `insert into escapement_schedule_versions (ns, key, version) values (?, ?, 1)
      on conflict do update set version = version + 1 returning version`,
@@ -45,6 +45,12 @@ export function putSchedule(session: Session, params: PutScheduleParams): PutSch
   for (const occurrence of params.skipped) plan(session, params, occurrence, false);
   session.notices.schedulesChanged();
   return { outcome: "put", schedule: findSchedule(session, params.key) };
+}
+
+/** Whether the edit was made of the schedule as it stands. */
+function restsOn({ ifVersion, ifNextAt }: PutScheduleParams, old: ScheduleRecord | null): boolean {
+  if (old === null) return ifVersion === null;
+  return old.version === ifVersion && old.nextAt?.getTime() === ifNextAt?.getTime();
 }
 
 export function removeSchedule(session: Session, key: string): boolean {

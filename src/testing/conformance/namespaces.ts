@@ -45,6 +45,7 @@ export function namespaceTests(test: ConformanceTest): void {
       paused: false,
       nextAt: null,
       ifVersion: null,
+      ifNextAt: null,
       skipped: [],
       node: "n",
     };

@@ -53,6 +53,7 @@ export function noticeTests(test: ConformanceTest): void {
       paused: false,
       nextAt: null,
       ifVersion: null,
+      ifNextAt: null,
       skipped: [],
       node: "n",
     };

@@ -20,10 +20,18 @@ const rule = (
   paused: false,
   nextAt,
   ifVersion: null,
+  ifNextAt: null,
   skipped: [],
   node: "editor",
   ...changes,
 });
+
+/** An edit of the schedule as it was read. */
+const edit = (
+  { key, version, nextAt: ifNextAt }: ScheduleRecord,
+  nextAt: Date | null,
+  changes: Partial<PutScheduleParams> = {},
+): PutScheduleParams => rule(key, nextAt, { ifVersion: version, ifNextAt, ...changes });
 
 const planned = (key: string, fireAt: Date): NewOccurrence => ({
   fireAt,
@@ -67,12 +75,12 @@ export function scheduleTests(test: ConformanceTest): void {
     assertAbout(made.createdAt, await scene.now(), "createdAt");
     const lost = await scene.store.putSchedule(rule("s", nextAt));
     assert.deepEqual([lost.outcome, lost.schedule], ["conflict", made]);
-    const edited = await put(scene.store, rule("s", null, { ifVersion: 1, paused: true, spec: '"new"' }));
+    const edited = await put(scene.store, edit(made, null, { paused: true, spec: '"new"' }));
     assert.deepEqual(
       [edited.version, edited.nextAt, edited.paused, edited.spec, edited.createdAt],
       [2, null, true, '"new"', made.createdAt],
     );
-    assert.equal((await scene.store.putSchedule(rule("s", nextAt, { ifVersion: 1 }))).outcome, "conflict");
+    assert.equal((await scene.store.putSchedule(edit(made, nextAt))).outcome, "conflict");
     assert.deepEqual(await scene.store.schedules({ keys: null }), [edited]);
   });
 
@@ -91,6 +99,25 @@ export function scheduleTests(test: ConformanceTest): void {
       ),
     );
     assert.deepEqual(answers.map(({ outcome }) => outcome).toSorted(), ["conflict", "put"]);
+  });
+
+  test("an edit of a schedule that has fired since it was read is a conflict: nextAt never goes back over what has fired", async (scene) => {
+    const fireAt = later(await scene.now(), -minute);
+    const read = await put(scene.store, rule("s", fireAt));
+    await fire(scene.store, firing(read, fireAt));
+    const stale = await scene.store.putSchedule(edit(read, read.nextAt, { paused: true }));
+    assert.equal(stale.outcome, "conflict");
+    const [fired] = await scene.store.schedules({ keys: ["s"] });
+    assert(fired);
+    assert.deepEqual(stale.schedule, fired, "what stands now is told");
+    assert.deepEqual([fired.nextAt, fired.version], [later(fireAt, hour), read.version]);
+    await put(scene.store, edit(fired, fired.nextAt, { paused: true }));
+    const [paused] = await scene.store.schedules({ keys: ["s"] });
+    assert.equal(paused?.paused, true);
+    // A schedule that has come to its end is one that has fired, too.
+    const last = await put(scene.store, rule("once", fireAt));
+    await fire(scene.store, firing(last, fireAt, { advanceTo: null }));
+    assert.equal((await scene.store.putSchedule(edit(last, fireAt))).outcome, "conflict");
   });
 
   test("no version of a key comes twice, also when it was removed and made again", async (scene) => {
@@ -166,7 +193,9 @@ export function fireTests(test: ConformanceTest): void {
     const schedule = await put(scene.store, rule("s", fireAt));
     await fire(scene.store, firing(schedule, fireAt));
     const before = await ledger(scene, "s");
-    const edited = await put(scene.store, rule("s", fireAt, { ifVersion: schedule.version }));
+    const [fired] = await scene.store.schedules({ keys: ["s"] });
+    assert(fired);
+    const edited = await put(scene.store, edit(fired, fireAt));
     const job = newJob("another", { schedule: "s" });
     const again = await fire(
       scene.store,
@@ -181,7 +210,7 @@ export function fireTests(test: ConformanceTest): void {
     const fireAt = later(await scene.now(), -minute);
     const schedule = await put(scene.store, rule("s", fireAt));
     assert.equal((await fire(scene.store, firing(schedule, later(fireAt, -hour)))).outcome, "stale");
-    const paused = await put(scene.store, rule("s", fireAt, { ifVersion: 1, paused: true }));
+    const paused = await put(scene.store, edit(schedule, fireAt, { paused: true }));
     assert.deepEqual(await fire(scene.store, firing(schedule, fireAt)), {
       outcome: "stale",
       occurrences: [],
@@ -320,7 +349,7 @@ export function fireTests(test: ConformanceTest): void {
     const [fired] = await scene.store.schedules({ keys: null });
     assert(fired);
     assert.deepEqual([fired.fired, fired.lastJobId], [2, occurrences[2]?.job?.id]);
-    const edited = await put(scene.store, rule("s", fired.nextAt, { ifVersion: 1, spec: '"new"' }));
+    const edited = await put(scene.store, edit(fired, fired.nextAt, { spec: '"new"' }));
     assert.deepEqual([edited.fired, edited.lastJobId], [2, occurrences[2]?.job?.id]);
   });
 
@@ -335,7 +364,7 @@ export function fireTests(test: ConformanceTest): void {
       reason: "paused",
       job: null,
     };
-    const resumed = rule("s", later(fireAt, 6 * hour), { ifVersion: schedule.version, skipped: [skipped] });
+    const resumed = edit(schedule, later(fireAt, 6 * hour), { skipped: [skipped] });
     assert.equal((await scene.store.putSchedule({ ...resumed, ifVersion: 7 })).outcome, "conflict");
     assert.deepEqual(await ledger(scene, "s"), []);
     await put(scene.store, resumed);
@@ -349,7 +378,9 @@ export function fireTests(test: ConformanceTest): void {
     const done = planned("s", later(fireAt, hour));
     const schedule = await put(scene.store, rule("s", fireAt));
     await fire(scene.store, firing(schedule, fireAt, { occurrences: [skipped, done], advanceTo: null }));
-    const ended = await put(scene.store, rule("s", null, { ifVersion: 1, paused: true }));
+    const [over] = await scene.store.schedules({ keys: ["s"] });
+    assert(over);
+    const ended = await put(scene.store, edit(over, null, { paused: true }));
     const again = [planned("s", fireAt), done, planned("s", later(fireAt, 2 * hour))];
     const backfill = firing(ended, fireAt, {
       nextAt: null,

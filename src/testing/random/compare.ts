@@ -103,7 +103,7 @@ async function randomOperation(world: World, first: Side, second: Side): Promise
     [() => questionOperation(world), 4],
     [() => queueOperation(world), 2],
     [() => nodeOperation(world), 1],
-    [() => scheduleOperation(world), 3],
+    [() => scheduleOperation(world, first.base.getTime()), 3],
     [() => fireOperation(world, first.base.getTime()), 3],
     [() => acquireOperation(world), 2],
     [() => holdOperation(world), 1],

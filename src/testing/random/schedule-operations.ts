@@ -48,7 +48,7 @@ export function nodeOperation(world: World): Operation {
   );
 }
 
-export async function scheduleOperation(world: World): Promise<Operation> {
+export async function scheduleOperation(world: World, baseMs: number): Promise<Operation> {
   const { chance } = world;
   const key = chance.pick(scheduleKeys);
   if (chance.oneIn(8)) {
@@ -67,6 +67,8 @@ export async function scheduleOperation(world: World): Promise<Operation> {
   }
   const standing = (await world.first.schedules({ keys: null })).find((schedule) => schedule.key === key);
   const ifVersion = chance.oneIn(4) ? chance.pick([null, 1, 2]) : (standing?.version ?? null);
+  const standsAt = standing?.nextAt ?? null;
+  const ifNextMs = standsAt === null ? null : standsAt.getTime() - baseMs + (chance.oneIn(8) ? stepMs : 0);
   const nextMs = world.nowMs + (chance.below(6) - 2) * stepMs + namedRemainderMs;
   const ends = chance.oneIn(6);
   const rest = {
@@ -85,7 +87,12 @@ export async function scheduleOperation(world: World): Promise<Operation> {
     );
   return operation(
     "putSchedule",
-    (at) => ({ ...rest, nextAt: ends ? null : at(nextMs), skipped: skipped.map((one) => one(at)) }),
+    (at) => ({
+      ...rest,
+      ifNextAt: ifNextMs === null ? null : at(ifNextMs),
+      nextAt: ends ? null : at(nextMs),
+      skipped: skipped.map((one) => one(at)),
+    }),
     (store, params) => store.putSchedule(params),
   );
 }

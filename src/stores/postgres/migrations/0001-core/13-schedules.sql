@@ -30,11 +30,11 @@ begin
 end
 $$;
 
--- Writes a schedule if it still has the version that the edit rests on (null: there is none yet), and rows for the ledger with it. The row
+-- Writes a schedule if it still has the version and the next time that the edit rests on (null: there is none yet), and rows for the ledger with it. The row
 -- of versions, which outlives the schedule, serialises edits. Returns {outcome, schedule}.
 create function put_schedule(
   p_ns integer, p_now bigint, p_key text, p_spec text, p_job text, p_paused boolean, p_next_at bigint, p_if_version integer,
-  p_node text, p_skipped json
+  p_if_next_at bigint, p_node text, p_skipped json
 ) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
@@ -45,7 +45,7 @@ begin
   insert into schedule_versions (ns, key, version) values (p_ns, p_key, 0) on conflict do nothing;
   perform from schedule_versions where ns = p_ns and key = p_key for update;
   select * into v_old from schedules where ns = p_ns and key = p_key for update;
-  if v_old.version is distinct from p_if_version then
+  if v_old.version is distinct from p_if_version or v_old.version is not null and v_old.next_at is distinct from p_if_next_at then
     return json_build_object('outcome', 'conflict', 'schedule', case when v_old.key is not null then schedule_json(v_old) end);
   end if;
   insert into schedules (ns, key, spec, job, paused, next_at, version, created_at, updated_at)
