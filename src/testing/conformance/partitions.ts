@@ -169,62 +169,58 @@ export function cutTests(test: ConformanceTest): void {
   });
 
   test("after a cut, every epoch of before is stale, and what was named before goes to whoever has its slot now", async (scene) => {
-    const { epoch } = await own(scene, "a");
+    const before = await acquire(scene, "a", 3, 3);
+    const [epoch = 0] = before.map((grant) => grant.epoch);
     await scene.add(relayed("low"), relayed("high", { slot: 1023 }), relayed("waiting", { slot: 1023 }));
-    await checkpoint(scene, "a", epoch, { name: ["low", "high"] });
+    const rest = { owner: "a", epoch, settled: [], mark: null };
+    await scene.store.checkpoint({ ...rest, partition: 0, name: [{ id: "low", version: 1 }] });
+    await scene.store.checkpoint({ ...rest, partition: 2, name: [{ id: "high", version: 1 }] });
     await scene.advance(hour);
-    // Its lease has run out, so that it keeps nobody from it.
-    const grants = await acquire(scene, "b", 9, 2);
+    // Their leases have run out, so that they keep nobody from it.
+    const grants = await acquire(scene, "b", 9, 6);
     assert.deepEqual(
-      grants.map(({ partition, named }) => [partition, ...named.map(({ id, token }) => `${id} ${token}`)]),
-      [
-        [0, "low 2"],
-        [1, "high 2"],
-      ],
+      grants.map(({ named }) => named.map(({ id, token }) => `${id} ${token}`)),
+      [["low 2"], [], [], [], [], ["high 2"]],
     );
     assert(grants.every((grant) => grant.epoch > epoch));
-    const held = [{ partition: 0, epoch }];
-    assert.deepEqual(await scene.store.renewPartitions({ owner: "a", leaseMs, held }), ["stale"]);
-    const late = await checkpoint(scene, "a", epoch, {
-      settled: [{ id: "low", token: 1 }],
-      name: ["waiting"],
-    });
-    assert.equal(late.outcome, "stale");
+    const stale = await scene.store.renewPartitions({ owner: "a", leaseMs, held: before });
+    assert.deepEqual(stale, ["stale", "stale", "stale"]);
+    const settled = [{ id: "low", token: 1 }];
+    assert.equal((await checkpoint(scene, "a", epoch, { settled })).outcome, "stale");
     const due = async (partition: number): Promise<string[]> =>
       (await scene.store.partitionDue({ partition, aheadMs: 0, limit: 9, after: null })).jobs.map(
         ({ id }) => id,
       );
-    assert.deepEqual(
-      [await due(0), await due(1)],
-      [[], ["waiting"]],
-      "jobs of before are found where they are now",
-    );
-    const [, second] = grants;
-    const { finished } = await scene.store.checkpoint({
+    assert.deepEqual([await due(2), await due(5)], [[], ["waiting"]], "waiting jobs have not moved");
+    const { finished, named } = await scene.store.checkpoint({
       owner: "b",
-      partition: 1,
-      epoch: second?.epoch ?? 0,
+      partition: 5,
+      epoch: grants[5]?.epoch ?? 0,
       settled: [{ id: "high", token: 2, outcome: succeed }],
       mark: null,
-      name: [],
+      name: [{ id: "waiting", version: 1 }],
     });
     assert.deepEqual(finished, [{ outcome: "written", state: "succeeded" }]);
+    assert.equal(named.length, 1);
   });
 
   test("however many ask for more at once, the namespace is cut once and each partition granted once", async (scene) => {
-    const { epoch } = await own(scene, "a");
-    await scene.store.releasePartitions({ owner: "a", held: [{ partition: 0, epoch }] });
+    const held = await acquire(scene, "a", 1, 3);
+    await scene.store.releasePartitions({ owner: "a", held });
     const stores = [scene.store, await scene.open(), await scene.open()];
-    const ask = () =>
-      Promise.all(
+    const granted: number[] = [];
+    // Whoever comes while another cuts may be given none, and asks again.
+    for (let round = 0; round < 10 && granted.length < 6; round += 1) {
+      const answers = await Promise.all(
         stores.map((store, n) =>
-          store.acquirePartitions({ owner: `o${n}`, leaseMs, partitions: 4, want: 2 }),
+          store.acquirePartitions({ owner: `o${n}`, leaseMs, partitions: 6, want: 2 }),
         ),
       );
-    // Whoever comes while another cuts may be given none, and asks again.
-    const granted = [...(await ask()), ...(await ask())].flat();
-    assert.deepEqual(granted.map(({ partition }) => partition).toSorted(), [0, 1, 2, 3]);
-    assert.equal((await scene.store.partitions()).partitions.length, 4);
+      granted.push(...answers.flat().map(({ partition }) => partition));
+    }
+    assert.deepEqual(granted.toSorted(), [0, 1, 2, 3, 4, 5]);
+    const { wanted, partitions } = await scene.store.partitions();
+    assert.deepEqual([wanted, partitions.length], [6, 6]);
   });
 }
 
