@@ -41,7 +41,14 @@ export function readFacts(headers: Readonly<Record<string, string | undefined>>)
     redrives: count("escapement-redrives", 0),
     schedule: headers["escapement-schedule"] === undefined ? null : text("escapement-schedule"),
     idempotencyKey: text("idempotency-key"),
+    publishedAt: readInstant(headers["escapement-published-at"]),
   };
+}
+
+/** A figure that cannot be read is no reason to refuse a message. */
+function readInstant(value: string | undefined): Date | null {
+  const instant = new Date(value ?? Number.NaN);
+  return Number.isNaN(instant.getTime()) ? null : instant;
 }
 
 function decode(name: string, value: string): string {

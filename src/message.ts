@@ -29,12 +29,14 @@ export interface MessageFacts {
   readonly redrives: number;
   readonly schedule: string | null;
   readonly idempotencyKey: string;
+  /** When it was handed to the broker, by the store's clock; null where the sender does not say. Only figures rest on it. */
+  readonly publishedAt: Date | null;
 }
 
 export function encodeMessage(
   namespace: string,
   job: ClaimedJob,
-  to: { readonly destination: string; readonly key: string },
+  to: { readonly destination: string; readonly key: string; readonly publishedAt: Date | null },
 ): Message {
   const key = idempotencyKey({ namespace, id: job.id, schedule: job.schedule, fireAt: job.fireAt });
   return {
@@ -54,6 +56,7 @@ export function encodeMessage(
       "escapement-token": String(job.token),
       "escapement-redrives": String(job.redrives),
       ...(job.schedule === null ? {} : { "escapement-schedule": encodeHeader(job.schedule) }),
+      ...(to.publishedAt === null ? {} : { "escapement-published-at": to.publishedAt.toISOString() }),
     },
     body: job.input,
   };

@@ -126,7 +126,13 @@ export interface Settings {
     readonly backlogPerSecond: number;
     readonly canaryMs: number | null;
   };
-  readonly metrics: { readonly port: number | null; readonly host: string } | null;
+  readonly metrics: MetricsSettings | null;
+}
+
+export interface MetricsSettings {
+  /** Null: nowhere. */
+  readonly port: number | null;
+  readonly host: string;
 }
 
 const optionKeys = [
@@ -250,7 +256,7 @@ function resolveRelay(options: RelayOptions): Settings["relay"] {
   };
 }
 
-function resolveMetrics(options: boolean | MetricsOptions): Settings["metrics"] {
+export function resolveMetrics(options: boolean | MetricsOptions): MetricsSettings | null {
   if (typeof options === "boolean") return options ? { port: null, host: "127.0.0.1" } : null;
   checkKnown(options, ["port", "host"], "metrics");
   const { port, host = "127.0.0.1" } = options;

@@ -22,7 +22,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   planner: ["cron"],
   // One way to Redis, whoever goes there.
   "transports/redis-streams": ["stores/redis"],
-  consumer: ["worker", "inbox", "transports/http"],
+  consumer: ["worker", "inbox", "observe", "transports/http"],
   "stores/open.ts": stores,
   app: [...roles, "cron", "observe", "stores/open.ts"],
   "index.ts": ["app", ...roles, "cron", "observe"],

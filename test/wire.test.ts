@@ -16,11 +16,16 @@ const vectors = JSON.parse(/```json\n([\s\S]+?)\n```/.exec(page)?.[1] ?? "{}");
 
 describe("the test vectors of docs/WIRE.md", () => {
   for (const vector of vectors.messages) {
-    const { namespace, key, fireAt, ...rest } = vector.job;
+    const { namespace, key, fireAt, publishedAt: at, ...rest } = vector.job;
     const job = { ...rest, fireAt: new Date(fireAt) } as ClaimedJob;
+    const publishedAt = at === null ? null : new Date(at);
 
     test(`B4: the message of ${rest.id}`, () => {
-      const { headers, body, dedupeId } = encodeMessage(namespace, job, { destination: "payments", key });
+      const { headers, body, dedupeId } = encodeMessage(namespace, job, {
+        destination: "payments",
+        key,
+        publishedAt,
+      });
       assert.deepEqual(
         { headers, body, dedupeId },
         {
@@ -34,11 +39,11 @@ describe("the test vectors of docs/WIRE.md", () => {
     test(`what its headers tell of ${rest.id}`, () => {
       const { input: _input, ...facts } = job;
       const idempotencyKey = vector.headers["idempotency-key"];
-      assert.deepEqual(readFacts(vector.headers), { namespace, ...facts, idempotencyKey });
+      assert.deepEqual(readFacts(vector.headers), { namespace, ...facts, idempotencyKey, publishedAt });
     });
 
     test(`the entry of ${rest.id} in a Redis Stream, there and back`, () => {
-      const message = encodeMessage(namespace, job, { destination: "payments", key });
+      const message = encodeMessage(namespace, job, { destination: "payments", key, publishedAt });
       assert.deepEqual(decodeEntry(encodeEntry(message)), {
         key,
         headers: vector.headers,

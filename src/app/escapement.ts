@@ -15,6 +15,7 @@ import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
+import { observeApp } from "../observe/metrics.ts";
 import { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
@@ -339,11 +340,12 @@ export class Escapement implements AsyncDisposable {
   }
 
   #observe(): Observation {
-    return new Observation({
+    const metrics = observeApp({
       on: (name, counter) => this.#events.count(name, counter),
       now: () => this.#runtime.clock.now(),
       relay: () => this.#node?.relayStatus ?? null,
     });
+    return new Observation(metrics);
   }
 
   /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */

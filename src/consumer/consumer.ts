@@ -2,6 +2,7 @@ import { type Clock, sleep } from "../clock.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { StopReason } from "../handler.ts";
+import { ConsumerFigures } from "../observe/consumer-figures.ts";
 import { checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
 import type { Delivered, SourceSession } from "../source.ts";
@@ -32,6 +33,7 @@ export class Consumer implements AsyncDisposable {
   readonly #handling: Handling;
   readonly #dispatcher: Dispatcher;
   readonly #burial: Burial;
+  readonly #figures: ConsumerFigures | null;
   readonly #slots: Gate;
   readonly #room: Gate;
   readonly #inHand = new Set<Delivered>();
@@ -53,7 +55,13 @@ export class Consumer implements AsyncDisposable {
     this.#clock = clock;
     const { log, deadLetter, onDead, concurrency, maxInHand } = options;
     this.#dispatcher = new Dispatcher(clock, log);
-    this.#handling = new Handling({ ...options, dispatcher: this.#dispatcher });
+    this.#figures = options.metrics === null ? null : new ConsumerFigures();
+    this.#handling = new Handling({
+      ...options,
+      dispatcher: this.#dispatcher,
+      clock,
+      figures: this.#figures,
+    });
     this.#burial = new Burial({ deadLetter, onDead, clock, log });
     this.#slots = new Gate(concurrency);
     this.#room = new Gate(maxInHand);
@@ -63,13 +71,25 @@ export class Consumer implements AsyncDisposable {
     return { ...this.#counts };
   }
 
+  /** What this consumer has counted, in the text form of Prometheus. Needs the option `metrics`. */
+  async metrics(): Promise<string> {
+    if (this.#figures !== null) return this.#figures.text();
+    throw new EscapementError("metrics-off", "this consumer counts nothing; make it with metrics: true");
+  }
+
+  /** The port at which `GET /metrics` is answered; null where it is not, or not yet. */
+  get metricsPort(): number | null {
+    return this.#figures?.port ?? null;
+  }
+
   /** Begins to take messages. A broker that is down is waited for; a client that is not installed is an error. */
   async start(): Promise<void> {
     if (this.#isStarted || this.#stopping.signal.aborted) {
       throw new EscapementError("already-started", "this consumer was started before; make a new one");
     }
-    const { from, log, maxInHand } = this.#options;
+    const { from, log, maxInHand, metrics } = this.#options;
     this.#isStarted = true;
+    if (metrics !== null) await this.#figures?.start(metrics);
     const session = await from.open({ clock: this.#clock, log, capacity: maxInHand });
     this.#session = session;
     const stopExtending = this.#extend(session);
@@ -106,6 +126,7 @@ export class Consumer implements AsyncDisposable {
     });
     await this.#burial.close();
     await this.#dispatcher.stop();
+    await this.#figures?.stop();
   }
 
   async #within(promise: Promise<void>, ms: number): Promise<boolean> {
@@ -122,9 +143,10 @@ export class Consumer implements AsyncDisposable {
   /** Resolves once there is room for the next message. It is in hand from the first moment on. */
   async #deliver(one: Delivered): Promise<void> {
     this.#inHand.add(one);
+    const receivedAt = this.#clock.now();
     const entered = this.#room.enter();
     const work = entered
-      .then(() => this.#inOrder(one))
+      .then(() => this.#inOrder(one, receivedAt))
       .catch((error: unknown) => {
         this.#options.log.error({ error }, "a message was not acknowledged; it is delivered again");
       })
@@ -138,24 +160,26 @@ export class Consumer implements AsyncDisposable {
   }
 
   /** Messages of one key are handled one after the other. */
-  #inOrder(one: Delivered): Promise<void> {
+  #inOrder(one: Delivered, receivedAt: number): Promise<void> {
     const { key } = one.message;
-    if (key === "") return this.#work(one);
+    if (key === "") return this.#work(one, receivedAt);
     const before = this.#lanes.get(key) ?? Promise.resolve();
-    const work = before.catch(() => {}).then(() => this.#work(one));
+    const work = before.catch(() => {}).then(() => this.#work(one, receivedAt));
     this.#lanes.set(key, work);
     return work.finally(() => {
       if (this.#lanes.get(key) === work) this.#lanes.delete(key);
     });
   }
 
-  async #work(one: Delivered): Promise<void> {
+  async #work(one: Delivered, receivedAt: number): Promise<void> {
     let understood: Understood;
     try {
       understood = this.#handling.understand(one.message);
     } catch (error) {
       return this.#bury(one, null, error, 0);
     }
+    // A message that comes again has waited for other reasons.
+    if (one.deliveries === 1) this.#figures?.received({ ...understood.facts, receivedAt });
     let failures = 0;
     let busy = 0;
     for (;;) {
@@ -170,6 +194,7 @@ export class Consumer implements AsyncDisposable {
         .handle(one.message, understood, {
           attempt,
           isRedelivered: one.deliveries > 1,
+          receivedAt,
           stopped: this.#stopped.signal,
         })
         .finally(() => this.#slots.leave());

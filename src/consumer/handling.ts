@@ -1,3 +1,4 @@
+import type { Clock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { EscapementError } from "../errors.ts";
 import type { HandlerContext } from "../handler.ts";
@@ -6,6 +7,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import type { Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
 import { readFacts } from "../message-facts.ts";
+import type { ConsumerFigures } from "../observe/consumer-figures.ts";
 import type { ReceivedMessage } from "../source.ts";
 import type { Dispatcher, Ended } from "./dispatch.ts";
 
@@ -27,6 +29,19 @@ export interface HandlingParts {
   readonly inbox: Inbox;
   readonly dispatcher: Dispatcher;
   readonly log: Logger;
+  readonly clock: Clock;
+  /** Null where nothing is counted. */
+  readonly figures: ConsumerFigures | null;
+}
+
+/** One try at a message. */
+export interface Try {
+  /** The number of this try, 1 for the first. */
+  readonly attempt: number;
+  readonly isRedelivered: boolean;
+  /** When the message arrived, by the clock of this process. */
+  readonly receivedAt: number;
+  readonly stopped: AbortSignal;
 }
 
 /** How long to wait before an inbox that failed is asked again. */
@@ -61,14 +76,23 @@ export class Handling {
   }
 
   /** One try. It never rejects. */
-  async handle(
-    message: ReceivedMessage,
-    understood: Understood,
-    { attempt, isRedelivered, stopped }: { attempt: number; isRedelivered: boolean; stopped: AbortSignal },
-  ): Promise<Handled> {
+  async handle(message: ReceivedMessage, understood: Understood, one: Try): Promise<Handled> {
+    const { figures, clock, dispatcher } = this.#parts;
+    const { facts } = understood;
+    let startedAtMs: number | null = null;
+    const run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null): Promise<Ended> => {
+      startedAtMs = clock.monotonic();
+      if (one.attempt === 1) figures?.started({ ...facts, receivedAt: one.receivedAt }, clock.now());
+      const { attempt, stopped } = one;
+      return dispatcher.run({ ...understood, body: message.body, attempt, tx, stopped, lost });
+    };
+    const handled = await this.#try(understood, one.isRedelivered, run);
+    figures?.ended(facts.name, handled.kind, startedAtMs === null ? null : clock.monotonic() - startedAtMs);
+    return handled;
+  }
+
+  async #try(understood: Understood, isRedelivered: boolean, run: Run): Promise<Handled> {
     try {
-      const run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null): Promise<Ended> =>
-        this.#parts.dispatcher.run({ ...understood, body: message.body, attempt, tx, stopped, lost });
       return understood.facts.delivery === "at-most-once"
         ? await this.#once(understood, isRedelivered, run)
         : await this.#guarded(understood, run);

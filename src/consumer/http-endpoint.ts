@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { systemClock } from "../clock.ts";
 import { EscapementError, recordError } from "../errors.ts";
 import { StopReason } from "../handler.ts";
-import { checkInteger, checkKnown } from "../options.ts";
+import { ConsumerFigures } from "../observe/consumer-figures.ts";
+import { checkBoolean, checkInteger, checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
 import type { ReceivedMessage } from "../source.ts";
 import { checkWebhook, readSecrets } from "../transports/http/signature.ts";
@@ -16,6 +17,8 @@ export interface HttpEndpointOptions extends HandlerOptions {
   readonly secret: string | readonly string[];
   /** A larger request is refused for good. @default 1048576 */
   readonly maxBodyBytes?: number;
+  /** Counts for Prometheus, asked for by `endpoint.metrics()`. Needs the package prom-client. @default false */
+  readonly metrics?: boolean;
 }
 
 /** What {@link httpEndpoint} returns: the same endpoint in three forms. */
@@ -24,6 +27,8 @@ export interface HttpEndpoint {
   (request: IncomingMessage, response: ServerResponse): void;
   /** For Hono, Next.js and whoever else speaks `Request` and `Response`. */
   fetch(request: Request): Promise<Response>;
+  /** What this endpoint has counted, in the text form of Prometheus. Needs the option `metrics`. */
+  metrics(): Promise<string>;
   /** Tells running handlers to stop, and waits for them. The server is yours to close. */
   stop(): Promise<void>;
 }
@@ -42,7 +47,7 @@ interface Reply {
  * createServer(httpEndpoint({ jobs: [payment], inbox, secret: process.env.PAY_SECRET })).listen(8080);
  */
 export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
-  checkKnown(options, [...handlerKeys, "secret", "maxBodyBytes"], "httpEndpoint");
+  checkKnown(options, [...handlerKeys, "secret", "maxBodyBytes", "metrics"], "httpEndpoint");
   const keys = readSecrets(options.secret, "secret of httpEndpoint");
   const limit = "maxBodyBytes of httpEndpoint";
   const maxBodyBytes = checkInteger(options.maxBodyBytes ?? 1_048_576, 1, 256 * 1_048_576, limit);
@@ -69,6 +74,7 @@ export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
       if (bytes.length > maxBodyBytes) return respond(tooLarge(maxBodyBytes));
       return respond(await endpoint.answer(Object.fromEntries(request.headers), bytes.toString()));
     },
+    metrics: () => endpoint.metrics(),
     stop: () => endpoint.stop(),
   });
 }
@@ -77,6 +83,7 @@ class Endpoint {
   readonly #keys: readonly Buffer[];
   readonly #handling: Handling;
   readonly #dispatcher: Dispatcher;
+  readonly #figures: ConsumerFigures | null;
   readonly #tries = new Tries();
   readonly #stopped = new AbortController();
   readonly #working = new Set<Promise<Reply>>();
@@ -85,7 +92,20 @@ class Endpoint {
     const resolved = resolveHandlerOptions(options, "httpEndpoint");
     this.#keys = keys;
     this.#dispatcher = new Dispatcher(systemClock, resolved.log);
-    this.#handling = new Handling({ ...resolved, dispatcher: this.#dispatcher });
+    const isCounting = checkBoolean(options.metrics ?? false, "metrics of httpEndpoint");
+    const figures = isCounting ? new ConsumerFigures() : null;
+    this.#figures = figures;
+    this.#handling = new Handling({
+      ...resolved,
+      dispatcher: this.#dispatcher,
+      clock: systemClock,
+      figures,
+    });
+  }
+
+  async metrics(): Promise<string> {
+    if (this.#figures !== null) return this.#figures.text();
+    throw new EscapementError("metrics-off", "this endpoint counts nothing; make it with metrics: true");
   }
 
   async stop(): Promise<void> {
@@ -101,6 +121,7 @@ class Endpoint {
   }
 
   async #answer(headers: Readonly<Record<string, string | undefined>>, body: string): Promise<Reply> {
+    const receivedAt = systemClock.now();
     const present = Object.entries(headers).filter(
       (entry): entry is [string, string] => entry[1] !== undefined,
     );
@@ -118,16 +139,18 @@ class Endpoint {
     } catch (error) {
       return refusal(error);
     }
-    return this.#try(message, understood);
+    this.#figures?.received({ ...understood.facts, receivedAt });
+    return this.#try(message, understood, receivedAt);
   }
 
-  async #try(message: ReceivedMessage, understood: Understood): Promise<Reply> {
+  async #try(message: ReceivedMessage, understood: Understood, receivedAt: number): Promise<Reply> {
     const key = understood.facts.idempotencyKey;
     const attempt = this.#tries.of(key) + 1;
     const stopped = this.#stopped.signal;
     const handled = await this.#handling.handle(message, understood, {
       attempt,
       isRedelivered: false,
+      receivedAt,
       stopped,
     });
     switch (handled.kind) {

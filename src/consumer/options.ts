@@ -4,6 +4,7 @@ import type { Inbox } from "../inbox/inbox.ts";
 import { consoleLogger, type Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
 import { checkInteger, checkKnown } from "../options.ts";
+import { type MetricsOptions, type MetricsSettings, resolveMetrics } from "../settings.ts";
 import type { ReceivedMessage, Source } from "../source.ts";
 import type { Route } from "../transport.ts";
 
@@ -40,6 +41,8 @@ export interface ConsumeOptions extends HandlerOptions {
   readonly deadLetter?: Route;
   /** Called with such a message instead; it is acknowledged once this has returned, and called again when it throws. */
   readonly onDead?: (dead: DeadMessage) => void | Promise<void>;
+  /** Counts for Prometheus, asked for by `consumer.metrics()`, or at a port. Needs the package prom-client. @default false */
+  readonly metrics?: boolean | MetricsOptions;
 }
 
 export interface ResolvedHandlerOptions {
@@ -55,12 +58,13 @@ export interface ResolvedConsumeOptions extends ResolvedHandlerOptions {
   readonly maxInHand: number;
   readonly deadLetter: Route | null;
   readonly onDead: ConsumeOptions["onDead"] | null;
+  readonly metrics: MetricsSettings | null;
 }
 
 export const handlerKeys = ["jobs", "inbox", "attempts", "log"];
 
 export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeOptions {
-  const known = [...handlerKeys, "from", "concurrency", "maxInHand", "deadLetter", "onDead"];
+  const known = [...handlerKeys, "from", "concurrency", "maxInHand", "deadLetter", "onDead", "metrics"];
   checkKnown(options, known, "consume");
   if ((options.deadLetter === undefined) === (options.onDead === undefined)) {
     throw new EscapementError(
@@ -81,6 +85,7 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
     ),
     deadLetter: options.deadLetter ?? null,
     onDead: options.onDead ?? null,
+    metrics: resolveMetrics(options.metrics ?? false),
   };
 }
 

@@ -1,12 +1,12 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Metrics } from "./metrics.ts";
+import type { Instruments } from "./instruments.ts";
 
 /** Answers `GET /metrics` and nothing else. */
 export class MetricsListener {
   readonly #server: Server;
 
-  constructor(metrics: Metrics) {
+  constructor(metrics: Instruments) {
     this.#server = createServer((request, response) => {
       if (request.method !== "GET" || request.url?.split("?")[0] !== "/metrics") {
         response.writeHead(404).end();

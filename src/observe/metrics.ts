@@ -1,6 +1,5 @@
-import type { Counter, Histogram, Registry } from "prom-client";
-import { EscapementError } from "../errors.ts";
 import type { AppEventName, AppEvents } from "../events.ts";
+import { Instruments } from "./instruments.ts";
 
 /** How a relay is doing, as its metrics tell it. */
 export interface RelayFigures {
@@ -20,7 +19,6 @@ export interface MetricsSource {
   relay(): RelayFigures | null;
 }
 
-const seconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
 const ends = [
   "succeeded",
   "failed",
@@ -33,73 +31,14 @@ const ends = [
   "stale",
 ] as const;
 
-/** Counts what an app's events tell, and shows it in the form that Prometheus reads. */
-export class Metrics {
-  readonly #registry: Registry;
-
-  constructor(registry: Registry) {
-    this.#registry = registry;
-  }
-
-  /** From now on everything counts. prom-client is loaded only here: whoever wants no metrics does not need it. */
-  static async observe(source: MetricsSource): Promise<Metrics> {
-    const client = await loadClient();
-    const registry = new client.Registry();
-    const make = new Instruments(client, registry);
-    observeJobs(source, make);
-    observeDispatch(source, make);
-    observeRetries(source, make);
-    observeRelay(source, make);
-    return new Metrics(registry);
-  }
-
-  get contentType(): string {
-    return this.#registry.contentType;
-  }
-
-  text(): Promise<string> {
-    return this.#registry.metrics();
-  }
-}
-
-type Client = typeof import("prom-client");
-
-class Instruments {
-  readonly #client: Client;
-  readonly #registers: Registry[];
-
-  constructor(client: Client, registry: Registry) {
-    this.#client = client;
-    this.#registers = [registry];
-  }
-
-  counter(name: string, help: string, labelNames: string[] = []): Counter {
-    return new this.#client.Counter({ name, help, labelNames, registers: this.#registers });
-  }
-
-  histogram(name: string, help: string, labelNames: string[] = []): Histogram {
-    return new this.#client.Histogram({
-      name,
-      help,
-      labelNames,
-      buckets: seconds,
-      registers: this.#registers,
-    });
-  }
-
-  /** Asked each time somebody looks; what is null is not shown. */
-  gauge(name: string, help: string, read: () => number | null): void {
-    new this.#client.Gauge({
-      name,
-      help,
-      registers: this.#registers,
-      collect() {
-        const value = read();
-        if (value === null) this.remove();
-        else this.set(value);
-      },
-    });
-  }
+/** Counts what an app's events tell, from now on. */
+export async function observeApp(source: MetricsSource): Promise<Instruments> {
+  const make = await Instruments.load();
+  observeJobs(source, make);
+  observeDispatch(source, make);
+  observeRetries(source, make);
+  observeRelay(source, make);
+  return make;
 }
 
 function observeJobs(source: MetricsSource, make: Instruments): void {
@@ -214,16 +153,4 @@ function observeRelay(source: MetricsSource, make: Instruments): void {
     ["change"],
   );
   source.on("partition", ({ change }) => changes.inc({ change }));
-}
-
-async function loadClient(): Promise<Client> {
-  try {
-    return await import("prom-client");
-  } catch (error) {
-    throw new EscapementError(
-      "metrics-missing-client",
-      "metrics need the package prom-client; npm install prom-client, or leave metrics out",
-      { cause: error },
-    );
-  }
 }

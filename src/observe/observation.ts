@@ -1,16 +1,15 @@
+import type { Instruments } from "./instruments.ts";
 import { MetricsListener } from "./listener.ts";
-import { Metrics, type MetricsSource } from "./metrics.ts";
 
-/** An app's metrics and, if wanted, the port at which they are shown. */
+/** The metrics of an app or a consumer and, if wanted, the port at which they are shown. */
 export class Observation {
-  readonly #metrics: Promise<Metrics>;
+  readonly #metrics: Promise<Instruments>;
   #listener: MetricsListener | null = null;
   #port: number | null = null;
 
-  /** Counting begins at once. */
-  constructor(source: MetricsSource) {
-    this.#metrics = Metrics.observe(source);
-    // Whoever starts the app, or asks for the text, hears of it.
+  constructor(metrics: Promise<Instruments>) {
+    this.#metrics = metrics;
+    // Whoever starts it, or asks for the text, hears of it.
     this.#metrics.catch(() => {});
   }
 

@@ -116,9 +116,12 @@ export class Publisher {
       const definition = this.#parts.definitions.get(job.name);
       if (definition === undefined || definition.route === null) return null;
       const { destination } = definition.route;
+      const now = this.#parts.storeNow();
+      // Right after a takeover nothing is known of the store's clock.
+      const publishedAt = Number.isFinite(now) ? new Date(now) : null;
       const toParcel = (key: string): Parcel => ({
         job,
-        message: encodeMessage(this.#parts.namespace, job, { destination, key }),
+        message: encodeMessage(this.#parts.namespace, job, { destination, key, publishedAt }),
       });
       const key = messageKey(definition, job);
       return key instanceof Promise ? key.then(toParcel).catch(refuse) : toParcel(key);

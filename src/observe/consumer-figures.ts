@@ -1,0 +1,101 @@
+import type { MetricsSettings } from "../settings.ts";
+import { Instruments } from "./instruments.ts";
+import { Observation } from "./observation.ts";
+
+/** A message that a consumer has taken, as far as its figures need it. */
+export interface Taken {
+  readonly name: string;
+  readonly fireAt: Date;
+  readonly publishedAt: Date | null;
+  /** When it arrived here, by the clock of this process. */
+  readonly receivedAt: number;
+}
+
+/**
+ * What a consumer counts. How late a handler starts is made of three spans: until the message was published, which its relay counts, then the
+ * wait in the broker, then the wait here. When it was due and published is told by the store's clock, the rest by that of this process: as
+ * far as the two differ, the figures are off. None is ever less than zero.
+ */
+export class ConsumerFigures {
+  readonly #instruments: Promise<Figures>;
+  readonly #observation: Observation;
+
+  constructor() {
+    const instruments = Instruments.load();
+    this.#instruments = instruments.then(makeFigures);
+    this.#instruments.catch(() => {});
+    this.#observation = new Observation(instruments);
+  }
+
+  get port(): number | null {
+    return this.#observation.port;
+  }
+
+  text(): Promise<string> {
+    return this.#observation.text();
+  }
+
+  /** Rejects where there is nothing to count with. */
+  start(settings: MetricsSettings): Promise<void> {
+    return this.#observation.start(settings);
+  }
+
+  stop(): Promise<void> {
+    return this.#observation.stop();
+  }
+
+  received({ name, publishedAt, receivedAt }: Taken): void {
+    if (publishedAt !== null) this.#observe("queueWait", name, receivedAt - publishedAt.getTime());
+  }
+
+  /** A handler begins its first try. */
+  started({ name, fireAt, receivedAt }: Taken, now: number): void {
+    this.#observe("start", name, now - receivedAt);
+    this.#observe("lateness", name, now - fireAt.getTime());
+  }
+
+  ended(name: string, outcome: string, ranMs: number | null): void {
+    void this.#instruments.then(({ messages }) => messages.inc({ name, outcome }), ignore);
+    if (ranMs !== null) this.#observe("run", name, ranMs);
+  }
+
+  #observe(figure: Exclude<keyof Figures, "messages">, name: string, ms: number): void {
+    const seconds = Math.max(0, ms) / 1_000;
+    void this.#instruments.then((figures) => figures[figure].observe({ name }, seconds), ignore);
+  }
+}
+
+/** Whoever starts it, or asks for the text, hears that there is nothing to count with. */
+const ignore = (): void => {};
+
+type Figures = ReturnType<typeof makeFigures>;
+
+function makeFigures(make: Instruments) {
+  const byName = ["name"];
+  return {
+    queueWait: make.histogram(
+      "escapement_consumer_queue_wait_seconds",
+      "From when a message was published until this consumer received it",
+      byName,
+    ),
+    start: make.histogram(
+      "escapement_consumer_start_seconds",
+      "From when this consumer received a message until its handler started",
+      byName,
+    ),
+    lateness: make.histogram(
+      "escapement_consumer_lateness_seconds",
+      "From when a job was due until its handler started here",
+      byName,
+    ),
+    run: make.histogram(
+      "escapement_consumer_run_seconds",
+      "How long handlers took, however they ended",
+      byName,
+    ),
+    messages: make.counter("escapement_consumed_total", "What became of each try at a message", [
+      "name",
+      "outcome",
+    ]),
+  };
+}
