@@ -115,7 +115,7 @@ class Scene implements AsyncDisposable {
     const app = createEscapement({ store: place.store, jobs: [work, other, keyed] });
     const { id } = await backlog.enqueue(app);
     const since = performance.now();
-    await place.multiply(id, size - 1);
+    await place.multiply([id], size - 1);
     progress(`${size} jobs ${backlog.what}: built in ${Math.round(performance.now() - since)} ms`);
     const store = await place.store.open({ namespace: "default", clock: systemClock, log: consoleLogger });
     const scene = new Scene(place, app, store, size);

@@ -1,4 +1,5 @@
 // npm run bench -- --store sqlite --json FILE
+// npm run bench -- --relay --store sqlite --to redis-streams --json FILE
 
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -7,7 +8,9 @@ import { beds } from "./beds/index.ts";
 import { claimCost } from "./claim-cost.ts";
 import { drain } from "./drain.ts";
 import { enqueueConcurrent, enqueueMany } from "./enqueue.ts";
+import { pick, readDurability, readSize, UsageError } from "./options.ts";
 import { pickup } from "./pickup.ts";
+import { relayBench, relayUsage } from "./relay/command.ts";
 import { format, machine, type Report } from "./report.ts";
 import type { Finding, Plan, Scenario } from "./scenario.ts";
 
@@ -24,11 +27,9 @@ const usage = `usage: npm run bench -- [options]
   --backlog N             jobs of a large backlog (default 1000000)
   --small-backlog N       jobs of a small one (default 10000)
   --pickups N             jobs of a run of pickup (default 100)
-  --folder PATH           where files are kept meanwhile (default .escapement)`;
+  --folder PATH           where files are kept meanwhile (default .escapement)
 
-class UsageError extends Error {
-  override readonly name = "UsageError";
-}
+${relayUsage}`;
 
 const sizes = {
   runs: { default: 5, max: 1_000 },
@@ -52,15 +53,10 @@ function readOptions() {
       durability: { ...text, default: "full" },
       folder: { ...text, default: ".escapement" },
       help: { type: "boolean", default: false },
+      relay: { type: "boolean", default: false },
     },
   });
   return values;
-}
-
-function sizeOf(name: Size, given: string | undefined): number {
-  const value = Number(given ?? sizes[name].default);
-  if (Number.isInteger(value) && value >= 1 && value <= sizes[name].max) return value;
-  throw new UsageError(`expected --${name} to be an integer from 1 to ${sizes[name].max}, got ${given}`);
 }
 
 function chooseScenarios(only: string | undefined): readonly Scenario[] {
@@ -73,15 +69,10 @@ function chooseScenarios(only: string | undefined): readonly Scenario[] {
 }
 
 async function makePlan(options: ReturnType<typeof readOptions>): Promise<Plan> {
-  const { store, durability, folder } = options;
-  const open = Object.hasOwn(beds, store) ? beds[store] : undefined;
-  if (open === undefined)
-    throw new UsageError(`expected --store to be one of ${Object.keys(beds).join(", ")}, got ${store}`);
-  if (durability !== "full" && durability !== "normal") {
-    throw new UsageError(`expected --durability to be full or normal, got ${durability}`);
-  }
+  const open = pick("--store", beds, options.store);
+  const sizeOf = (name: Size, given: string | undefined): number => readSize(name, sizes[name], given);
   return {
-    durability,
+    durability: readDurability(options.durability),
     runs: sizeOf("runs", options.runs),
     jobs: sizeOf("jobs", options.jobs),
     calls: sizeOf("calls", options.calls),
@@ -89,7 +80,7 @@ async function makePlan(options: ReturnType<typeof readOptions>): Promise<Plan> 
     smallBacklog: sizeOf("small-backlog", options["small-backlog"]),
     pickups: sizeOf("pickups", options.pickups),
     progress: (line) => console.error(`  ${line}`),
-    bed: await open(folder),
+    bed: await open(options.folder),
   };
 }
 
@@ -114,6 +105,9 @@ async function measure(plan: Plan, chosen: readonly Scenario[]): Promise<Report>
 }
 
 async function main(): Promise<void> {
+  const relayArguments = process.argv.slice(2).filter((argument) => argument !== "--relay");
+  if (relayArguments.length < process.argv.length - 2 && !relayArguments.includes("--help"))
+    return relayBench(relayArguments);
   const options = readOptions();
   if (options.help) return console.log(usage);
   const chosen = chooseScenarios(options.only);

@@ -42,7 +42,9 @@ function formatFinding(finding: Finding): string {
     line(ours),
     ...(base === null ? [] : [line(base)]),
     ...(ratio === null
-      ? []
+      ? finding.goal === null
+        ? []
+        : [`  ${formatGoal(finding).replace(/^, /, "")}`]
       : [`  ratio ${ratio.toFixed(2)}${formatGoal(finding)}; ${formatNeighbours(finding)}`]),
   ].join("\n");
 }
@@ -62,7 +64,7 @@ function formatNeighbours({ neighbours }: Finding): string {
 function formatGoal({ goal, met }: Finding): string {
   if (goal === null) return "";
   const verdict = met === null ? "too few runs to say" : met ? "met" : "NOT MET";
-  return `, goal ${goal.is} ${goal.ratio}: ${verdict}`;
+  return `, goal ${goal.is} ${"value" in goal ? goal.value : goal.ratio}: ${verdict}`;
 }
 
 function number(value: number): string {

@@ -46,10 +46,10 @@ export interface Finding {
   readonly met: boolean | null;
 }
 
-export interface Goal {
-  readonly ratio: number;
-  readonly is: "at least" | "at most";
-}
+/** A part of the base, or a value by itself. */
+export type Goal =
+  | { readonly ratio: number; readonly is: "at least" | "at most" }
+  | { readonly value: number; readonly is: "at most" };
 
 export interface Scenario {
   readonly name: string;
@@ -61,7 +61,7 @@ const minRunsForVerdict = 5;
 
 /** Runs each in turn, first once to warm up and then `runs` times, so that what else the machine does hits all of them alike. */
 export async function interleave<K extends string>(
-  plan: Plan,
+  plan: Pick<Plan, "runs" | "progress">,
   sides: Readonly<Record<K, () => Promise<Run>>>,
 ): Promise<Readonly<Record<K, Run[]>>> {
   const keys = Object.keys(sides) as K[];
@@ -84,15 +84,20 @@ export function compare(
   facts: Pick<Finding, "scenario" | "what" | "unit" | "ours" | "base" | "goal">,
 ): Finding {
   const { ours, base, goal } = facts;
-  if (base === null) return { ...facts, ratio: null, neighbours: null, met: null };
+  if (base === null) return { ...facts, ratio: null, neighbours: null, met: isWithin(ours, goal) };
   const ratio = ours.median / base.median;
   const neighbours = median(
     ours.runs.map(({ value }, index) => value / (base.runs[index]?.value ?? Number.NaN)),
   );
   const enough = Math.min(ours.runs.length, base.runs.length) >= minRunsForVerdict;
-  if (goal === null || !enough) return { ...facts, ratio, neighbours, met: null };
+  if (goal === null || "value" in goal || !enough) return { ...facts, ratio, neighbours, met: null };
   const met = goal.is === "at least" ? ratio >= goal.ratio : ratio <= goal.ratio;
   return { ...facts, ratio, neighbours, met };
+}
+
+function isWithin(ours: Series, goal: Goal | null): boolean | null {
+  if (goal === null || !("value" in goal) || ours.runs.length < minRunsForVerdict) return null;
+  return ours.median <= goal.value;
 }
 
 /** Times a piece of work: wall time, and the processor time of this process with its threads, which noise touches less. */

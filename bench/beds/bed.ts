@@ -18,6 +18,11 @@ export interface RawLoop {
   insert(jobs: readonly RawJob[], chunk: number): Promise<void>;
   /** Claims and finishes `batch` jobs a trip until none is left, and calls `run` for each. Returns how many trips it took. */
   drain(batch: number, run: (job: RawJob) => void): Promise<number>;
+  /**
+   * Reads the `batch` jobs that have been due longest, calls `run` with them and deletes them, until none is left: what a
+   * relay would do to the store if nothing could ever go wrong. Returns how many trips it took.
+   */
+  sweep(batch: number, run: (jobs: readonly RawJob[]) => void): Promise<number>;
   count(): Promise<{ readonly left: number; readonly finished: number }>;
   close(): Promise<void>;
 }
@@ -29,10 +34,10 @@ export interface Place extends AsyncDisposable {
   readonly address: StoreAddress;
   openRaw(): Promise<RawLoop>;
   /**
-   * Copies a waiting job this often, each copy with an id of its own and due a little later than the one before. Only for
-   * backlogs, which through the front door would take longer to build than everything else together.
+   * Copies each of these waiting jobs so often, each copy with an id of its own and due a little later than the one before, in
+   * the slot of the first. Only for backlogs, which through the front door would take longer to build than everything else together.
    */
-  multiply(id: string, copies: number): Promise<void>;
+  multiply(ids: readonly string[], copies: number): Promise<void>;
 }
 
 /** A store to be measured. Another one is another entry in `beds`. */

@@ -66,7 +66,7 @@ async function openPlace(url: string): Promise<Place> {
     store: mysql(options),
     address: { module: import.meta.resolve("../../src/stores/mysql/index.ts"), options },
     openRaw: () => openRaw(url, tablePrefix),
-    multiply: (id, copies) => multiply(url, tablePrefix, id, copies),
+    multiply: (ids, copies) => multiply(url, tablePrefix, ids, copies),
     async [Symbol.asyncDispose]() {
       await using client = await connect(url);
       const tables = await client.rows(
@@ -126,6 +126,21 @@ async function openRaw(url: string, prefix: string): Promise<RawLoop> {
       }
       return trips;
     },
+    async sweep(batch, run) {
+      const next = async (): Promise<RawJob[]> =>
+        (await client.rows(
+          `select cast(id as char) as id, input from ${table} where state = ${waiting} and queue = 'default' and run_at <= ${now}
+           order by priority, run_at limit ${batch}`,
+        )) as unknown as RawJob[];
+      let trips = 1;
+      for (let jobs = await next(); jobs.length > 0; jobs = await next()) {
+        run(jobs);
+        const ids = jobs.map(({ id }) => connection.escape(id)).join(",");
+        await connection.query(`delete from ${table} where id in (${ids})`);
+        trips += 2;
+      }
+      return trips;
+    },
     async count() {
       const count = async (condition: string): Promise<number> =>
         Number(await client.value(`select count(*) from ${table} where ${condition}`));
@@ -137,8 +152,13 @@ async function openRaw(url: string, prefix: string): Promise<RawLoop> {
   };
 }
 
-async function multiply(url: string, prefix: string, id: string, copies: number): Promise<void> {
+async function multiply(url: string, prefix: string, ids: readonly string[], copies: number): Promise<void> {
   await using client = await connect(url);
+  for (const id of ids) await multiplyOne(client, prefix, id, copies);
+  await client.connection.query(`analyze table ${prefix}jobs`);
+}
+
+async function multiplyOne(client: Client, prefix: string, id: string, copies: number): Promise<void> {
   const columnsOf = async (table: string): Promise<string[]> =>
     (
       await client.rows(
@@ -164,7 +184,6 @@ async function multiply(url: string, prefix: string, id: string, copies: number)
     count += more;
   }
   await multiplyLane(client, prefix, id);
-  await client.connection.query(`analyze table ${prefix}jobs`);
 }
 
 /** Copies of a job with a key stand in its lane, as it does. */

@@ -58,7 +58,7 @@ async function openPlace(url: string): Promise<Place> {
     store: postgres(options),
     address: { module: import.meta.resolve("../../src/stores/postgres/index.ts"), options },
     openRaw: () => openRaw(url, schema),
-    multiply: (id, copies) => multiply(url, schema, id, copies),
+    multiply: (ids, copies) => multiply(url, schema, ids, copies),
     async [Symbol.asyncDispose]() {
       await using client = await connect(url);
       await client.pg.query(`drop schema if exists ${schema} cascade`);
@@ -98,6 +98,11 @@ const rawTrip = (schema: string): string => `
   )
   update ${schema}.raw_jobs j set state = 'active', token = token + 1 from next where j.id = next.id returning j.id, j.token, j.input`;
 
+const rawDue = (schema: string): string => `
+  select id, input from ${schema}.raw_jobs where queue = 'default' and state = 'waiting' and run_at <= ${now}
+  order by priority desc, run_at limit $1`;
+const rawForget = (schema: string): string => `delete from ${schema}.raw_jobs where id = any ($1::text[])`;
+
 async function openRaw(url: string, schema: string): Promise<RawLoop> {
   const client = await connect(url);
   await client.pg.query(rawSchema(schema));
@@ -121,6 +126,18 @@ async function openRaw(url: string, schema: string): Promise<RawLoop> {
       }
       return trips;
     },
+    async sweep(batch, run) {
+      const next = async (): Promise<RawJob[]> =>
+        (await client.pg.query<RawJob>({ name: "due", text: rawDue(schema), values: [batch] })).rows;
+      let trips = 1;
+      for (let jobs = await next(); jobs.length > 0; jobs = await next()) {
+        run(jobs);
+        const ids = jobs.map(({ id }) => id);
+        await client.pg.query({ name: "forget", text: rawForget(schema), values: [ids] });
+        trips += 2;
+      }
+      return trips;
+    },
     async count() {
       const count = async (table: string): Promise<number> =>
         Number(await client.value(`select count(*) from ${schema}.${table}`));
@@ -132,7 +149,7 @@ async function openRaw(url: string, schema: string): Promise<RawLoop> {
   };
 }
 
-async function multiply(url: string, schema: string, id: string, copies: number): Promise<void> {
+async function multiply(url: string, schema: string, ids: readonly string[], copies: number): Promise<void> {
   await using client = await connect(url);
   const { rows } = await client.pg.query<{ name: string }>(
     `select attname as name from pg_attribute
@@ -147,10 +164,13 @@ async function multiply(url: string, schema: string, id: string, copies: number)
   };
   const { rowCount } = await client.pg.query(
     `insert into ${schema}.jobs (${columns.join(", ")})
-     select ${columns.map(value).join(", ")} from ${schema}.jobs cross join generate_series(1, $2::integer) as n where id = $1`,
-    [id, copies],
+     select ${columns.map(value).join(", ")} from ${schema}.jobs cross join generate_series(1, $2::integer) as n where id = any ($1::text[])`,
+    [ids, copies],
   );
-  if (rowCount !== copies) throw new Error(`expected ${copies} copies of ${id}, got ${rowCount}`);
+  const all = ids.length * copies;
+  if (rowCount !== all) throw new Error(`expected ${all} copies, got ${rowCount}`);
+  // As a table that had grown in its own time would have been.
+  await client.pg.query(`vacuum analyze ${schema}.jobs`);
 }
 
 async function commitMs({ pg: client }: Client): Promise<number> {

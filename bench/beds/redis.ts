@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { systemClock } from "../../src/clock.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { NewJob } from "../../src/store.ts";
+import type { NewJob, StoredJob } from "../../src/store.ts";
 import { redis } from "../../src/stores/redis/index.ts";
 import { testbed } from "../../testbed/index.ts";
 import { median } from "../statistics.ts";
@@ -48,7 +48,7 @@ function openPlace(url: string, client: Redis): Place {
       options,
     },
     openRaw: () => openRaw(url, prefix),
-    multiply: (id, copies) => multiply(options, id, copies),
+    multiply: (ids, copies) => multiply(options, ids, copies),
     async [Symbol.asyncDispose]() {
       await client.flushall();
     },
@@ -103,11 +103,24 @@ const rawTrip = `
   redis.call("HSET", key .. "tokens", unpack(raised))
   return answer`;
 
+const rawDue = `
+  local time = redis.call("TIME")
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local ids = redis.call("ZRANGEBYSCORE", KEYS[1] .. "due", "-inf", now, "LIMIT", 0, ARGV[1])
+  if #ids == 0 then return { ids, ids } end
+  return { ids, redis.call("HMGET", KEYS[1] .. "inputs", unpack(ids)) }`;
+
+const rawForget = `
+  redis.call("ZREM", KEYS[1] .. "due", unpack(ARGV))
+  redis.call("HDEL", KEYS[1] .. "inputs", unpack(ARGV))`;
+
 async function openRaw(url: string, prefix: string): Promise<RawLoop> {
   const client = new Redis(url);
   const key = `{${prefix}-raw}:`;
-  const [insert, trip] = await Promise.all(
-    [rawInsert, rawTrip].map(async (script) => String(await client.script("LOAD", script))),
+  const [insert, trip, due, forget] = await Promise.all(
+    [rawInsert, rawTrip, rawDue, rawForget].map(async (script) =>
+      String(await client.script("LOAD", script)),
+    ),
   );
   const call = (sha: string | undefined, args: (string | number)[]): Promise<unknown> =>
     client.evalsha(sha ?? "", 1, key, ...args);
@@ -138,6 +151,17 @@ async function openRaw(url: string, prefix: string): Promise<RawLoop> {
       }
       return trips;
     },
+    async sweep(batch, run) {
+      const read = async (): Promise<[string[], string[]]> =>
+        (await call(due, [batch])) as [string[], string[]];
+      let trips = 1;
+      for (let [ids, inputs] = await read(); ids.length > 0; [ids, inputs] = await read()) {
+        run(ids.map((id, n) => ({ id, input: inputs[n] ?? "" })));
+        await call(forget, ids);
+        trips += 2;
+      }
+      return trips;
+    },
     async count() {
       return { left: await client.zcard(`${key}due`), finished: await client.zcard(`${key}done`) };
     },
@@ -152,25 +176,34 @@ interface Held extends RawJob {
 }
 
 /** Through the front door: a million takes well under a minute. */
-async function multiply(options: { url: string; prefix: string }, id: string, copies: number): Promise<void> {
+async function multiply(
+  options: { url: string; prefix: string },
+  ids: readonly string[],
+  copies: number,
+): Promise<void> {
   const context = { namespace: "default", clock: systemClock, log: silentLogger };
   const store = await redis(options).open(context);
-  const [job] = await store.get({ ids: [id] });
-  if (job === null || job === undefined) throw new Error(`expected a job ${id} to copy`);
-  const copy = (n: number): NewJob => ({
-    ...job,
-    id: `${id}-${n}`,
-    runAt: new Date(job.runAt.getTime() + n),
-    fireAt: null,
-    delayMs: 0,
-    expireInMs: null,
-    after: [],
-    afterFailure: "cancel",
-    unique: null,
-    debounce: null,
-  });
-  for (let start = 1; start <= copies; start += 1_000) {
-    const size = Math.min(1_000, copies - start + 1);
+  const jobs = (await store.get({ ids })).filter((job) => job !== null);
+  if (jobs.length !== ids.length) throw new Error("expected jobs to copy");
+  const copy = (index: number): NewJob => {
+    const job = jobs[index % jobs.length] as StoredJob;
+    const n = Math.floor(index / jobs.length) + 1;
+    return {
+      ...job,
+      id: `${job.id}-${n}`,
+      runAt: new Date(job.runAt.getTime() + n),
+      fireAt: null,
+      delayMs: 0,
+      expireInMs: null,
+      after: [],
+      afterFailure: "cancel",
+      unique: null,
+      debounce: null,
+    };
+  };
+  const all = jobs.length * copies;
+  for (let start = 0; start < all; start += 1_000) {
+    const size = Math.min(1_000, all - start);
     await store.enqueue({ jobs: Array.from({ length: size }, (_, n) => copy(start + n)) });
   }
   await store.close();

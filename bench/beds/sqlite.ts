@@ -43,7 +43,7 @@ function openPlace(folder: string, durability: Durability): Place {
     store: sqlite(options),
     address: { module: import.meta.resolve("../../src/stores/sqlite/index.ts"), options },
     openRaw: async () => openRaw(join(folder, "raw.db"), durability),
-    multiply: async (id, copies) => multiply(path, id, copies),
+    multiply: async (ids, copies) => multiply(path, ids, copies),
     async [Symbol.asyncDispose]() {
       rmSync(folder, { recursive: true, force: true });
     },
@@ -81,6 +81,10 @@ const rawArchive = `insert into raw_history
   cross join raw_jobs as jobs on jobs.id = done.value ->> 0 and token = done.value ->> 1 and state = 'active'`;
 const rawDelete = "delete from raw_jobs where id in (select value ->> 0 from json_each(?))";
 
+const rawDue = `select id, input from raw_jobs where queue = 'default' and state = 'waiting' and run_at <= ?
+  order by priority desc, run_at limit ?`;
+const rawForget = "delete from raw_jobs where id in (select value from json_each(?))";
+
 function openRaw(path: string, durability: Durability): RawLoop {
   const database = openDatabase(path, durability);
   database.exec(rawSchema);
@@ -88,6 +92,9 @@ function openRaw(path: string, durability: Durability): RawLoop {
   const claim = database.prepare(rawClaim);
   const archive = database.prepare(rawArchive);
   const remove = database.prepare(rawDelete);
+  const due = database.prepare(rawDue);
+  const forget = database.prepare(rawForget);
+  const next = (batch: number): RawJob[] => due.all(Date.now(), batch) as unknown as RawJob[];
   const inTransaction = <T>(work: () => T): T => {
     database.exec("begin immediate");
     const value = work();
@@ -118,6 +125,16 @@ function openRaw(path: string, durability: Durability): RawLoop {
       }
       return trips;
     },
+    async sweep(batch, run) {
+      let trips = 1;
+      for (let jobs = next(batch); jobs.length > 0; jobs = next(batch)) {
+        run(jobs);
+        const ids = JSON.stringify(jobs.map(({ id }) => id));
+        inTransaction(() => forget.run(ids));
+        trips += 2;
+      }
+      return trips;
+    },
     async count() {
       const sql = `select (select count(*) from raw_jobs) as left,
         (select count(*) from raw_history where state = 'succeeded') as finished`;
@@ -128,7 +145,7 @@ function openRaw(path: string, durability: Durability): RawLoop {
   };
 }
 
-function multiply(path: string, id: string, copies: number): void {
+function multiply(path: string, ids: readonly string[], copies: number): void {
   const database = openDatabase(path, "normal");
   try {
     const columns = database
@@ -144,10 +161,12 @@ function multiply(path: string, id: string, copies: number): void {
       .prepare(
         `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ?2)
          insert into escapement_jobs (${columns.join(", ")})
-         select ${columns.map(value).join(", ")} from escapement_jobs cross join numbers where id = ?1`,
+         select ${columns.map(value).join(", ")} from escapement_jobs cross join numbers
+         where id in (select value from json_each(?1))`,
       )
-      .run(id, copies);
-    if (Number(changes) !== copies) throw new Error(`expected ${copies} copies of ${id}, got ${changes}`);
+      .run(JSON.stringify(ids), copies);
+    const all = ids.length * copies;
+    if (Number(changes) !== all) throw new Error(`expected ${all} copies, got ${changes}`);
     database.exec("pragma wal_checkpoint(truncate)");
   } finally {
     database.close();
