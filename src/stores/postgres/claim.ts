@@ -138,7 +138,7 @@ export function endingsOf(finishes: readonly Finish[]): string {
 }
 
 /** Null, or {missed: [[place, outcome, state]], news}. */
-function readSucceeded(ids: readonly string[], answer: unknown, news: News): FinishResult[] {
+export function readSucceeded(ids: readonly string[], answer: unknown, news: News): FinishResult[] {
   const missed = new Map<number, FinishResult>();
   if (answer !== null) {
     const told = recordOf(answer);

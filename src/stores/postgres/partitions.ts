@@ -10,7 +10,7 @@ import {
   type PartitionTable,
   slotCount,
 } from "../../store.ts";
-import { endingsOf, readFinished } from "./claim.ts";
+import { endingsOf, readFinished, readSucceeded } from "./claim.ts";
 import { numberList, textList, toMs } from "./encode.ts";
 import { News } from "./news.ts";
 import {
@@ -130,6 +130,11 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
 
 export async function checkpoint(session: Session, params: CheckpointParams): Promise<CheckpointResult> {
   const { settled, name } = params;
+  const ids = settled.map(({ id }) => id);
+  // What almost every batch ends with is written as a whole.
+  const isPlain =
+    settled.every(({ outcome }) => outcome.kind === "succeed" && outcome.result === null) &&
+    new Set(ids).size === ids.length;
   const answer = await session.run(
     `select ${session.schema}.checkpoint_partition($1, $2, $3, $4, $5, $6, $7::text::text[], $8::text::integer[], $9::text::json,
        $10::text::text[], $11::text::integer[])::text as answer`,
@@ -140,9 +145,9 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
       params.partition,
       params.epoch,
       toMs(params.mark),
-      textList(settled.map(({ id }) => id)),
+      textList(ids),
       numberList(settled.map(({ token }) => token)),
-      endingsOf(settled),
+      isPlain ? null : endingsOf(settled),
       textList(name.map(({ id }) => id)),
       numberList(name.map(({ version }) => version)),
     ],
@@ -150,7 +155,7 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
   if (answer === null) return { outcome: "stale", finished: [], named: [] };
   const { finished, named } = recordOf(answer);
   const news = new News();
-  const results = finished === null ? [] : readFinished(finished, news);
+  const results = isPlain ? readSucceeded(ids, finished, news) : readFinished(finished, news);
   session.publish(news.toNotices());
   return { outcome: "written", finished: results, named: tuplesOf(named).map(toClaimedJob) };
 }

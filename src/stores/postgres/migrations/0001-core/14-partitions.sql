@@ -116,7 +116,8 @@ end
 $$;
 
 -- Settles the named batch, moves the mark and names the next batch, all under the lock of the partition's row. p_endings: as finish_any
--- takes them. Returns null when it is stale, else {finished, named}; finished as finish_any tells it.
+-- takes them; null: all have succeeded without a result, and no id stands twice. Returns null when it is stale, else {finished, named};
+-- finished as finish_any tells it, or finish_succeeded.
 create function checkpoint_partition(
   p_ns integer, p_now bigint, p_owner text, p_partition integer, p_epoch integer, p_mark bigint, p_ids text[], p_tokens integer[],
   p_endings json, p_name_ids text[], p_name_versions integer[]
@@ -125,30 +126,39 @@ declare
   v_slots record := own_partition(p_ns, p_owner, p_partition, p_epoch);
   v_now bigint := now_ms(p_now);
   v_finished json;
-  v_named json;
+  v_named json := '[]';
 begin
   if v_slots.v_first is null then return null; end if;
   if p_ids <> '{}' then
-    v_finished := finish_any(p_ns, p_now, p_owner, v_slots.v_first, v_slots.v_end, p_ids, p_tokens, p_endings);
+    if p_endings is null then
+      v_finished := finish_succeeded(p_ns, p_now, p_owner, v_slots.v_first, v_slots.v_end, p_ids, p_tokens, null);
+    else
+      v_finished := finish_any(p_ns, p_now, p_owner, v_slots.v_first, v_slots.v_end, p_ids, p_tokens, p_endings);
+    end if;
   end if;
   if p_mark is not null then
     update partitions set mark = p_mark where ns = p_ns and partition = p_partition;
   end if;
-  with free as materialized (
-    select j.seq from (select distinct id, version from unnest(p_name_ids, p_name_versions) as n (id, version) order by id) n
-    cross join lateral (select * from jobs where ns = p_ns and id = n.id offset 0 for no key update) j
-    where j.version = n.version and j.relayed and j.slot >= v_slots.v_first and j.slot < v_slots.v_end
-      and j.state = 'waiting' and j.run_at <= v_now and (j.expire_at is null or j.expire_at > v_now or j.attempt > 0)
-  )
-  update jobs j set state = 'active', reason = null, attempt = attempt + 1, token = token + 1,
-    settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner, claimed_at = v_now
-  from free where j.seq = free.seq;
-  -- One that was named before and is not settled is answered again as it stands.
-  select coalesce(json_agg((select claimed_json(t) from jobs t where t.seq = j.seq) order by n.place), '[]') into v_named
-  from unnest(p_name_ids, p_name_versions) with ordinality as n (id, version, place)
-  cross join lateral (select * from jobs where ns = p_ns and id = n.id offset 0) j
-  where j.version = n.version and j.relayed and j.slot >= v_slots.v_first and j.slot < v_slots.v_end and j.state = 'active'
-    and j.claimer = p_owner;
+  if p_name_ids <> '{}' then
+    with found as materialized (
+      select j.seq, j.id, j.version, j.state
+      from (select distinct id, version from unnest(p_name_ids, p_name_versions) as n (id, version) order by id) n
+      cross join lateral (select * from jobs where ns = p_ns and id = n.id offset 0 for no key update) j
+      where j.version = n.version and j.relayed and j.slot >= v_slots.v_first and j.slot < v_slots.v_end
+        and case when j.state = 'active' then j.claimer = p_owner
+          else j.state = 'waiting' and j.run_at <= v_now and (j.expire_at is null or j.expire_at > v_now or j.attempt > 0) end
+    ), fresh as (
+      update jobs j set state = 'active', reason = null, attempt = attempt + 1, token = token + 1,
+        settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner, claimed_at = v_now
+      from found f where j.seq = f.seq and f.state = 'waiting' returning f.id, f.version, claimed_json(j) as told
+    ), named as (
+      select id, version, told from fresh
+      -- One that was named before and is not settled is answered again as it stands.
+      union all select f.id, f.version, claimed_json(j) from found f join jobs j using (seq) where f.state = 'active'
+    )
+    select coalesce(json_agg(told order by place), '[]') into v_named
+    from unnest(p_name_ids, p_name_versions) with ordinality as n (id, version, place) join named using (id, version);
+  end if;
   return json_build_object('finished', v_finished, 'named', v_named);
 end
 $$;
