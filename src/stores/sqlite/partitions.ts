@@ -122,32 +122,37 @@ export function checkpoint(session: Session, params: CheckpointParams): Checkpoi
       params.partition,
     );
   }
-  const named = params.name.flatMap((one) => name(session, slots, params.owner, one) ?? []);
-  return { outcome: "written", finished, named };
+  return { outcome: "written", finished, named: nameAll(session, slots, params) };
 }
 
-const nameJob = `update escapement_jobs set
-    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1, ${newHolder}, claimed_at = ?3
-  where ns = ? and id = ? and version = ? and relayed = 1 and slot >= ? and slot < ?
-    and state = 'waiting' and run_at <= ?3 and (expire_at is null or expire_at > ?3 or attempt > 0)
-  returning ${claimedColumns}`;
+/** ?1 is a JSON list of [id, version]. Those to be named, and those that this owner named before and did not settle; in the order asked. */
+const nameable = `select seq, state = 'waiting' from (select value as wanted from json_each(?1))
+  cross join escapement_jobs on ns = ?2 and id = wanted ->> 0
+  where version = wanted ->> 1 and relayed = 1 and slot >= ?3 and slot < ?4
+    and case state when 'waiting' then run_at <= ?5 and (expire_at is null or expire_at > ?5 or attempt > 0)
+      when 'active' then claimer = ?6 else false end`;
 
-const namedBefore = `select ${claimedColumns} from escapement_jobs
-  where ns = ? and id = ? and version = ? and relayed = 1 and slot >= ? and slot < ? and state = 'active' and claimer = ?`;
+const nameJobs = `update escapement_jobs set
+    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1, ${newHolder}, claimed_at = ?
+  where seq in (select value from json_each(?)) returning ${claimedColumns}`;
 
-/** The job, if it may be published: just named, or named before by this owner and not settled since. */
-function name(
+const namedBefore = `select ${claimedColumns} from escapement_jobs where seq in (select value from json_each(?))`;
+
+/** The jobs that may be published: just named, or named before by this owner and not settled since. */
+function nameAll(
   { connection, ns, now }: Session,
   { firstSlot, endSlot }: Slots,
-  owner: string,
-  { id, version }: { readonly id: string; readonly version: number },
-): ClaimedJob | null {
-  const state = follow("waiting", "claim");
-  const [row] = [
-    ...connection.tuples(nameJob, state, owner, now, ns, id, version, firstSlot, endSlot),
-    ...connection.tuples(namedBefore, ns, id, version, firstSlot, endSlot, owner),
-  ];
-  return row === undefined ? null : toClaimedJob(row);
+  { owner, name }: CheckpointParams,
+): ClaimedJob[] {
+  if (name.length === 0) return [];
+  const wanted = JSON.stringify(name.map(({ id, version }) => [id, version]));
+  const found = connection.tuples(nameable, wanted, ns, firstSlot, endSlot, now, owner);
+  const seqs = (waiting: number): string =>
+    JSON.stringify(found.flatMap(([seq, isWaiting]) => (isWaiting === waiting ? numberOf(seq) : [])));
+  const rows = connection.tuples(nameJobs, follow("waiting", "claim"), owner, now, seqs(1));
+  if (rows.length < found.length) rows.push(...connection.tuples(namedBefore, seqs(0)));
+  const jobs = new Map(rows.map((row) => [seqOf(row), toClaimedJob(row)]));
+  return found.flatMap(([seq]) => jobs.get(numberOf(seq)) ?? []);
 }
 
 function ownedSlots({ connection, ns }: Session, owner: string, ref: PartitionRef): Slots | null {
