@@ -2,6 +2,7 @@ import { isTerminal } from "../state.ts";
 import { type Attempt, answerLost, faultOn } from "./attempts.ts";
 import type { ExpectedJob } from "./expected-jobs.ts";
 import type { Effect, FinalJob, History } from "./history.ts";
+import type { Copy } from "./relay/evidence.ts";
 import type { Violation, ViolationKind } from "./violation.ts";
 
 /** All that is known about one job that was asked for. */
@@ -11,6 +12,8 @@ export interface JobCase {
   readonly attempts: readonly Attempt[];
   readonly effects: readonly Effect[];
   readonly final: FinalJob | null;
+  /** Of a job that was published: as often as the broker has it. */
+  readonly copies?: readonly Copy[];
 }
 
 export interface JobFindings {
@@ -36,7 +39,7 @@ export function checkJob(facts: JobCase): JobFindings {
   };
 }
 
-function broken(
+export function broken(
   { job }: JobCase,
   kind: ViolationKind,
   detail: string,
@@ -45,7 +48,7 @@ function broken(
   return [{ kind, delivery: job.delivery, subject: job.id, detail, atMs }];
 }
 
-function checkEarly(facts: JobCase): Violation[] {
+export function checkEarly(facts: JobCase): Violation[] {
   const [first] = facts.attempts;
   const { precisionMs } = facts.history.rules;
   if (first === undefined || first.startAtMs >= facts.job.dueAtMs - precisionMs) return [];
@@ -114,16 +117,8 @@ function earlierHolderStruck({ attempts, history }: JobCase, { startAtMs }: Atte
 
 /** Every acknowledged job has come to an end that its evidence supports. */
 function checkEnd(facts: JobCase): Violation[] {
-  const { job, final } = facts;
-  if (final === null) {
-    if (!job.certain) return [];
-    const what = job.occurrence === null ? "acknowledged" : "due";
-    return broken(
-      facts,
-      job.occurrence === null ? "lost" : "missed",
-      `it was ${what}, and the store does not know it`,
-    );
-  }
+  const { final } = facts;
+  if (final === null) return checkUnknown(facts);
   if (!isTerminal(final.state))
     return broken(facts, "stuck", `it is still ${final.state} at the end`, lastStart(facts));
   switch (final.state) {
@@ -138,6 +133,15 @@ function checkEnd(facts: JobCase): Violation[] {
         ? []
         : broken(facts, "lost", "it is cancelled, and nobody cancelled it", lastStart(facts));
   }
+}
+
+/** The store does not know it. */
+export function checkUnknown(facts: JobCase): Violation[] {
+  const { certain, occurrence } = facts.job;
+  if (!certain) return [];
+  return occurrence === null
+    ? broken(facts, "lost", "it was acknowledged, and the store does not know it")
+    : broken(facts, "missed", "it was due, and the store does not know it");
 }
 
 function checkSuccess(facts: JobCase, final: FinalJob): Violation[] {
@@ -180,7 +184,7 @@ function checkDeath(facts: JobCase, final: FinalJob): Violation[] {
 }
 
 /** A cancel whose first answer was lost on the way is asked again, and then finds the job ended: by itself. */
-function wasCancelled({ job, history }: JobCase): boolean {
+export function wasCancelled({ job, history }: JobCase): boolean {
   return job.cancels.some(
     ({ answer, outcome, invokedAtMs, endedAtMs }) =>
       outcome === "info" ||
@@ -191,7 +195,7 @@ function wasCancelled({ job, history }: JobCase): boolean {
 }
 
 /** A confirmed cancel of a job that was waiting holds for ever. */
-function checkCancels(facts: JobCase): Violation[] {
+export function checkCancels(facts: JobCase): Violation[] {
   const { job, attempts, final, history } = facts;
   const confirmed = job.cancels.find(({ answer, outcome }) => outcome === "ok" && answer === "cancelled");
   if (confirmed === undefined) return [];
@@ -259,6 +263,6 @@ function lastStart({ attempts }: JobCase): number | null {
   return attempts.at(-1)?.startAtMs ?? null;
 }
 
-function inOrder(a: number, b: number): readonly [number, number] {
+export function inOrder(a: number, b: number): readonly [number, number] {
   return a <= b ? [a, b] : [b, a];
 }

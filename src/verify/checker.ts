@@ -1,10 +1,18 @@
 import { type Delivery, deliveries } from "../job.ts";
 import { type Attempt, attemptsOf } from "./attempts.ts";
-import { checkJob, type JobCase } from "./check-job.ts";
+import { checkJob, type JobCase, type JobFindings } from "./check-job.ts";
 import { checkSchedules } from "./check-schedules.ts";
 import { type ExpectedJob, expectedJobs } from "./expected-jobs.ts";
-import type { History } from "./history.ts";
+import type { FinalJob, History } from "./history.ts";
 import { checkRecovery, type Recovery } from "./recovery.ts";
+import { checkDrill } from "./relay/check-drill.ts";
+import { checkPartitions } from "./relay/check-partitions.ts";
+import { checkRoutedJob } from "./relay/check-routed-job.ts";
+import type { RelayEvidence } from "./relay/evidence.ts";
+import { doubts, type RelayFigures, relayFigures } from "./relay/figures.ts";
+import { publishesOf, takenUp } from "./relay/publishes.ts";
+import { checkStrangers, routedCases } from "./relay/routed-cases.ts";
+import { drillWindows, faultsOfRelays } from "./relay/trouble.ts";
 import { type Violation, type ViolationKind, violationKinds } from "./violation.ts";
 
 /** The figures of one guarantee. */
@@ -44,33 +52,38 @@ export interface Verdict {
   readonly reruns: { readonly count: number; readonly bound: number };
   readonly staleRefused: number;
   readonly recovery: Spread & { readonly boundMs: number };
+  /** Null: nothing was published. */
+  readonly relay: RelayFigures | null;
+}
+
+/** What the checks of jobs have found out, of whatever kind the jobs are. */
+interface Judged {
+  readonly cases: readonly JobCase[];
+  readonly findings: readonly JobFindings[];
+  /** The dispatches of each job, as far as they are promised anything. */
+  readonly attempts: ReadonlyMap<string, readonly Attempt[]>;
+  readonly recovery: Recovery;
+  readonly violations: readonly Violation[];
+  readonly bound: number;
+  readonly relay: RelayFigures | null;
 }
 
 /** Judges a run by its history, and by nothing else. */
 export function check(history: History): Verdict {
   const expected = expectedJobs(history);
-  const attempts = attemptsOf(history);
-  const effects = Map.groupBy(history.effects, ({ job }) => job);
   const finals = new Map(history.jobs.map((job) => [job.id, job]));
-  const cases = [...expected.values()].map(
-    (job): JobCase => ({
-      history,
-      job,
-      attempts: attempts.get(job.id) ?? [],
-      effects: effects.get(job.id) ?? [],
-      final: finals.get(job.id) ?? null,
-    }),
-  );
-  const findings = cases.map((one) => checkJob(one));
-  const recovery = checkRecovery(history, attempts);
+  const judged =
+    history.relay === null
+      ? judgeRuns(history, expected, finals)
+      : judgeRelay(history, history.relay, expected, finals);
+  const { cases, findings, attempts, recovery, bound } = judged;
   const reruns = findings.reduce((sum, { excusedReruns }) => sum + excusedReruns, 0);
-  const bound = rerunBound(history);
   const violations = [
     ...findings.flatMap((one) => one.violations),
     ...checkPhantoms(history, expected, attempts),
-    ...checkSchedules({ history, expected, attempts, finals }),
+    ...judged.violations,
     ...recovery.violations,
-    ...(reruns > bound ? [tooManyReruns(reruns, bound)] : []),
+    ...(reruns > bound ? [tooManyReruns(reruns, bound, judged.relay === null ? "concurrency" : "in flight")] : []),
   ];
   return {
     valid: violations.length === 0,
@@ -87,19 +100,75 @@ export function check(history: History): Verdict {
     reruns: { count: reruns, bound },
     staleRefused: history.lines.filter(({ what }) => what === "stale").length,
     recovery: { ...spreadOf(recovery.samples), boundMs: recovery.boundMs },
+    relay: judged.relay,
+  };
+}
+
+/** Jobs whose handlers ran in the nodes. */
+function judgeRuns(
+  history: History,
+  expected: ReadonlyMap<string, ExpectedJob>,
+  finals: ReadonlyMap<string, FinalJob>,
+): Judged {
+  const attempts = attemptsOf(history);
+  const effects = Map.groupBy(history.effects, ({ job }) => job);
+  const cases = [...expected.values()].map(
+    (job): JobCase => ({
+      history,
+      job,
+      attempts: attempts.get(job.id) ?? [],
+      effects: effects.get(job.id) ?? [],
+      final: finals.get(job.id) ?? null,
+    }),
+  );
+  return {
+    cases,
+    findings: cases.map((one) => checkJob(one)),
+    attempts,
+    recovery: checkRecovery(history, attempts),
+    violations: checkSchedules({ history, expected, attempts, finals }),
+    bound: struckProcesses(history) * history.rules.concurrency,
+    relay: null,
+  };
+}
+
+/** Jobs that were published: their dispatches are messages, and what became of them is what the broker has. */
+function judgeRelay(
+  history: History,
+  evidence: RelayEvidence,
+  expected: ReadonlyMap<string, ExpectedJob>,
+  finals: ReadonlyMap<string, FinalJob>,
+): Judged {
+  const publishes = publishesOf(evidence);
+  const faults = faultsOfRelays(history);
+  const cases = routedCases({ history, evidence, expected, finals, publishes, faults });
+  const late = [...faults, ...drillWindows(evidence)];
+  const disturbed = { ...history, faults: late };
+  return {
+    cases,
+    findings: cases.map((one) => checkRoutedJob(one)),
+    attempts: publishes,
+    recovery: checkRecovery(disturbed, takenUp(evidence, publishes)),
+    violations: [
+      ...checkSchedules({ history: disturbed, expected, attempts: publishes, finals }),
+      ...checkPartitions(evidence, publishes, faults),
+      ...checkDrill(history, evidence, publishes, late),
+      ...checkStrangers(evidence, expected),
+    ],
+    bound: struckProcesses({ ...history, faults }) * evidence.rules.inFlight + doubts(evidence),
+    relay: relayFigures(evidence),
   };
 }
 
 /** A fault can cost each process that it strikes what that process had in hand, and no more. */
-function rerunBound({ faults, rules }: History): number {
-  const struck = faults
+function struckProcesses({ faults, rules }: History): number {
+  return faults
     .filter(({ kind }) => kind !== "clock")
     .reduce((sum, { node }) => sum + (node === null ? rules.nodes : 1), 0);
-  return struck * rules.concurrency;
 }
 
-function tooManyReruns(reruns: number, bound: number): Violation {
-  const detail = `${reruns} jobs were dispatched again, and faults × concurrency allow ${bound}`;
+function tooManyReruns(reruns: number, bound: number, each: string): Violation {
+  const detail = `${reruns} jobs were dispatched again, and faults × ${each} allow ${bound}`;
   return { kind: "duplicated", delivery: null, subject: "all jobs", detail, atMs: null };
 }
 
@@ -135,7 +204,7 @@ function figuresOf(
   return {
     delivery,
     jobs: cases.filter(({ job, final }) => job.certain || final !== null).length,
-    dispatches: cases.reduce((sum, one) => sum + one.attempts.length, 0),
+    dispatches: cases.reduce((sum, one) => sum + (one.copies ?? one.attempts).length, 0),
     reruns: findings.reduce((sum, { excusedReruns }) => sum + excusedReruns, 0),
     succeeded: ended("succeeded"),
     givenUp: ended("lost"),

@@ -76,7 +76,11 @@ export class VerifyClient {
   async #enqueue(chunk: readonly PlannedJob[]): Promise<void> {
     const [first] = chunk;
     if (first === undefined) return;
-    const items = chunk.map(({ id, script, delayMs }) => ({ id, input: script, delay: delayMs }));
+    const items = chunk.map(({ id, script, delayMs, lateMs }) => ({
+      id,
+      input: script,
+      ...(lateMs === 0 ? { delay: delayMs } : { runAt: new Date(Date.now() - lateMs) }),
+    }));
     const { times } = await timed(() => this.#app.enqueueMany(this.#jobs[first.delivery], items));
     this.enqueued += chunk.length;
     for (const { id, delivery, delayMs, script } of chunk) {

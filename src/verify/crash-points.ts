@@ -12,7 +12,19 @@ export const crashPoints = [
   "in the middle of a transaction",
 ] as const;
 
-export type CrashPoint = (typeof crashPoints)[number];
+/** Where a node with a relay can be told to die. */
+export const relayCrashPoints = [
+  "after naming",
+  "before publish",
+  "in the middle of a publish",
+  "after publish",
+  "before checkpoint",
+  "in the middle of a checkpoint",
+  "after checkpoint",
+  "in the middle of a fire",
+] as const;
+
+export type CrashPoint = (typeof crashPoints)[number] | (typeof relayCrashPoints)[number];
 
 /** Dies when it comes to the point it was told, as if by `kill -9`. */
 export class CrashPoints {
@@ -50,6 +62,15 @@ export class CrashPoints {
         this.pass("before finish");
         const result = await store.finish(params);
         this.pass("after finish");
+        return result;
+      },
+      checkpoint: async (params) => {
+        if (params.settled.length > 0) this.pass("before checkpoint");
+        const written = store.checkpoint(params);
+        setImmediate(() => this.pass("in the middle of a checkpoint"));
+        const result = await written;
+        if (params.settled.length > 0) this.pass("after checkpoint");
+        if (result.named.length > 0) this.pass("after naming");
         return result;
       },
       fire: async (params) => {

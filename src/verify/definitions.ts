@@ -1,5 +1,6 @@
 import { type AnyDefinition, defineJob, type Handler, type JobDefinition } from "../definition.ts";
 import { type Delivery, deliveries } from "../job.ts";
+import type { Route } from "../transport.ts";
 
 /** What a job of the workload does. */
 export interface Script {
@@ -17,10 +18,11 @@ export interface ScriptResult {
 /** Crashes and retries are as many as the faults: none may end a job. */
 const without = 1_000;
 
-/** The jobs of the workload, one for each guarantee; without a handler, to enqueue them. */
+/** The jobs of the workload, one for each guarantee; without a handler, to enqueue or to publish them. */
 export function defineJobs(
   retryMs: number,
   run?: Handler<Script, ScriptResult>,
+  route?: Route,
 ): Readonly<Record<Delivery, JobDefinition<Script, ScriptResult>>> {
   const define = (delivery: Delivery): JobDefinition<Script, ScriptResult> =>
     defineJob<Script, ScriptResult>({
@@ -29,6 +31,7 @@ export function defineJobs(
       maxCrashes: without,
       retry: { attempts: without, backoff: { type: "fixed", delay: retryMs, jitter: 0 } },
       ...(run === undefined ? {} : { run }),
+      ...(route === undefined ? {} : { route }),
     });
   return {
     "at-most-once": define("at-most-once"),

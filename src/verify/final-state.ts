@@ -19,7 +19,8 @@ export async function readFinalJobs(app: Escapement): Promise<FinalJob[]> {
   return found;
 }
 
-function finalJob({ id, delivery, state, reason, token, result, schedule, fireAt }: Job): FinalJob {
+function finalJob(job: Job): FinalJob {
+  const { id, delivery, state, reason, token, attempt, rollbacks, result, schedule, fireAt } = job;
   const isResult = typeof result === "object" && result !== null && "token" in result;
   return {
     id,
@@ -27,6 +28,8 @@ function finalJob({ id, delivery, state, reason, token, result, schedule, fireAt
     state,
     reason,
     token,
+    attempt,
+    rollbacks,
     resultToken: isResult && typeof result.token === "number" ? result.token : null,
     schedule,
     fireAt: fireAt.getTime(),

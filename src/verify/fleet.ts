@@ -5,7 +5,10 @@ import { sleep, systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import { siblingModule } from "../sibling-module.ts";
 import type { FaultWindow } from "./history.ts";
-import type { NodeNews, NodeOrder, NodePlan } from "./node-plan.ts";
+import type { MemberPlan, NodeNews, NodeOrder } from "./node-plan.ts";
+
+/** Which program a process runs. */
+export type Program = "node" | "relay/node" | "relay/consumer";
 
 const startWithinMs = 30_000;
 const stopWithinMs = 10_000;
@@ -21,10 +24,10 @@ export class NodeProcess {
   #ready = false;
   readonly exited: Promise<void>;
 
-  constructor(slot: number, plan: NodePlan) {
+  constructor(slot: number, program: Program, plan: MemberPlan) {
     this.name = plan.name;
     this.slot = slot;
-    this.#child = fork(fileURLToPath(siblingModule(import.meta.url, "node")), [JSON.stringify(plan)], {
+    this.#child = fork(fileURLToPath(siblingModule(import.meta.url, program)), [JSON.stringify(plan)], {
       execArgv: [],
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
@@ -83,18 +86,26 @@ export class NodeProcess {
   }
 }
 
-/** The processes of a run, always as many as there shall be: one that was killed is replaced. */
+export interface FleetParts {
+  readonly size: number;
+  readonly program: Program;
+  /** Before the number of each process. @default "" */
+  readonly prefix?: string;
+  planFor(name: string): MemberPlan;
+}
+
+/** Processes of one kind, always as many as there shall be: one that was killed is replaced. */
 export class Fleet implements AsyncDisposable {
-  readonly #planFor: (name: string) => NodePlan;
+  readonly #parts: FleetParts;
   readonly #nodes: (NodeProcess | null)[];
   #started = 0;
   #stopping = false;
   readonly #failed: NodeProcess[] = [];
   readonly #replacing = new Set<Promise<void>>();
 
-  constructor(size: number, planFor: (name: string) => NodePlan) {
-    this.#planFor = planFor;
-    this.#nodes = Array.from({ length: size }, () => null);
+  constructor(parts: FleetParts) {
+    this.#parts = parts;
+    this.#nodes = Array.from({ length: parts.size }, () => null);
     for (const signal of endingSignals) process.once(signal, this.#abandon);
   }
 
@@ -161,7 +172,8 @@ export class Fleet implements AsyncDisposable {
 
   async #launch(slot: number): Promise<void> {
     this.#started += 1;
-    const node = new NodeProcess(slot, this.#planFor(`${slot + 1}.${this.#started}`));
+    const { prefix = "", program, planFor } = this.#parts;
+    const node = new NodeProcess(slot, program, planFor(`${prefix}${slot + 1}.${this.#started}`));
     this.#nodes[slot] = node;
     void node.exited.then(() => this.#ended(node));
     await node.hear("ready", startWithinMs);

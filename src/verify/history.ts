@@ -1,4 +1,5 @@
 import type { Delivery, JobState } from "../job.ts";
+import type { RelayEvidence } from "./relay/evidence.ts";
 
 /**
  * Everything that is known about a run, from outside of the store that is tested. All times are milliseconds of the machine's monotonic
@@ -13,6 +14,8 @@ export interface History {
   readonly jobs: readonly FinalJob[];
   readonly effects: readonly Effect[];
   readonly ledger: readonly LedgerRow[];
+  /** Where jobs were published instead of run: what relays wrote down, and what the broker had. Null: handlers ran in the nodes. */
+  readonly relay: RelayEvidence | null;
   readonly endedAtMs: number;
 }
 
@@ -91,8 +94,22 @@ export interface LogLine {
   readonly fireAt: number | null;
 }
 
-/** What can be done to a run. */
-export const faultKinds = ["kill", "pause", "network", "clock", "restart", "block"] as const;
+/**
+ * What can be done to a run. `network` is the way to the store, `broker` the way from relays to the broker, `both` the two at once;
+ * `broker-restart` also kills a leader. `publish` is the drill: publishes, and the writes before and after them, fail on purpose.
+ */
+export const faultKinds = [
+  "kill",
+  "pause",
+  "network",
+  "clock",
+  "restart",
+  "block",
+  "broker",
+  "both",
+  "broker-restart",
+  "publish",
+] as const;
 
 export type FaultKind = (typeof faultKinds)[number];
 
@@ -113,6 +130,8 @@ export interface FinalJob {
   readonly state: JobState;
   readonly reason: string | null;
   readonly token: number;
+  readonly attempt: number;
+  readonly rollbacks: number;
   /** The token of the try whose result was kept; null when there is no result. */
   readonly resultToken: number | null;
   readonly schedule: string | null;

@@ -1,10 +1,9 @@
 import { sleep, systemClock } from "../clock.ts";
 import { Chance } from "./chance.ts";
-import { crashPoints } from "./crash-points.ts";
-import type { EffectsTable } from "./effects.ts";
+import type { CrashPoint } from "./crash-points.ts";
 import type { Fleet, NodeProcess } from "./fleet.ts";
 import type { FaultKind, FaultWindow } from "./history.ts";
-import type { FaultProxy } from "./proxy.ts";
+import type { Way } from "./ways.ts";
 
 export interface NemesisParts {
   readonly seed: number;
@@ -12,11 +11,20 @@ export interface NemesisParts {
   readonly leaseMs: number;
   readonly everyMs: number;
   readonly fleet: Fleet;
-  readonly effects: EffectsTable;
-  /** Null: there is no network to the store. */
-  readonly proxy: FaultProxy | null;
+  /** Where nodes can be told to die. */
+  readonly points: readonly CrashPoint[];
+  /** The way to the store; null: there is no network. */
+  readonly store: Way | null;
   /** Restarts the store's server; only for one that was started for the run. */
   readonly restart: ((abruptly: boolean) => Promise<void>) | null;
+  /** The way to the broker; null: there is none, or nothing can stand in it. */
+  readonly broker: Way | null;
+  /** Restarts the broker and tells what it did; only for one that was started for the run. */
+  readonly restartBroker: ((abruptly: boolean) => Promise<string>) | null;
+  /** Those behind the broker, which are killed now and then; null: there are none. */
+  readonly consumers: Fleet | null;
+  /** Whether a write gets through to the store now; a process that was stopped in the middle of one keeps all others out. */
+  isWritable(withinMs: number): boolean;
 }
 
 /** How far clocks are off. */
@@ -27,6 +35,10 @@ const waitMs = 100;
 const pauseTries = 3;
 /** How long a node may take to come to the point at which it was told to die. */
 const pointWithinMs = 5_000;
+/** Whom a kill strikes, where there are consumers. */
+const consumersShare = 0.2;
+/** These happen on the way to a server, or to a server itself. */
+const onTheWay: readonly FaultKind[] = ["network", "restart", "broker", "both", "broker-restart"];
 
 /** Does harm, one fault after the other, by its seed, and writes down what it did and when. */
 export class Nemesis {
@@ -48,7 +60,8 @@ export class Nemesis {
   /** Kills come beside everything else, so that something else is often under way when a node dies. */
   start(): void {
     const { kinds } = this.#parts;
-    const others = kinds.filter((kind) => kind !== "kill");
+    // The drill is in the nodes.
+    const others = kinds.filter((kind) => kind !== "kill" && kind !== "publish");
     const streams = [kinds.filter((kind) => kind === "kill"), others];
     this.#running = Promise.all(streams.map((stream) => this.#run(stream)));
   }
@@ -58,7 +71,8 @@ export class Nemesis {
     this.#end.abort();
     await this.#running;
     await Promise.all(this.#pending);
-    this.#parts.proxy?.pass();
+    this.#parts.store?.pass();
+    this.#parts.broker?.pass();
   }
 
   async #run(kinds: readonly FaultKind[]): Promise<void> {
@@ -82,15 +96,15 @@ export class Nemesis {
     return this.#parts.fleet.ready.filter((node) => !this.#busy.has(node));
   }
 
-  /** Somebody must be left to take over, and one that is still starting cannot. The way to the store is disturbed in one way at a time. */
+  /** Somebody must be left to take over, and one that is still starting cannot. Ways and servers are disturbed in one way at a time. */
   #mayDo(kind: FaultKind): boolean {
-    return kind === "network" || kind === "restart" ? !this.#cutOff : this.#free.length >= 2;
+    return onTheWay.includes(kind) ? !this.#cutOff : this.#free.length >= 2;
   }
 
   async #harm(kind: FaultKind): Promise<void> {
-    if (kind === "network" || kind === "restart") {
+    if (onTheWay.includes(kind)) {
       this.#cutOff = true;
-      await (kind === "network" ? this.#disturb() : this.#restart());
+      await this.#harmServers(kind);
       this.#cutOff = false;
       return;
     }
@@ -103,13 +117,29 @@ export class Nemesis {
     this.#busy.delete(node);
   }
 
+  async #harmServers(kind: FaultKind): Promise<void> {
+    const { store, broker } = this.#parts;
+    if (kind === "restart") return this.#restart();
+    if (kind === "broker-restart") return this.#restartBroker();
+    const ways = { network: [store], broker: [broker], both: [store, broker] }[kind as "network" | "broker" | "both"];
+    await this.#disturb(
+      kind,
+      ways.filter((way) => way !== null),
+    );
+  }
+
   /** Half of them at random moments, half at the points that hurt most; those the node writes down itself. */
   async #kill(node: NodeProcess): Promise<void> {
+    const { consumers, points } = this.#parts;
+    if (consumers !== null && consumers.ready.length >= 2 && this.#chance.happens(consumersShare)) {
+      this.faults.push(await consumers.kill(this.#chance.pick(consumers.ready)));
+      return;
+    }
     if (this.#chance.happens(0.5)) {
       this.faults.push(await this.#parts.fleet.kill(node));
       return;
     }
-    node.order({ kind: "crash", point: this.#chance.pick(crashPoints) });
+    node.order({ kind: "crash", point: this.#chance.pick(points) });
     await Promise.race([node.exited, sleep(systemClock, pointWithinMs, this.#end.signal)]);
     if (node.isAlive) this.faults.push(await this.#parts.fleet.kill(node));
   }
@@ -130,10 +160,10 @@ export class Nemesis {
    * was caught at it each time.
    */
   async #hold(node: NodeProcess): Promise<boolean> {
-    const { leaseMs, effects } = this.#parts;
+    const { leaseMs } = this.#parts;
     for (let tries = 1; ; tries++) {
       node.signal("SIGSTOP");
-      if (effects.isWritable(leaseMs / 20)) return false;
+      if (this.#parts.isWritable(leaseMs / 20)) return false;
       if (tries === pauseTries) return true;
       node.signal("SIGCONT");
       await sleep(systemClock, this.#chance.integer(1, 20));
@@ -156,19 +186,22 @@ export class Nemesis {
     this.#note("clock", node.name, systemClock.monotonic(), `its clock off by ${offsetMs} ms`);
   }
 
-  async #disturb(): Promise<void> {
-    const { proxy, leaseMs } = this.#parts;
-    if (proxy === null) return;
+  async #disturb(kind: FaultKind, ways: readonly Way[]): Promise<void> {
+    const { leaseMs } = this.#parts;
     const fromMs = systemClock.monotonic();
     const forMs = this.#chance.integer(100, leaseMs);
     const what = this.#chance.pick(["cut", "black hole", "lost replies", "latency"] as const);
-    if (what === "cut") proxy.cut(this.#chance.happens(0.5) ? 0 : forMs);
-    else if (what === "black hole") proxy.blackHole(forMs);
-    else if (what === "lost replies") proxy.dropReplies(forMs);
-    else proxy.delay(this.#chance.integer(5, 100));
+    const cutMs = this.#chance.happens(0.5) ? 0 : forMs;
+    const latencyMs = this.#chance.integer(5, 100);
+    for (const way of ways) {
+      if (what === "cut") way.cut(cutMs);
+      else if (what === "black hole") way.blackHole(forMs);
+      else if (what === "lost replies") way.dropReplies(forMs);
+      else way.delay(latencyMs);
+    }
     await sleep(systemClock, forMs, this.#end.signal);
-    if (what === "latency") proxy.delay(0);
-    this.#note("network", null, fromMs, what);
+    if (what === "latency") for (const way of ways) way.delay(0);
+    this.#note(kind, null, fromMs, what);
   }
 
   async #restart(): Promise<void> {
@@ -178,6 +211,14 @@ export class Nemesis {
     const abruptly = this.#chance.happens(0.5);
     await restart(abruptly);
     this.#note("restart", null, fromMs, `the store's server${abruptly ? ", killed" : ", in good order"}`);
+  }
+
+  async #restartBroker(): Promise<void> {
+    const { restartBroker } = this.#parts;
+    if (restartBroker === null) return;
+    const fromMs = systemClock.monotonic();
+    const what = await restartBroker(this.#chance.happens(0.5));
+    this.#note("broker-restart", null, fromMs, what);
   }
 
   #note(kind: FaultKind, node: string | null, fromMs: number, detail: string): void {

@@ -3,8 +3,20 @@ import { join } from "node:path";
 import { systemClock } from "../clock.ts";
 import type { JobFacts } from "../job.ts";
 import type { FaultWindow, LogLine } from "./history.ts";
+import type { RelayLine } from "./relay/evidence.ts";
 
-type Line = { readonly line: LogLine } | { readonly fault: FaultWindow } | { readonly trouble: Trouble };
+type Line =
+  | { readonly line: LogLine }
+  | { readonly relay: RelayLine }
+  | { readonly fault: FaultWindow }
+  | { readonly trouble: Trouble };
+
+/** What a relay's line says, without who says it and when. */
+type RelayWords = RelayLine extends infer Line
+  ? Line extends RelayLine
+    ? Omit<Line, "node" | "atMs">
+    : never
+  : never;
 
 /** An error that a node told of: no evidence of anything by itself, but where to look. */
 export interface Trouble {
@@ -16,6 +28,7 @@ export interface Trouble {
 
 export interface NodeLogs {
   readonly lines: readonly LogLine[];
+  readonly relay: readonly RelayLine[];
   readonly faults: readonly FaultWindow[];
   readonly troubles: readonly Trouble[];
 }
@@ -54,6 +67,10 @@ export class NodeLog {
     this.#write({ line });
   }
 
+  relay(words: RelayWords): void {
+    this.#write({ relay: { ...words, node: this.#node, atMs: systemClock.monotonic() } });
+  }
+
   fault(kind: FaultWindow["kind"], fromMs: number, untilMs: number, detail: string): void {
     this.#write({ fault: { kind, node: this.#node, fromMs, untilMs, detail } });
   }
@@ -71,6 +88,7 @@ export class NodeLog {
 /** Reads what all nodes wrote. */
 export function readLogs(folder: string): NodeLogs {
   const lines: LogLine[] = [];
+  const relay: RelayLine[] = [];
   const faults: FaultWindow[] = [];
   const troubles: Trouble[] = [];
   for (const file of readdirSync(folder).filter((name) => name.endsWith(".log"))) {
@@ -78,12 +96,14 @@ export function readLogs(folder: string): NodeLogs {
       const read = parse(text);
       if (read === null) continue;
       if ("line" in read) lines.push(read.line);
+      else if ("relay" in read) relay.push(read.relay);
       else if ("fault" in read) faults.push(read.fault);
       else troubles.push(read.trouble);
     }
   }
   return {
     lines: lines.toSorted((a, b) => a.atMs - b.atMs),
+    relay: relay.toSorted((a, b) => a.atMs - b.atMs),
     faults,
     troubles: troubles.toSorted((a, b) => a.atMs - b.atMs),
   };

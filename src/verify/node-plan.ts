@@ -1,24 +1,53 @@
 import type { InboxStore } from "../inbox-store.ts";
 import type { Store } from "../store.ts";
+import type { BrokerKind } from "./brokers/target.ts";
 import type { CrashPoint } from "./crash-points.ts";
 
-/** What a node of a run is told at its start. */
-export interface NodePlan {
+/** What a process of a run is told at its start. */
+export interface MemberPlan {
   /** Another one for each process. */
   readonly name: string;
-  readonly store: string;
-  readonly namespace: string;
   /** The file for its own log. */
   readonly log: string;
+  readonly namespace: string;
   readonly leaseMs: number;
-  readonly pollMs: number;
-  readonly concurrency: number;
   readonly retryMs: number;
+  readonly concurrency: number;
+}
+
+/** A node: a process on the store. */
+export interface NodePlan extends MemberPlan {
+  readonly store: string;
+  readonly pollMs: number;
   /** The SQLite file of the inbox, for stores without transactions. */
   readonly inbox: string | null;
   /** How far its clock is off; null leaves it the machine's own. */
   readonly clockOffsetMs: number | null;
   readonly tampering: TamperingPlan | null;
+}
+
+/** Where jobs are published. */
+export interface RoutePlan {
+  readonly kind: BrokerKind;
+  readonly url: string;
+  readonly topic: string;
+  readonly dispatchTimeoutMs: number;
+}
+
+/** A node that publishes what is due. */
+export interface RelayPlan extends NodePlan {
+  readonly route: RoutePlan;
+  readonly inFlight: number;
+  readonly partitions: number;
+  /** The seed of the drill that makes publishes fail; null: there is none. */
+  readonly drill: number | null;
+}
+
+/** A process that handles what was published. */
+export interface ConsumerPlan extends MemberPlan {
+  readonly route: RoutePlan;
+  /** The SQLite file of inbox and effects. */
+  readonly inbox: string;
 }
 
 /** A fault of the product, put there on purpose: for the proof that the checker sees it. */
@@ -33,8 +62,14 @@ export interface Tampering {
   readonly inbox?: (inbox: InboxStore) => InboxStore;
 }
 
-export interface TamperingModule {
+interface TamperingModule {
   tamper(bug: string): Tampering;
+}
+
+export async function tamperingOf(plan: TamperingPlan | null): Promise<Tampering> {
+  if (plan === null) return {};
+  const module: TamperingModule = await import(plan.module);
+  return module.tamper(plan.bug);
 }
 
 /** What a node is told while it runs. */

@@ -1,8 +1,6 @@
 /** A node of a run: a real process with every role. It does as it is told, and writes down what its handlers did. */
-import { flushCompileCache } from "node:module";
 import { Escapement } from "../app/escapement.ts";
-import { sleep, systemClock } from "../clock.ts";
-import { EscapementError } from "../errors.ts";
+import { systemClock } from "../clock.ts";
 import type { HandlerContext } from "../handler.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { silentLogger } from "../log.ts";
@@ -14,15 +12,11 @@ import { ClaimTimes } from "./claim-times.ts";
 import { CrashPoints } from "./crash-points.ts";
 import { asList, defineJobs, type Script, type ScriptResult } from "./definitions.ts";
 import { writeEffect } from "./effects.ts";
+import { serve } from "./member.ts";
 import { NodeLog } from "./node-log.ts";
-import type { NodeNews, NodeOrder, NodePlan, Tampering, TamperingModule } from "./node-plan.ts";
+import { type NodePlan, type Tampering, tamperingOf } from "./node-plan.ts";
 import { SkewedRuntime } from "./skewed-clock.ts";
-import { stallMs } from "./stall.ts";
 import { type StoreKind, storeTarget } from "./store-kind.ts";
-
-/** How often the process looks whether it was kept from running. */
-const lookEveryMs = 50;
-const startAgainMs = 200;
 
 class VerifyNode {
   readonly #plan: NodePlan;
@@ -33,7 +27,6 @@ class VerifyNode {
   readonly #skewed: SkewedRuntime | null;
   readonly #app: Escapement;
   readonly #kind: StoreKind;
-  #lookedAtMs = 0;
 
   constructor(plan: NodePlan, tampering: Tampering) {
     this.#plan = plan;
@@ -48,30 +41,18 @@ class VerifyNode {
     this.#app = this.#createApp(this.#skewed ?? systemRuntime);
   }
 
-  async start(): Promise<void> {
+  async serve(): Promise<void> {
     this.#app.on("succeeded", ({ job }) => this.#log.line("done", job));
     this.#app.on("stale", ({ job }) => this.#log.line("stale", job));
     this.#app.on("error", ({ error, during }) => this.#log.trouble(during, error));
-    process.on("message", (order: NodeOrder) => void this.#obey(order));
-    process.once("disconnect", () => process.exit(0));
-    await this.#startApp();
-    this.#lookedAtMs = systemClock.monotonic();
-    setInterval(() => this.#look(), lookEveryMs);
-    tell({ kind: "ready" });
-    // A process that is killed would leave nothing to the next one.
-    flushCompileCache();
-  }
-
-  /** A store that does not answer fails the start; whoever runs a service tries again. Every other error ends the node, and the run. */
-  async #startApp(): Promise<void> {
-    for (;;) {
-      try {
-        return await this.#app.start();
-      } catch (error) {
-        if (!(error instanceof EscapementError) || error.code !== "store-unavailable") throw error;
-        await sleep(systemClock, startAgainMs);
-      }
-    }
+    await serve({
+      log: this.#log,
+      leaseMs: this.#plan.leaseMs,
+      crashes: this.#crashes,
+      skewed: this.#skewed,
+      start: () => this.#app.start(),
+      stop: () => this.#app.stop({ timeout: "5s" }),
+    });
   }
 
   #createApp(runtime: Runtime): Escapement {
@@ -140,44 +121,7 @@ class VerifyNode {
     this.#crashes.pass("after handler");
     return result;
   }
-
-  async #obey(order: NodeOrder): Promise<void> {
-    switch (order.kind) {
-      case "block": {
-        const fromMs = systemClock.monotonic();
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, order.ms);
-        this.#lookedAtMs = systemClock.monotonic();
-        return tell({ kind: "blocked", fromMs, untilMs: this.#lookedAtMs });
-      }
-      case "clock":
-        if (this.#skewed !== null) this.#skewed.offsetMs = order.offsetMs;
-        return;
-      case "crash":
-        return this.#crashes.arm(order.point);
-      case "stop":
-        await this.#app.stop({ timeout: "5s" });
-        process.exit(0);
-    }
-  }
-
-  /** A machine that is too busy is a fault like any other, if nobody's. */
-  #look(): void {
-    const nowMs = systemClock.monotonic();
-    if (nowMs - this.#lookedAtMs > lookEveryMs + stallMs(this.#plan.leaseMs))
-      this.#log.fault("stall", this.#lookedAtMs, nowMs, "the process could not run");
-    this.#lookedAtMs = nowMs;
-  }
-}
-
-function tell(news: NodeNews): void {
-  process.send?.(news);
-}
-
-async function tamperingOf({ tampering }: NodePlan): Promise<Tampering> {
-  if (tampering === null) return {};
-  const module: TamperingModule = await import(tampering.module);
-  return module.tamper(tampering.bug);
 }
 
 const plan: NodePlan = JSON.parse(process.argv[2] ?? "{}");
-await new VerifyNode(plan, await tamperingOf(plan)).start();
+await new VerifyNode(plan, await tamperingOf(plan.tampering)).serve();

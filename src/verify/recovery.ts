@@ -37,7 +37,10 @@ export function checkRecovery(
 
 /** What cost a run its claim: the death of its process if it died, else the latest that struck it before the next run. */
 function culprit(run: Attempt, next: Attempt, faults: readonly FaultWindow[]): FaultWindow | undefined {
-  const struck = faults.filter((fault) => fault.fromMs <= next.startAtMs && interrupted(run, fault));
+  const struck = faults.filter(
+    // The drill only holds things up.
+    (fault) => fault.kind !== "publish" && fault.fromMs <= next.startAtMs && interrupted(run, fault),
+  );
   return struck.find(({ kind }) => kind === "kill") ?? struck.at(-1);
 }
 

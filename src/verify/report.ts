@@ -1,4 +1,5 @@
 import type { FaultWindow } from "./history.ts";
+import type { RelayFigures } from "./relay/figures.ts";
 import type { VerifyOptions, VerifyResult } from "./run.ts";
 import { type ViolationKind, violationKinds } from "./violation.ts";
 
@@ -20,6 +21,7 @@ export function reportData(options: VerifyOptions, { verdict, history, engine, b
     reruns: verdict.reruns,
     staleRefused: verdict.staleRefused,
     recovery: verdict.recovery,
+    relay: verdict.relay,
     faults: countFaults(history.faults),
     violations: verdict.violations.map((violation) => ({
       ...violation,
@@ -30,14 +32,19 @@ export function reportData(options: VerifyOptions, { verdict, history, engine, b
 
 /** What repeats the run, without a password that the store's URL may carry. */
 export function commandOf(options: VerifyOptions): string {
-  const { store, deliveries, faults, nodes, jobs, durationMs, seed } = options;
+  const { store, to = null, deliveries, faults, nodes, jobs, durationMs, seed } = options;
   const delivery = deliveries.length === 3 ? "all" : deliveries.join(",");
   return [
     "escapement verify",
-    ...(store === null ? [] : [`--store ${store.replace(/\/\/[^@/]*@/, "//…@")}`]),
+    ...(store === null ? [] : [`--store ${withoutLogin(store)}`]),
+    ...(to === null ? [] : [`--to ${withoutLogin(to.url)}`]),
     `--delivery ${delivery} --faults ${faults.length === 0 ? "none" : faults.join(",")}`,
     `--nodes ${nodes} --jobs ${jobs} --duration ${durationMs / 1_000}s --seed ${seed}`,
   ].join(" ");
+}
+
+function withoutLogin(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, "//…@");
 }
 
 export function countFaults(faults: readonly FaultWindow[]): Readonly<Record<string, number>> {
@@ -50,7 +57,7 @@ export function countFaults(faults: readonly FaultWindow[]): Readonly<Record<str
 export function reportLines(options: VerifyOptions, result: VerifyResult): string[] {
   const { verdict, history, engine } = result;
   const faults = Object.entries(countFaults(history.faults)).map(([kind, count]) => `${count} ${kind}`);
-  const { recovery, reruns } = verdict;
+  const { recovery, reruns, relay } = verdict;
   const seconds = Math.round((history.endedAtMs - result.beganAtMs) / 1_000);
   return [
     `${verdict.valid ? "KEPT" : "BROKEN"}  ${engine}, ${options.nodes} nodes, ${seconds} s, faults: ${faults.join(", ") || "none"}, seed ${options.seed}`,
@@ -59,15 +66,25 @@ export function reportLines(options: VerifyOptions, result: VerifyResult): strin
       .map((figures) => {
         const { jobs, dispatches, succeeded, cancelled, dead, givenUp, effects, delivery } = figures;
         const ends = `${jobs} jobs: ${succeeded} succeeded, ${cancelled} cancelled, ${dead} dead by script, ${givenUp} given up as lost`;
-        const runs = `${dispatches} dispatches, ${figures.reruns} again after a fault`;
+        const what = relay === null ? "dispatches" : "messages in the broker";
+        const runs = `${dispatches} ${what}, ${figures.reruns} again after a fault`;
         const extra = delivery === "effectively-once" ? `, ${effects} effects` : "";
         return `  ${delivery.padEnd(16)}  ${problems(figures.broken)}; ${ends}; ${runs}${extra}`;
       }),
-    `  reruns ${reruns.count} of at most ${reruns.bound} (faults × concurrency); stale outcomes refused: ${verdict.staleRefused}; recovery p50 ${Math.round(recovery.p50Ms)} ms, p99 ${Math.round(recovery.p99Ms)} ms, max ${Math.round(recovery.maxMs)} ms over ${recovery.count} interrupted jobs (bound after the last fault: ${recovery.boundMs} ms)`,
+    ...(relay === null ? [] : relayLines(relay)),
+    `  reruns ${reruns.count} of at most ${reruns.bound} (faults × ${relay === null ? "concurrency" : "in flight"}); stale outcomes refused: ${verdict.staleRefused}; recovery p50 ${Math.round(recovery.p50Ms)} ms, p99 ${Math.round(recovery.p99Ms)} ms, max ${Math.round(recovery.maxMs)} ms over ${recovery.count} interrupted jobs (bound after the last fault: ${recovery.boundMs} ms)`,
     ...verdict.violations
       .slice(0, shown)
       .map(({ kind, subject, detail }) => `  ${kind.toUpperCase()}  ${subject}: ${detail}`),
     ...(verdict.violations.length > shown ? [`  and ${verdict.violations.length - shown} more`] : []),
+  ];
+}
+
+function relayLines({ publishes, copies, received, rollbacks, drills, grants }: RelayFigures): string[] {
+  const { refused, ambiguous, failed } = rollbacks;
+  const drill = Object.entries(drills).map(([phase, count]) => `${count} ${phase}`);
+  return [
+    `  relay: ${publishes} published, ${copies} in the broker, ${received} received; ${refused} rolled back as refused, ${ambiguous} as ambiguous, ${failed} rollbacks could not be written; ${grants} grants of partitions; drill: ${drill.join(", ")}`,
   ];
 }
 

@@ -9,15 +9,20 @@ import { storeFromUrl } from "../stores/open.ts";
 import { Chance } from "./chance.ts";
 import { check, type Verdict } from "./checker.ts";
 import { VerifyClient } from "./client.ts";
+import { crashPoints, relayCrashPoints } from "./crash-points.ts";
 import { asList, defineJobs } from "./definitions.ts";
-import { openEffects } from "./effects.ts";
+import { type EffectsTable, openEffects } from "./effects.ts";
 import { readFinalJobs, readLedger } from "./final-state.ts";
 import { Fleet } from "./fleet.ts";
-import { type FaultKind, type FaultWindow, faultKinds, type History, type Rules } from "./history.ts";
+import type { FaultKind, History, Rules } from "./history.ts";
+import { mergeFaults } from "./merge-faults.ts";
 import { mostSkewMs, Nemesis } from "./nemesis.ts";
 import { readLogs, type Trouble } from "./node-log.ts";
-import type { NodePlan, TamperingPlan } from "./node-plan.ts";
+import type { NodePlan, RelayPlan, TamperingPlan } from "./node-plan.ts";
 import { FaultProxy } from "./proxy.ts";
+import type { RelayEvidence, RelayLine, RelayRules } from "./relay/evidence.ts";
+import { routeOf } from "./relay/routes.ts";
+import { type BrokerOptions, inboxFile, RelayStage } from "./relay/stage.ts";
 import { StoreWatch } from "./stall.ts";
 import { type StoreTarget, storeTarget } from "./store-kind.ts";
 import { planJobs, type WorkloadOptions } from "./workload.ts";
@@ -25,6 +30,8 @@ import { planJobs, type WorkloadOptions } from "./workload.ts";
 export interface VerifyOptions {
   /** Null: a SQLite file of its own. */
   readonly store: string | null;
+  /** Where jobs are published; null: handlers run in the nodes. */
+  readonly to?: BrokerOptions | null;
   readonly deliveries: readonly Delivery[];
   readonly faults: readonly FaultKind[];
   readonly nodes: number;
@@ -39,6 +46,8 @@ export interface VerifyOptions {
   readonly restart?: (abruptly: boolean) => Promise<void>;
   readonly tampering?: TamperingPlan;
   readonly slow?: NonNullable<WorkloadOptions["slow"]>;
+  /** How long nothing may change before what is left counts as stuck. */
+  readonly patienceMs?: number;
 }
 
 export interface Progress {
@@ -63,13 +72,10 @@ const retryMs = 100;
 const scheduleEveryMs = 500;
 const reportEveryMs = 1_000;
 
-/** What can be done to a run on this store. */
-export function possibleFaults(store: string | null, mayRestart: boolean): readonly FaultKind[] {
-  const hasNetwork = store !== null && storeTarget(store).proxied !== null;
-  return faultKinds.filter(
-    (kind) => (kind !== "network" || hasNetwork) && (kind !== "restart" || mayRestart),
-  );
-}
+/** How many jobs relays have named and not settled, over how many partitions: few, so that a fault's cost can be told from chance. */
+const relaying = { inFlight: 64, partitions: 8 };
+/** A publish that was refused time and again waits for up to a minute. */
+const relayPatienceMs = 65_000;
 
 /** Runs real processes against a store, harms them, and judges what came of it. Whatever it started, it ends. */
 export async function verify(options: VerifyOptions): Promise<VerifyResult> {
@@ -87,6 +93,7 @@ class VerifyRun {
   readonly #target: StoreTarget;
   readonly #logs: string;
   readonly #inbox: string | null;
+  readonly #relay: RelayRules | null;
   readonly #namespace: string;
   readonly #chance: Chance;
 
@@ -95,65 +102,126 @@ class VerifyRun {
     this.#target = target;
     this.#logs = join(folder, "logs");
     mkdirSync(this.#logs);
-    this.#inbox = target.kind === "redis" ? join(folder, "inbox.db") : null;
+    const to = options.to ?? null;
+    this.#relay = to === null ? null : { ...relaying, dispatchTimeoutMs: Math.max(500, options.leaseMs / 2) };
+    const ownInbox = target.kind === "redis" ? join(folder, "inbox.db") : null;
+    this.#inbox = to === null ? ownInbox : inboxFile(folder);
     this.#namespace = `verify-${options.seed}-${Date.now().toString(36)}`;
     this.#chance = new Chance(options.seed, "clocks");
   }
 
   async run(): Promise<VerifyResult> {
-    const { faults, nodes, seed, leaseMs, durationMs, restart } = this.#options;
-    await using reader = this.#createApp(this.#target.url);
+    const { nodes } = this.#options;
+    await using effects = await openEffects(this.#target, this.#inbox);
+    await using stage = await this.#openStage();
+    await using reader = await this.#createApp(this.#target.url, stage);
     await reader.migrate();
     const { engine } = await reader.health();
     const rules = await this.#rules(reader);
-    await using effects = await openEffects(this.#target, this.#inbox);
+    await using lock = await this.#openLock();
     await using proxy = await this.#startProxy();
     const url = proxy?.url ?? this.#target.url;
-    await using app = this.#createApp(url);
-    const client = new VerifyClient(app, defineJobs(retryMs));
-    await using fleet = new Fleet(nodes, (name) => this.#nodePlan(name, url));
-    await fleet.start();
-    const nemesis = new Nemesis({
-      seed,
-      kinds: faults,
-      leaseMs,
-      everyMs: Math.min(2_000, durationMs / 8),
-      fleet,
-      effects,
-      proxy,
-      restart: restart ?? null,
+    await using app = await this.#createApp(url, stage);
+    const client = new VerifyClient(app, defineJobs(retryMs, undefined, await this.#route(stage)));
+    await using fleet = new Fleet({
+      size: nodes,
+      program: stage === null ? "node" : "relay/node",
+      planFor: (name) => this.#nodePlan(name, url, stage),
     });
+    await stage?.start();
+    await fleet.start();
+    const nemesis = this.#nemesis(fleet, stage, proxy, (lock ?? effects).isWritable);
     const beganAtMs = systemClock.monotonic();
-    const watch = new StoreWatch(() => reader.health(), leaseMs);
+    const watch = new StoreWatch(() => reader.health(), this.#options.leaseMs);
     const stopReporting = this.#report(beganAtMs, reader, client, nemesis, fleet);
     try {
       await this.#play(client, nemesis);
       fleet.assertSound();
       await this.#drain(reader);
+      await stage?.settle();
     } finally {
       await watch.stop();
       await stopReporting();
     }
     await fleet.stop();
     fleet.assertSound();
+    await stage?.stop();
     const found = await effects.read(this.#namespace);
     const logs = readLogs(this.#logs);
-    const faultsSeen = mergeFaults(nemesis.faults, [...watch.stalls, ...logs.faults]);
-    const history = await this.#gather(rules, client, logs.lines, faultsSeen, reader, found);
+    const faults = mergeFaults(nemesis.faults, [...watch.stalls, ...logs.faults]);
+    const seen = { lines: logs.lines, faults, effects: found, relay: await this.#evidence(stage, logs.relay) };
+    const history = await this.#gather(rules, client, reader, seen);
     await this.#cleanUp(() => effects.forget(this.#namespace));
-    return { history, verdict: check(history), engine, beganAtMs, troubles: logs.troubles };
+    await stage?.forget();
+    const name = stage === null ? engine : `${engine} → ${stage.route.kind}`;
+    return { history, verdict: check(history), engine: name, beganAtMs, troubles: logs.troubles };
   }
 
-  #createApp(store: string): Escapement {
+  #nemesis(
+    fleet: Fleet,
+    stage: RelayStage | null,
+    store: FaultProxy | null,
+    isWritable: (withinMs: number) => boolean,
+  ): Nemesis {
+    const { faults, seed, leaseMs, durationMs, restart } = this.#options;
+    return new Nemesis({
+      seed,
+      kinds: faults,
+      leaseMs,
+      everyMs: Math.min(2_000, durationMs / 8),
+      fleet,
+      points: stage === null ? crashPoints : relayCrashPoints,
+      store,
+      restart: restart ?? null,
+      broker: stage?.ways ?? null,
+      restartBroker: stage?.restart ?? null,
+      consumers: stage?.consumers ?? null,
+      isWritable,
+    });
+  }
+
+  async #createApp(store: string, stage: RelayStage | null): Promise<Escapement> {
     const { leaseMs, pollMs } = this.#options;
     return createEscapement({
       store,
       namespace: this.#namespace,
-      jobs: asList(defineJobs(retryMs)),
+      jobs: asList(defineJobs(retryMs, undefined, await this.#route(stage))),
       lease: leaseMs,
       poll: pollMs,
       log: silentLogger,
     });
+  }
+
+  // ── Where jobs are published ──
+
+  async #openStage(): Promise<RelayStage | null> {
+    const { to = null, leaseMs, concurrency } = this.#options;
+    if (to === null || this.#relay === null || this.#inbox === null) return null;
+    const common = { namespace: this.#namespace, leaseMs, concurrency, retryMs };
+    return RelayStage.open({
+      broker: to,
+      topic: this.#namespace,
+      dispatchTimeoutMs: this.#relay.dispatchTimeoutMs,
+      leaseMs,
+      inbox: this.#inbox,
+      logs: this.#logs,
+      planFor: (name) => ({ ...common, name, log: join(this.#logs, `${name}.log`) }),
+    });
+  }
+
+  async #route(stage: RelayStage | null) {
+    return stage === null ? undefined : routeOf(stage.route);
+  }
+
+  async #evidence(stage: RelayStage | null, lines: readonly RelayLine[]): Promise<RelayEvidence | null> {
+    if (stage === null || this.#relay === null) return null;
+    return { rules: this.#relay, lines, copies: await stage.copies(lines) };
+  }
+
+  /** The effects of consumers are in a file of their own; which then says nothing of the store's. */
+  async #openLock(): Promise<EffectsTable | null> {
+    if (this.#relay === null || this.#target.kind !== "sqlite") return null;
+    return openEffects(this.#target, null);
   }
 
   async #startProxy(): Promise<FaultProxy | null> {
@@ -178,9 +246,9 @@ class VerifyRun {
     };
   }
 
-  #nodePlan(name: string, store: string): NodePlan {
-    const { leaseMs, pollMs, concurrency, faults, tampering } = this.#options;
-    return {
+  #nodePlan(name: string, store: string, stage: RelayStage | null): NodePlan | RelayPlan {
+    const { leaseMs, pollMs, concurrency, faults, tampering, seed } = this.#options;
+    const plan: NodePlan = {
       name,
       store,
       namespace: this.#namespace,
@@ -193,6 +261,9 @@ class VerifyRun {
       clockOffsetMs: faults.includes("clock") ? this.#chance.integer(-mostSkewMs, mostSkewMs) : null,
       tampering: tampering ?? null,
     };
+    if (stage === null) return plan;
+    const drill = faults.includes("publish") ? seed : null;
+    return { ...plan, ...relaying, route: stage.route, drill };
   }
 
   async #play(client: VerifyClient, nemesis: Nemesis): Promise<void> {
@@ -203,7 +274,7 @@ class VerifyRun {
     await Promise.all(
       deliveries.map((delivery) => client.schedule(`every-${delivery}`, scheduleEveryMs, delivery)),
     );
-    const played = client.play(planJobs(this.#options));
+    const played = client.play(planJobs({ ...this.#options, routed: this.#relay !== null }));
     await ended;
     await nemesis.stop();
     await played;
@@ -215,7 +286,8 @@ class VerifyRun {
   /** Waits until every job has ended, as long as there is progress. */
   async #drain(reader: Escapement): Promise<void> {
     const { leaseMs, pollMs } = this.#options;
-    const patienceMs = Math.max(5_000, 2 * (leaseMs + pollMs + 1_000));
+    const usualMs = this.#relay === null ? Math.max(5_000, 2 * (leaseMs + pollMs + 1_000)) : relayPatienceMs;
+    const patienceMs = this.#options.patienceMs ?? usualMs;
     let left = Number.POSITIVE_INFINITY;
     let changedAtMs = systemClock.monotonic();
     while (systemClock.monotonic() - changedAtMs < patienceMs) {
@@ -255,19 +327,15 @@ class VerifyRun {
   async #gather(
     rules: Rules,
     client: VerifyClient,
-    lines: History["lines"],
-    faults: History["faults"],
     reader: Escapement,
-    effects: History["effects"],
+    seen: Pick<History, "lines" | "faults" | "effects" | "relay">,
   ): Promise<History> {
     const keys = this.#options.deliveries.map((delivery) => `every-${delivery}`);
     return {
       rules,
       operations: client.operations,
-      lines,
-      faults,
+      ...seen,
       jobs: await readFinalJobs(reader),
-      effects,
       ledger: await readLedger(reader, keys),
       endedAtMs: systemClock.monotonic(),
     };
@@ -291,18 +359,4 @@ class VerifyRun {
 
 function unfinished(reader: Escapement): Promise<number> {
   return reader.count({ states: ["waiting", "active", "blocked"] });
-}
-
-/** Puts together what was done and what the nodes found: one that was stopped on purpose also finds that it could not run. */
-function mergeFaults(done: readonly FaultWindow[], noted: readonly FaultWindow[]): FaultWindow[] {
-  const explained = (stall: FaultWindow): boolean =>
-    done.some(
-      ({ node, fromMs, untilMs }) =>
-        (node === null || node === stall.node) && fromMs <= stall.untilMs && untilMs >= stall.fromMs,
-    );
-  const own = noted.filter((fault) => fault.kind !== "stall" || !explained(fault));
-  // A node that came to its point while it was being killed died once.
-  const died = new Set(own.filter(({ kind }) => kind === "kill").map(({ node }) => node));
-  const others = done.filter(({ kind, node }) => kind !== "kill" || !died.has(node));
-  return [...others, ...own].toSorted((a, b) => a.fromMs - b.fromMs);
 }

@@ -1,41 +1,53 @@
 /**
- * `npm run verify -- [--testbed postgres|mysql|redis] [flags of escapement verify]`: the command, on a server that was started for
- * this run alone and that it may therefore restart and kill.
+ * `npm run verify -- [--testbed postgres|mysql|redis] [--to redis|nats|kafka|http] [flags of escapement verify]`: the command, on servers
+ * that were started for this run alone and that it may therefore restart and kill.
  */
 import { Command } from "commander";
-import { verifyCommand } from "../../src/cli/commands/verify.ts";
+import { type OwnServer, verifyCommand } from "../../src/cli/commands/verify.ts";
+import type { BrokerOptions } from "../../src/verify/relay/stage.ts";
 import { type PrivateServer, testbed } from "../../testbed/index.ts";
+import { openBroker } from "./own-broker.ts";
 
-const servers = ["postgres", "mysql", "redis"] as const;
+const stores = ["postgres", "mysql", "redis"] as const;
+const brokers = ["redis", "nats", "kafka", "http"] as const;
 
-function takeServer(args: string[]): (typeof servers)[number] | null {
-  const place = args.indexOf("--testbed");
-  if (place < 0) return null;
-  const [, name = ""] = args.splice(place, 2);
-  const found = servers.find((one) => one === name);
-  if (found === undefined)
-    throw new Error(`expected --testbed to be one of ${servers.join(", ")}, got "${name}"`);
+/** Takes a flag out whose value is one of the test bed's names; anything else is left to the command where that is allowed. */
+function take<T extends string>(
+  args: string[],
+  flag: string,
+  names: readonly T[],
+  orElse: boolean,
+): T | null {
+  const place = args.indexOf(flag);
+  const value = args[place + 1] ?? "";
+  const found = names.find((one) => one === value);
+  if (place < 0 || (found === undefined && orElse)) return null;
+  if (found === undefined) throw new Error(`expected ${flag} to be one of ${names.join(", ")}, got "${value}"`);
+  args.splice(place, 2);
   return found;
 }
 
-async function open(name: (typeof servers)[number]): Promise<PrivateServer> {
+async function openStore(name: (typeof stores)[number]): Promise<PrivateServer> {
   const server = await testbed[name]({ private: true });
   if (server.skip !== false) throw new Error(server.skip);
   return server;
 }
 
+function asOwn(server: PrivateServer): OwnServer {
+  return {
+    url: server.url,
+    async restart(abruptly) {
+      if (abruptly) await server.kill();
+      await server.restart();
+    },
+  };
+}
+
 const args = process.argv.slice(2);
-const name = takeServer(args);
-await using server = name === null ? null : await open(name);
-const command = verifyCommand(
-  server === null
-    ? null
-    : {
-        url: server.url,
-        async restart(abruptly) {
-          if (abruptly) await server.kill();
-          await server.restart();
-        },
-      },
-);
+const storeName = take(args, "--testbed", stores, false);
+const brokerName = take(args, "--to", brokers, true);
+await using server = storeName === null ? null : await openStore(storeName);
+await using place = brokerName === null ? null : await openBroker(brokerName);
+const broker: BrokerOptions | null = place?.broker ?? null;
+const command = verifyCommand(server === null ? null : asOwn(server), broker);
 await new Command("escapement").addCommand(command).parseAsync(["verify", ...args], { from: "user" });

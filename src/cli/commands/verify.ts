@@ -7,10 +7,13 @@ import { checkInteger, checkOneOf } from "../../options.ts";
 import { type FaultKind, faultKinds } from "../../verify/history.ts";
 import { reportData, reportLines } from "../../verify/report.ts";
 import { reportPage } from "../../verify/report-page.ts";
-import { type Progress, possibleFaults, type VerifyOptions, verify } from "../../verify/run.ts";
+import { possibleFaults } from "../../verify/possible-faults.ts";
+import type { BrokerOptions } from "../../verify/relay/stage.ts";
+import { type Progress, type VerifyOptions, verify } from "../../verify/run.ts";
 
 interface VerifyFlags {
   readonly store?: string;
+  readonly to?: string;
   readonly delivery: string;
   readonly faults: string;
   readonly nodes: string;
@@ -32,12 +35,17 @@ export interface OwnServer {
   readonly restart: NonNullable<VerifyOptions["restart"]>;
 }
 
-export function verifyCommand(server: OwnServer | null = null): Command {
+/** @param broker one that was started for this run alone, too. */
+export function verifyCommand(server: OwnServer | null = null, broker: BrokerOptions | null = null): Command {
   return new Command("verify")
     .description("break real processes on a store, and check that every guarantee was kept")
     .option("--store <url>", "the store; its jobs stand in a namespace of their own (default: a SQLite file)")
+    .option(
+      "--to <url>",
+      "publish jobs there (redis:, nats:, kafka:, or http for a receiver of its own), with consumers behind it, instead of running them in the nodes",
+    )
     .option("--delivery <which>", `all, or of ${deliveries.join(", ")}`, "all")
-    .option("--faults <which>", `all that the store allows, none, or of ${faultKinds.join(",")}`, "all")
+    .option("--faults <which>", `all that store and broker allow, none, or of ${faultKinds.join(",")}`, "all")
     .option("--nodes <count>", "how many processes", "4")
     .option("--jobs <count>", "how many jobs, beside those of schedules", "20000")
     .option("--duration <time>", "how long jobs are enqueued and faults happen", "60s")
@@ -48,7 +56,7 @@ export function verifyCommand(server: OwnServer | null = null): Command {
     .option("--report <file>", "writes a page with a time line there")
     .option("--history <file>", "writes all that was seen of the run there, for a second look")
     .action(async (flags: VerifyFlags) => {
-      const options = resolve(flags, server);
+      const options = resolve(flags, server, broker);
       const result = await verify({ ...options, onProgress: showProgress });
       if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
       console.log(reportLines(options, result).join("\n"));
@@ -60,18 +68,19 @@ export function verifyCommand(server: OwnServer | null = null): Command {
     });
 }
 
-function resolve(flags: VerifyFlags, server: OwnServer | null): VerifyOptions {
+function resolve(flags: VerifyFlags, server: OwnServer | null, broker: BrokerOptions | null): VerifyOptions {
   const number = (text: string, min: number, max: number, name: string): number =>
     checkInteger(/^\d+$/.test(text) ? Number(text) : text, min, max, name);
   const seed = flags.seed ?? String(Math.floor(Math.random() * 2 ** 31));
   const store = flags.store ?? server?.url ?? null;
   const restart = flags.store === undefined ? server?.restart : undefined;
+  const to = flags.to === undefined ? broker : { url: flags.to };
+  const where = { store, to, ...(restart === undefined ? {} : { restart }) };
   return {
-    store,
-    ...(restart === undefined ? {} : { restart }),
+    ...where,
     deliveries:
       flags.delivery === "all" ? deliveries : listOf<Delivery>(flags.delivery, deliveries, "delivery"),
-    faults: faultsOf(flags.faults, possibleFaults(store, restart !== undefined)),
+    faults: faultsOf(flags.faults, possibleFaults(where)),
     nodes: number(flags.nodes, 1, 64, "nodes"),
     jobs: number(flags.jobs, 1, 10_000_000, "jobs"),
     durationMs: atLeast(parseDuration(flags.duration, "duration"), 1_000, "duration"),
@@ -82,17 +91,25 @@ function resolve(flags: VerifyFlags, server: OwnServer | null): VerifyOptions {
   };
 }
 
+const whyNot: Readonly<Partial<Record<FaultKind, string>>> = {
+  network: "no proxy can stand in front of this store",
+  restart: "only a server that the test bed started is restarted",
+  broker: "there is no broker (--to), or no proxy can stand in front of it",
+  both: "no proxy can stand in front of both store and broker",
+  "broker-restart": "only a broker that the test bed started is restarted",
+  publish: "nothing is published without --to",
+};
+
 function faultsOf(text: string, possible: readonly FaultKind[]): readonly FaultKind[] {
   if (text === "none") return [];
   if (text === "all") return possible;
   const wanted = listOf(text, faultKinds, "faults");
   const missing = wanted.find((kind) => !possible.includes(kind));
   if (missing === undefined) return wanted;
-  const why =
-    missing === "restart"
-      ? "only a server that the test bed started is restarted"
-      : "no proxy can stand in front of this store";
-  throw new EscapementError("invalid-option", `expected faults without ${missing}, got ${text}: ${why}`);
+  throw new EscapementError(
+    "invalid-option",
+    `expected faults without ${missing}, got ${text}: ${whyNot[missing] ?? "it cannot be done here"}`,
+  );
 }
 
 function listOf<T extends string>(text: string, known: readonly T[], name: string): T[] {

@@ -22,6 +22,7 @@ const nothing: History = {
   jobs: [],
   effects: [],
   ledger: [],
+  relay: null,
   endedAtMs: 100_000,
 };
 
@@ -73,6 +74,8 @@ export function ended(id: string, delivery: Delivery, given: Partial<FinalJob> =
     state: "succeeded",
     reason: null,
     token: 1,
+    attempt: 1,
+    rollbacks: 0,
     resultToken: 1,
     schedule: null,
     fireAt: 0,

@@ -1,0 +1,60 @@
+import { faultOn } from "../attempts.ts";
+import type { FaultWindow, History } from "../history.ts";
+import { deadlineAfter } from "../patience.ts";
+import type { Violation } from "../violation.ts";
+import type { DrillLine, RelayEvidence } from "./evidence.ts";
+import type { Publish } from "./publishes.ts";
+
+const tellWithinMs = 1_000;
+
+/** What the drill made fail was told under its phase; and who could not be rolled back was published once its time was up. */
+export function checkDrill(
+  { rules }: History,
+  evidence: RelayEvidence,
+  publishes: ReadonlyMap<string, readonly Publish[]>,
+  faults: readonly FaultWindow[],
+): Violation[] {
+  const drills = evidence.lines.filter((line) => line.what === "drill");
+  const boundMs = evidence.rules.dispatchTimeoutMs + rules.leaseMs + rules.pollMs + 1_000;
+  return drills.flatMap((drill) => [
+    ...checkPhase(evidence, drill, drills, faults),
+    ...(drill.phase === "rollback_write" ? checkRepaired(drill, publishes, faults, boundMs) : []),
+  ]);
+}
+
+/** A checkpoint that fails after one that failed is not told again. */
+function checkPhase(
+  { lines }: RelayEvidence,
+  drill: DrillLine,
+  drills: readonly DrillLine[],
+  faults: readonly FaultWindow[],
+): Violation[] {
+  const { node, atMs, phase, jobs } = drill;
+  const isNear = (other: { readonly node: string; readonly atMs: number }): boolean =>
+    other.node === node && Math.abs(other.atMs - atMs) <= tellWithinMs;
+  const told = lines.some(
+    (line) =>
+      line.what === "retry" && line.phase === phase && isNear(line) && jobs.some(({ job }) => job === line.job),
+  );
+  const inARow = drills.some((other) => other !== drill && isNear(other));
+  if (told || inARow || faultOn(faults, node, atMs - tellWithinMs, atMs + tellWithinMs) !== undefined) return [];
+  const detail = `a checkpoint failed on ${node}, and nobody told of the phase ${phase}`;
+  return [{ kind: "rollback", delivery: null, subject: jobs[0]?.job ?? "?", detail, atMs }];
+}
+
+function checkRepaired(
+  { jobs, atMs, done }: DrillLine,
+  publishes: ReadonlyMap<string, readonly Publish[]>,
+  faults: readonly FaultWindow[],
+  boundMs: number,
+): Violation[] {
+  // It was written after all: it waits for its next try like any other.
+  if (done) return [];
+  return jobs.flatMap(({ job }) => {
+    const next = publishes.get(job)?.find(({ startAtMs }) => startAtMs > atMs);
+    if (next !== undefined && next.startAtMs <= deadlineAfter(atMs, boundMs, faults)) return [];
+    const when = next === undefined ? "never" : `${Math.round(next.startAtMs - atMs)} ms later`;
+    const detail = `its rollback could not be written, and it was published again ${when}; the bound is ${boundMs} ms`;
+    return [{ kind: "slow", delivery: null, subject: job, detail, atMs }];
+  });
+}

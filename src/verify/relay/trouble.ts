@@ -1,0 +1,52 @@
+import { faultOn } from "../attempts.ts";
+import type { FaultWindow, History } from "../history.ts";
+import { stallMs } from "../stall.ts";
+import type { RelayEvidence } from "./evidence.ts";
+import type { Publish } from "./publishes.ts";
+
+/** How long after a disturbance clients may need to find back to a broker, and a cluster to elect a leader. */
+const aftermathMs = 5_000;
+
+/** Consumers have names of their own. */
+export function isOfConsumer({ node }: FaultWindow): boolean {
+  return node?.startsWith("c") === true;
+}
+
+/** The faults that a relay can feel, those of the way to the broker with their aftermath. */
+export function faultsOfRelays({ faults }: History): FaultWindow[] {
+  return faults
+    .filter((fault) => !isOfConsumer(fault))
+    .map((fault) =>
+      fault.kind === "broker" || fault.kind === "both" || fault.kind === "broker-restart"
+        ? { ...fault, untilMs: fault.untilMs + aftermathMs }
+        : fault,
+    );
+}
+
+/** When the drill held a partition up: it excuses nothing but being late. */
+export function drillWindows({ lines, rules }: RelayEvidence): FaultWindow[] {
+  return lines.flatMap((line) =>
+    line.what === "drill"
+      ? [
+          {
+            kind: "publish",
+            node: line.node,
+            fromMs: line.atMs,
+            untilMs: line.atMs + (line.phase === "rollback_write" ? rules.dispatchTimeoutMs : 0) + 1_000,
+            detail: line.phase,
+          } as const,
+        ]
+      : [],
+  );
+}
+
+/** Why a publish was not acknowledged: the drill, a fault, or a machine so busy that it took as long as a stall. */
+export function isExplained({ rules }: History, faults: readonly FaultWindow[], publish: Publish): boolean {
+  const { answer, node, claimedAtMs, startAtMs } = publish;
+  if (answer === null) return false;
+  return (
+    answer.drilled ||
+    answer.atMs - startAtMs >= stallMs(rules.leaseMs) ||
+    faultOn(faults, node, claimedAtMs, answer.atMs) !== undefined
+  );
+}

@@ -1,0 +1,25 @@
+import type { BrokerOptions } from "../../src/verify/relay/stage.ts";
+import { testbed } from "../../testbed/index.ts";
+import { proxyKafka } from "../../testbed/servers/kafka.ts";
+
+export interface OwnBroker extends AsyncDisposable {
+  readonly broker: BrokerOptions;
+}
+
+/** A broker that was started for one run alone: all of it may be restarted and killed, or the part that leads. */
+export async function openBroker(name: "redis" | "nats" | "kafka" | "http"): Promise<OwnBroker> {
+  if (name === "http") return { broker: { url: "http" }, async [Symbol.asyncDispose]() {} };
+  const server = await testbed[name]({ private: true });
+  if (server.skip !== false) throw new Error(server.skip);
+  return {
+    broker: {
+      url: server.url,
+      ...(name === "kafka" ? { proxy: () => proxyKafka(server.url) } : {}),
+      async restart(abruptly, leader) {
+        if (abruptly) await server.kill(leader ?? undefined);
+        await server.restart(leader ?? undefined);
+      },
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
