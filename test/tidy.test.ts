@@ -28,7 +28,20 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["app", ...roles, "cron", "observe"],
   testing: ["app", ...roles, "cron", "stores/memory"],
   http: ["app", ...roles, "cron", "observe"],
-  verify: ["app", ...roles, "cron", "observe", "inbox", "testing", "stores/open.ts", "stores/sqlite"],
+  verify: [
+    ...[
+      "app",
+      ...roles,
+      "cron",
+      "observe",
+      "inbox",
+      "consumer",
+      "testing",
+      "stores/open.ts",
+      "stores/sqlite",
+    ],
+    ...transports,
+  ],
   cli: ["app", ...roles, "cron", "observe", "http", "verify", "stores/open.ts"],
 };
 

@@ -83,7 +83,9 @@ export function check(history: History): Verdict {
     ...checkPhantoms(history, expected, attempts),
     ...judged.violations,
     ...recovery.violations,
-    ...(reruns > bound ? [tooManyReruns(reruns, bound, judged.relay === null ? "concurrency" : "in flight")] : []),
+    ...(reruns > bound
+      ? [tooManyReruns(reruns, bound, judged.relay === null ? "concurrency" : "in flight")]
+      : []),
   ];
   return {
     valid: violations.length === 0,
@@ -142,8 +144,7 @@ function judgeRelay(
   const publishes = publishesOf(evidence);
   const faults = faultsOfRelays(history);
   const cases = routedCases({ history, evidence, expected, finals, publishes, faults });
-  const late = [...faults, ...drillWindows(evidence)];
-  const disturbed = { ...history, faults: late };
+  const disturbed = { ...history, faults: [...faults, ...drillWindows(evidence)] };
   return {
     cases,
     findings: cases.map((one) => checkRoutedJob(one)),
@@ -152,7 +153,7 @@ function judgeRelay(
     violations: [
       ...checkSchedules({ history: disturbed, expected, attempts: publishes, finals }),
       ...checkPartitions(evidence, publishes, faults),
-      ...checkDrill(history, evidence, publishes, late),
+      ...checkDrill(history, evidence, publishes, faults),
       ...checkStrangers(evidence, expected),
     ],
     bound: struckProcesses({ ...history, faults }) * evidence.rules.inFlight + doubts(evidence),

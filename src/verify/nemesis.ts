@@ -27,8 +27,8 @@ export interface NemesisParts {
   isWritable(withinMs: number): boolean;
 }
 
-/** How far clocks are off. */
-export const mostSkewMs = 5 * 60_000;
+/** How far clocks are off: a little less than what receivers of signed requests forgive. */
+export const mostSkewMs = 5 * 60_000 - 10_000;
 /** How soon it is looked again whether somebody can be spared. */
 const waitMs = 100;
 /** How often a node is stopped anew that was in the middle of a write. */
@@ -121,7 +121,9 @@ export class Nemesis {
     const { store, broker } = this.#parts;
     if (kind === "restart") return this.#restart();
     if (kind === "broker-restart") return this.#restartBroker();
-    const ways = { network: [store], broker: [broker], both: [store, broker] }[kind as "network" | "broker" | "both"];
+    const ways = { network: [store], broker: [broker], both: [store, broker] }[
+      kind as "network" | "broker" | "both"
+    ];
     await this.#disturb(
       kind,
       ways.filter((way) => way !== null),

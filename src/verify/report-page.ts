@@ -1,4 +1,5 @@
 import type { Figures } from "./checker.ts";
+import type { RelayFigures } from "./relay/figures.ts";
 import { commandOf, countFaults } from "./report.ts";
 import type { VerifyOptions, VerifyResult } from "./run.ts";
 import { escapeText, timelineSvg } from "./timeline.ts";
@@ -16,7 +17,7 @@ p { color: var(--dim); margin: .3rem 0 1.2rem } code { font-size: .9em; overflow
 table { border-collapse: collapse; margin: 1.2rem 0; width: 100% } th, td { text-align: right; padding: .35rem .6rem; border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums }
 th:first-child, td:first-child, .list td, .list th { text-align: left } td:first-child { white-space: nowrap } h2 { font-size: 1.1rem; margin: 1.6rem 0 0 } th { color: var(--dim); font-weight: 500; vertical-align: bottom; font-size: .85em } td.bad { color: var(--bad); font-weight: 700 }
 svg { width: 100%; height: auto } svg text { font: 13px system-ui, sans-serif; fill: var(--dim) } .tick { text-anchor: middle } .rule { stroke: var(--line); fill: none }
-.runs { fill: var(--runs) } .fault { fill-opacity: .45 } .kill { fill: #d33 } .pause { fill: #e8a200 } .block { fill: #9b59d0 } .network { fill: #14a3a3 } .clock { fill: #5b8c2a } .restart { fill: #a05a2c } .stall { fill: #999 } .violation { fill: var(--bad) }
+.runs { fill: var(--runs) } .fault { fill-opacity: .45 } .kill { fill: #d33 } .pause { fill: #e8a200 } .block { fill: #9b59d0 } .network { fill: #14a3a3 } .clock { fill: #5b8c2a } .restart { fill: #a05a2c } .broker { fill: #2f6fde } .both { fill: #0b6b6b } .broker-restart { fill: #7a4a8c } .stall { fill: #999 } .violation { fill: var(--bad) }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; padding: 0; color: var(--dim) } .legend svg { width: 14px; height: 14px; vertical-align: -2px }
 `;
 
@@ -35,17 +36,18 @@ export function reportPage(options: VerifyOptions, result: VerifyResult): string
 <h1 class="${word}">${title}</h1>
 <p>${escapeText(engine)}, ${options.nodes} nodes × ${options.concurrency} handlers, lease ${options.leaseMs} ms. Reruns ${reruns.count} of at most ${reruns.bound}; stale outcomes refused ${verdict.staleRefused}; recovery p50 ${Math.round(recovery.p50Ms)} ms, p99 ${Math.round(recovery.p99Ms)} ms, max ${Math.round(recovery.maxMs)} ms.<br><code>${escapeText(commandOf(options))}</code></p>
 ${timelineSvg(result)}
-${legend(countFaults(history.faults))}
+${legend(countFaults(history.faults), history.relay === null ? "handlers started" : "published, or handled")}
 ${guarantees(figures)}
+${relayed(verdict.relay)}
 ${promises(figures)}
 ${violations(result)}
 </body></html>
 `;
 }
 
-function legend(counts: Readonly<Record<string, number>>): string {
+function legend(counts: Readonly<Record<string, number>>, bars: string): string {
   const items = [
-    ["runs", "handlers started"],
+    ["runs", bars],
     ...Object.entries(counts).map(([kind, count]) => [`fault ${kind}`, `${count} × ${kind}`]),
   ];
   const swatch = (name: string): string =>
@@ -78,12 +80,31 @@ function guarantees(figures: readonly Figures[]): string {
     ["again after a fault", ({ reruns }) => reruns],
     ["succeeded", ({ succeeded }) => succeeded],
     ["cancelled", ({ cancelled }) => cancelled],
-    ["dead by script", ({ dead }) => dead],
+    ["dead by script, or refused", ({ dead }) => dead],
     ["given up, with a reason", ({ givenUp }) => givenUp],
     ["effects", ({ effects, delivery }) => (delivery === "effectively-once" ? effects : "")],
     ["stale refused", ({ staleRefused }) => staleRefused],
     ["recovery p50 / max", wait],
   ]);
+}
+
+function relayed(figures: RelayFigures | null): string {
+  if (figures === null) return "";
+  const { publishes, copies, received, rollbacks, drills, grants } = figures;
+  const cells = [
+    ["published", publishes],
+    ["in the broker", copies],
+    ["received", received],
+    ["rolled back: refused", rollbacks.refused],
+    ["rolled back: ambiguous", rollbacks.ambiguous],
+    ["rollbacks that could not be written", rollbacks.failed],
+    ["partitions granted", grants],
+    ...Object.entries(drills).map(([phase, count]) => [`drill: ${phase}`, count] as const),
+  ] as const;
+  const row = (tag: string, values: readonly (string | number)[]): string =>
+    `<tr>${values.map((value) => `<${tag}>${value.toLocaleString("en-US")}</${tag}>`).join("")}</tr>`;
+  const [head, body] = [cells.map(([name]) => name), cells.map(([, count]) => count)];
+  return `<h2>Relay</h2><table>${row("th", head)}${row("td", body)}</table>`;
 }
 
 /** What was looked for, and how often it was found. */

@@ -65,7 +65,8 @@ export function reportLines(options: VerifyOptions, result: VerifyResult): strin
       .filter(({ delivery }) => options.deliveries.includes(delivery))
       .map((figures) => {
         const { jobs, dispatches, succeeded, cancelled, dead, givenUp, effects, delivery } = figures;
-        const ends = `${jobs} jobs: ${succeeded} succeeded, ${cancelled} cancelled, ${dead} dead by script, ${givenUp} given up as lost`;
+        const why = relay === null ? "by script" : "as refused";
+        const ends = `${jobs} jobs: ${succeeded} succeeded, ${cancelled} cancelled, ${dead} dead ${why}, ${givenUp} given up as lost`;
         const what = relay === null ? "dispatches" : "messages in the broker";
         const runs = `${dispatches} ${what}, ${figures.reruns} again after a fault`;
         const extra = delivery === "effectively-once" ? `, ${effects} effects` : "";

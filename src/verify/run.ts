@@ -149,7 +149,12 @@ class VerifyRun {
     const found = await effects.read(this.#namespace);
     const logs = readLogs(this.#logs);
     const faults = mergeFaults(nemesis.faults, [...watch.stalls, ...logs.faults]);
-    const seen = { lines: logs.lines, faults, effects: found, relay: await this.#evidence(stage, logs.relay) };
+    const seen = {
+      lines: logs.lines,
+      faults,
+      effects: found,
+      relay: await this.#evidence(stage, logs.relay),
+    };
     const history = await this.#gather(rules, client, reader, seen);
     await this.#cleanUp(() => effects.forget(this.#namespace));
     await stage?.forget();

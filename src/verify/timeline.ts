@@ -1,4 +1,5 @@
 import type { FaultWindow } from "./history.ts";
+import type { RelayLine } from "./relay/evidence.ts";
 import type { VerifyResult } from "./run.ts";
 
 const width = 1_200;
@@ -14,14 +15,15 @@ export function timelineSvg({ history, verdict, beganAtMs }: VerifyResult): stri
   const x = (atMs: number): number =>
     left + ((clamp(atMs) - beganAtMs) / (untilMs - beganAtMs)) * (width - left);
   const clamp = (atMs: number): number => Math.min(Math.max(atMs, beganAtMs), untilMs);
-  const lanes = Array.from({ length: history.rules.nodes }, (_, slot) => String(slot + 1));
+  const lanes = lanesOf(history);
+  const dispatches = history.relay === null ? startsOf(history.lines) : publishesOf(history.relay.lines);
   const top = (lane: number): number => lane * laneHeight;
   const marksTop = top(lanes.length);
   const height = marksTop + laneHeight + axisHeight;
   const parts = [
     ...lanes.flatMap((lane, index) => [
       label(lane, top(index)),
-      ...dispatchBars(history.lines, lane, x, top(index)),
+      ...dispatchBars([...dispatches, ...consumed(history)], lane, x, top(index)),
     ]),
     ...history.faults.map((fault) => band(fault, lanes, x, top)),
     label("broken", marksTop, "broken"),
@@ -34,22 +36,54 @@ export function timelineSvg({ history, verdict, beganAtMs }: VerifyResult): stri
   return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Timeline of nodes, faults and violations">${parts.join("")}</svg>`;
 }
 
-function label(text: string, top: number, name = `node ${text}`): string {
+interface Mark {
+  readonly node: string;
+  readonly atMs: number;
+}
+
+/** The nodes, and the consumers where there are any. */
+function lanesOf({ rules, lines, relay }: VerifyResult["history"]): string[] {
+  const nodes = Array.from({ length: rules.nodes }, (_, slot) => String(slot + 1));
+  if (relay === null) return nodes;
+  return [...nodes, ...new Set(lines.map(({ node }) => laneOf(node)).filter((lane) => lane.startsWith("c")))];
+}
+
+function laneOf(node: string): string {
+  return node.split(".")[0] ?? "";
+}
+
+function startsOf(lines: VerifyResult["history"]["lines"]): readonly Mark[] {
+  return lines.filter(({ what }) => what === "start");
+}
+
+function publishesOf(lines: readonly RelayLine[]): readonly Mark[] {
+  return lines.filter(({ what }) => what === "publish");
+}
+
+function consumed({ relay, lines }: VerifyResult["history"]): readonly Mark[] {
+  return relay === null ? [] : startsOf(lines);
+}
+
+function label(
+  text: string,
+  top: number,
+  name = text.startsWith("c") ? `consumer ${text.slice(1)}` : `node ${text}`,
+): string {
   const y = top + laneHeight - 1;
   return `<text x="0" y="${top + 26}">${name}</text><path class="rule" d="M${left} ${y}H${width}"/>`;
 }
 
-/** How many handlers started, over time. */
+/** How many handlers started, or messages were published, over time. */
 function dispatchBars(
-  lines: VerifyResult["history"]["lines"],
+  marks: readonly Mark[],
   lane: string,
   x: (atMs: number) => number,
   top: number,
 ): string[] {
   const binWidth = (width - left) / bins;
   const counts = new Map<number, number>();
-  for (const { what, node, atMs } of lines) {
-    if (what !== "start" || !node.startsWith(`${lane}.`)) continue;
+  for (const { node, atMs } of marks) {
+    if (laneOf(node) !== lane) continue;
     const bin = Math.min(bins - 1, Math.floor((x(atMs) - left) / binWidth));
     counts.set(bin, (counts.get(bin) ?? 0) + 1);
   }
@@ -67,7 +101,7 @@ function band(
   x: (atMs: number) => number,
   top: (lane: number) => number,
 ): string {
-  const lane = node === null ? 0 : lanes.indexOf(node.split(".")[0] ?? "");
+  const lane = node === null ? 0 : lanes.indexOf(laneOf(node));
   const tall = node === null ? lanes.length * laneHeight : laneHeight;
   const from = x(fromMs);
   const wide = Math.max(3, x(untilMs) - from);

@@ -73,11 +73,16 @@ async function effectBeside<T>(store: Store, { run }: TransactParams<T>): Promis
 }
 
 /** Who holds a partition by the store's own rows, whatever anybody believes. */
-function holderOf(store: Store, partition: number): { readonly owner: string; readonly epoch: number } | null {
+function holderOf(
+  store: Store,
+  partition: number,
+): { readonly owner: string; readonly epoch: number } | null {
   const { path } = (store.address ?? { options: {} }).options as { path: string };
   const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {
-    const row = database.prepare("select owner, epoch from escapement_partitions where partition = ?").get(partition);
+    const row = database
+      .prepare("select owner, epoch from escapement_partitions where partition = ?")
+      .get(partition);
     const { owner, epoch } = row ?? {};
     return typeof owner === "string" && typeof epoch === "number" ? { owner, epoch } : null;
   } finally {
@@ -165,8 +170,7 @@ const relayBugs: readonly Bug[] = [
     breaks: ["duplicated"],
     faults: ["publish"],
     routed: true,
-    store: (store) =>
-      settling(store, (outcome) => (outcome.kind === "lose" ? { kind: "release" } : outcome)),
+    store: (store) => settling(store, (outcome) => (outcome.kind === "lose" ? { kind: "release" } : outcome)),
   },
 ];
 

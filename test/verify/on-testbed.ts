@@ -4,7 +4,6 @@
  */
 import { Command } from "commander";
 import { type OwnServer, verifyCommand } from "../../src/cli/commands/verify.ts";
-import type { BrokerOptions } from "../../src/verify/relay/stage.ts";
 import { type PrivateServer, testbed } from "../../testbed/index.ts";
 import { openBroker } from "./own-broker.ts";
 
@@ -22,7 +21,8 @@ function take<T extends string>(
   const value = args[place + 1] ?? "";
   const found = names.find((one) => one === value);
   if (place < 0 || (found === undefined && orElse)) return null;
-  if (found === undefined) throw new Error(`expected ${flag} to be one of ${names.join(", ")}, got "${value}"`);
+  if (found === undefined)
+    throw new Error(`expected ${flag} to be one of ${names.join(", ")}, got "${value}"`);
   args.splice(place, 2);
   return found;
 }
@@ -48,6 +48,6 @@ const storeName = take(args, "--testbed", stores, false);
 const brokerName = take(args, "--to", brokers, true);
 await using server = storeName === null ? null : await openStore(storeName);
 await using place = brokerName === null ? null : await openBroker(brokerName);
-const broker: BrokerOptions | null = place?.broker ?? null;
-const command = verifyCommand(server === null ? null : asOwn(server), broker);
+if (place !== null && place.skip !== false) throw new Error(place.skip);
+const command = verifyCommand(server === null ? null : asOwn(server), place?.broker ?? null);
 await new Command("escapement").addCommand(command).parseAsync(["verify", ...args], { from: "user" });

@@ -1,7 +1,8 @@
 /**
- * `npm run proof -- [--duration 60s] [--jobs 6000] [--nodes 4] [--lease 2s] [--seed N] [--stores sqlite,postgres,mysql,redis] [--write docs/PROOF.md]`:
- * verify on every store, all guarantees, all faults, two stores at a time. Fails when a promise was broken. With `--reuse`, what an
- * earlier run left in `--folder` is not run again.
+ * `npm run proof -- [--duration 60s] [--jobs 6000] [--nodes 4] [--lease 2s] [--seed N] [--stores sqlite,postgres,mysql,redis]
+ * [--relay postgres:kafka,redis:nats,mysql:redis,sqlite:http] [--write docs/PROOF.md]`: verify on every store, then the relay from stores to
+ * brokers, all guarantees, all faults, two runs at a time. Fails when a promise was broken. `none` leaves one of the two lists out. With
+ * `--reuse`, what an earlier run left in `--folder` is not run again.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
@@ -14,6 +15,8 @@ import { type ProofRun, proofPage } from "./proof-page.ts";
 const { values } = parseArgs({
   options: {
     stores: { type: "string", default: "sqlite,postgres,mysql,redis" },
+    /** From which store to which broker. */
+    relay: { type: "string", default: "postgres:kafka,redis:nats,mysql:redis,sqlite:http" },
     duration: { type: "string", default: "60s" },
     jobs: { type: "string", default: "6000" },
     nodes: { type: "string", default: "4" },
@@ -28,37 +31,57 @@ const { values } = parseArgs({
   },
 });
 
-/** How many stores at a time: more would measure the machine. */
+/** How many runs at a time: more would measure the machine. */
 const together = 2;
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), "escapement-proof-"));
 
 const under = new Set<ChildProcess>();
 
-interface Outcome {
+interface Trial {
+  readonly name: string;
   readonly store: string;
+  /** Null: handlers run in the nodes. */
+  readonly to: string | null;
+}
+
+interface Outcome {
+  readonly trial: Trial;
   readonly code: number | null;
   readonly text: string;
 }
 
-function flagsOf(store: string): string[] {
+function listOf(text: string): string[] {
+  return text === "none" ? [] : text.split(",");
+}
+
+const trials: readonly Trial[] = [
+  ...listOf(values.stores).map((store) => ({ name: store, store, to: null })),
+  ...listOf(values.relay).map((pair) => {
+    const [store = "", to = ""] = pair.split(":");
+    return { name: `${store}-to-${to}`, store, to };
+  }),
+];
+
+function flagsOf({ store, to }: Trial): string[] {
   const { nodes, jobs, duration, lease, seed } = values;
-  const where = store === "sqlite" ? [] : ["--testbed", store];
+  const where = [...(store === "sqlite" ? [] : ["--testbed", store]), ...(to === null ? [] : ["--to", to])];
   const size = ["--nodes", nodes, "--jobs", jobs, "--duration", duration, "--lease", lease, "--seed", seed];
   return [...where, "--delivery", "all", "--faults", "all", ...size];
 }
 
-function read(store: string): ProofRun["data"] {
-  return JSON.parse(readFileSync(join(folder, `${store}.json`), "utf8"));
+function read({ name }: Trial): ProofRun["data"] {
+  return JSON.parse(readFileSync(join(folder, `${name}.json`), "utf8"));
 }
 
-/** In a process of its own, so that one store's trouble is not another's. */
-async function run(store: string): Promise<Outcome> {
-  if (values.reuse && existsSync(join(folder, `${store}.json`)))
-    return { store, code: read(store).valid ? 0 : 1, text: `${store}: as it was` };
-  const file = (kind: string): string => join(folder, `${store}.${kind}`);
+/** In a process of its own, so that one run's trouble is not another's. */
+async function run(trial: Trial): Promise<Outcome> {
+  const { name } = trial;
+  if (values.reuse && existsSync(join(folder, `${name}.json`)))
+    return { trial, code: read(trial).valid ? 0 : 1, text: `${name}: as it was` };
+  const file = (kind: string): string => join(folder, `${name}.${kind}`);
   const files = ["--json", file("json"), "--report", file("html"), "--history", file("history")];
   const main = join(import.meta.dirname, "on-testbed.ts");
-  const child = spawn(process.execPath, [main, ...flagsOf(store), ...files], {
+  const child = spawn(process.execPath, [main, ...flagsOf(trial), ...files], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   under.add(child);
@@ -69,23 +92,23 @@ async function run(store: string): Promise<Outcome> {
   return new Promise((resolve) => {
     child.once("close", (code) => {
       under.delete(child);
-      resolve({ store, code, text });
+      resolve({ trial, code, text });
     });
   });
 }
 
-async function runAll(stores: readonly string[]): Promise<Outcome[]> {
-  const left = [...stores];
+async function runAll(): Promise<Outcome[]> {
+  const left = [...trials];
   const done: Outcome[] = [];
   const work = async (): Promise<void> => {
-    for (let store = left.shift(); store !== undefined; store = left.shift()) {
-      const outcome = await run(store);
-      console.log(outcome.text.trimEnd() || `${store}: it said nothing, and ended with ${outcome.code}`);
+    for (let trial = left.shift(); trial !== undefined; trial = left.shift()) {
+      const outcome = await run(trial);
+      console.log(outcome.text.trimEnd() || `${trial.name}: it said nothing, and ended with ${outcome.code}`);
       done.push(outcome);
     }
   };
   await Promise.all(Array.from({ length: together }, work));
-  return stores.flatMap((store) => done.filter((one) => one.store === store));
+  return trials.flatMap((trial) => done.filter((one) => one.trial === trial));
 }
 
 // Whoever stops the proof stops what it has under way, and nothing is measured after that.
@@ -96,20 +119,20 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 mkdirSync(folder, { recursive: true });
-const outcomes = await runAll(values.stores.split(","));
-const failed = outcomes.filter(({ code }) => code !== 0).map(({ store }) => store);
+const outcomes = await runAll();
+const failed = outcomes.filter(({ code }) => code !== 0).map(({ trial }) => trial.name);
 console.log(
-  `${outcomes.length - failed.length} of ${outcomes.length} stores kept every promise${failed.length > 0 ? `; not ${failed.join(", ")}` : ""}; figures and pages in ${folder}`,
+  `${outcomes.length - failed.length} of ${outcomes.length} runs kept every promise${failed.length > 0 ? `; not ${failed.join(", ")}` : ""}; figures and pages in ${folder}`,
 );
 if (failed.length > 0) process.exitCode = 1;
 // Whatever was found: a page that is written only when all is well would be a choice of runs, not a measurement.
 if (values.write !== undefined) {
-  const measured = outcomes.filter(({ store }) => existsSync(join(folder, `${store}.json`)));
-  const runs = measured.map(({ store }): ProofRun => {
-    return { command: `npm run verify -- ${flagsOf(store).join(" ")}`, data: read(store) };
+  const measured = outcomes.filter(({ trial }) => existsSync(join(folder, `${trial.name}.json`)));
+  const runs = measured.map(({ trial }): ProofRun => {
+    return { command: `npm run verify -- ${flagsOf(trial).join(" ")}`, data: read(trial) };
   });
-  const { duration, jobs, nodes, lease, seed, write, stores } = values;
-  const command = `npm run proof -- --stores ${stores} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --lease ${lease} --seed ${seed} --write ${write}`;
+  const { duration, jobs, nodes, lease, seed, write, stores, relay } = values;
+  const command = `npm run proof -- --stores ${stores} --relay ${relay} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --lease ${lease} --seed ${seed} --write ${write}`;
   const day = new Date().toISOString().slice(0, 10);
   writeSection(write, "Verify", proofPage(runs, command, day, values.note ?? null));
 }

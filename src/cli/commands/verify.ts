@@ -5,10 +5,10 @@ import { EscapementError } from "../../errors.ts";
 import { type Delivery, deliveries } from "../../job.ts";
 import { checkInteger, checkOneOf } from "../../options.ts";
 import { type FaultKind, faultKinds } from "../../verify/history.ts";
-import { reportData, reportLines } from "../../verify/report.ts";
-import { reportPage } from "../../verify/report-page.ts";
 import { possibleFaults } from "../../verify/possible-faults.ts";
 import type { BrokerOptions } from "../../verify/relay/stage.ts";
+import { reportData, reportLines } from "../../verify/report.ts";
+import { reportPage } from "../../verify/report-page.ts";
 import { type Progress, type VerifyOptions, verify } from "../../verify/run.ts";
 
 interface VerifyFlags {

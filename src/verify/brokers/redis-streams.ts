@@ -1,3 +1,4 @@
+import type { ReceivedMessage } from "../../source.ts";
 import { decodeEntry } from "../../transports/redis-streams/entry.ts";
 import { redisStreams, redisStreamsSource } from "../../transports/redis-streams/index.ts";
 import { type Broker, group } from "./broker.ts";
@@ -23,7 +24,7 @@ export const redisBroker: Broker = {
   source: (url, topic, leaseMs) => redisStreamsSource({ url, stream: topic, group, lease: leaseMs }),
   copies: (url, topic) =>
     asking(url, async (client) => {
-      const found = [];
+      const found: ReceivedMessage[] = [];
       for (let from = "-"; ; ) {
         const entries = await client.xrange(topic, from, "+", "COUNT", page);
         found.push(...entries.map(([, fields]) => decodeEntry(fields)));

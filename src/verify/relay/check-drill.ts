@@ -4,6 +4,7 @@ import { deadlineAfter } from "../patience.ts";
 import type { Violation } from "../violation.ts";
 import type { DrillLine, RelayEvidence } from "./evidence.ts";
 import type { Publish } from "./publishes.ts";
+import { drillWindows } from "./trouble.ts";
 
 const tellWithinMs = 1_000;
 
@@ -14,11 +15,12 @@ export function checkDrill(
   publishes: ReadonlyMap<string, readonly Publish[]>,
   faults: readonly FaultWindow[],
 ): Violation[] {
+  const late = [...faults, ...drillWindows(evidence)];
   const drills = evidence.lines.filter((line) => line.what === "drill");
   const boundMs = evidence.rules.dispatchTimeoutMs + rules.leaseMs + rules.pollMs + 1_000;
   return drills.flatMap((drill) => [
     ...checkPhase(evidence, drill, drills, faults),
-    ...(drill.phase === "rollback_write" ? checkRepaired(drill, publishes, faults, boundMs) : []),
+    ...(drill.phase === "rollback_write" ? checkRepaired(drill, publishes, late, boundMs) : []),
   ]);
 }
 
@@ -34,10 +36,14 @@ function checkPhase(
     other.node === node && Math.abs(other.atMs - atMs) <= tellWithinMs;
   const told = lines.some(
     (line) =>
-      line.what === "retry" && line.phase === phase && isNear(line) && jobs.some(({ job }) => job === line.job),
+      line.what === "retry" &&
+      line.phase === phase &&
+      isNear(line) &&
+      jobs.some(({ job }) => job === line.job),
   );
   const inARow = drills.some((other) => other !== drill && isNear(other));
-  if (told || inARow || faultOn(faults, node, atMs - tellWithinMs, atMs + tellWithinMs) !== undefined) return [];
+  if (told || inARow || faultOn(faults, node, atMs - tellWithinMs, atMs + tellWithinMs) !== undefined)
+    return [];
   const detail = `a checkpoint failed on ${node}, and nobody told of the phase ${phase}`;
   return [{ kind: "rollback", delivery: null, subject: jobs[0]?.job ?? "?", detail, atMs }];
 }

@@ -53,7 +53,12 @@ function checkNamed(facts: RoutedCase): Violation[] {
   return facts.attempts.flatMap(({ naming, startAtMs, node, token }) =>
     naming !== null && naming.atMs <= startAtMs
       ? []
-      : broken(facts, "phantom", `token ${token} was published on ${node}, and was not named to it`, startAtMs),
+      : broken(
+          facts,
+          "phantom",
+          `token ${token} was published on ${node}, and was not named to it`,
+          startAtMs,
+        ),
   );
 }
 
@@ -163,8 +168,7 @@ function checkGivenUp(facts: RoutedCase, { state, reason }: FinalJob): Violation
   const untilMs = (last.endAtMs ?? history.endedAtMs) + history.rules.leaseMs;
   const isFit = state === "dead" ? how === "refused" : how !== "refused";
   const excused =
-    isExplained(history, faults, last) ||
-    faultOn(faults, last.node, last.claimedAtMs, untilMs) !== undefined;
+    isExplained(history, faults, last) || faultOn(faults, last.node, last.claimedAtMs, untilMs) !== undefined;
   return isFit && excused ? [] : broken(facts, "lost", text, last.startAtMs);
 }
 

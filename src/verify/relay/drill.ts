@@ -70,7 +70,9 @@ export class PublishDrill {
 
   async #checkpoint(store: Store, params: CheckpointParams): Promise<CheckpointResult> {
     const doomed = this.#doomed;
-    const rollback = params.settled.find((one) => one.outcome.kind === "rollback" && refOf(one) === doomed?.ref);
+    const rollback = params.settled.find(
+      (one) => one.outcome.kind === "rollback" && refOf(one) === doomed?.ref,
+    );
     if (doomed !== null && rollback !== undefined) {
       if (!doomed.told) this.#tell("rollback_write", [rollback], doomed.done);
       doomed.told = true;

@@ -29,8 +29,7 @@ export class NamingWatch {
       },
       checkpoint: async (params) => {
         const sentAtMs = systemClock.monotonic();
-        for (const { id } of params.name)
-          if (!this.#askedAtMs.has(id)) this.#askedAtMs.set(id, sentAtMs);
+        for (const { id } of params.name) if (!this.#askedAtMs.has(id)) this.#askedAtMs.set(id, sentAtMs);
         const result = await store.checkpoint(params);
         this.#note(params, result, sentAtMs);
         return result;

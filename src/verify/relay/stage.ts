@@ -66,7 +66,7 @@ export class RelayStage implements AsyncDisposable {
     return new RelayStage(parts, broker, { kind: target.kind, url, topic, dispatchTimeoutMs }, ways);
   }
 
-  private constructor(parts: StageParts, broker: Broker | null, direct: RoutePlan, ways: Ways | null) {
+  constructor(parts: StageParts, broker: Broker | null, direct: RoutePlan, ways: Ways | null) {
     this.#parts = parts;
     this.#broker = broker;
     this.#direct = direct;
@@ -87,7 +87,10 @@ export class RelayStage implements AsyncDisposable {
 
   /** For the relays. */
   get route(): RoutePlan {
-    return { ...this.#direct, url: this.ways === null ? this.#direct.url : through(this.#direct.url, this.ways) };
+    return {
+      ...this.#direct,
+      url: this.ways === null ? this.#direct.url : through(this.#direct.url, this.ways),
+    };
   }
 
   async start(): Promise<void> {

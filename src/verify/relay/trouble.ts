@@ -8,7 +8,7 @@ import type { Publish } from "./publishes.ts";
 const aftermathMs = 5_000;
 
 /** Consumers have names of their own. */
-export function isOfConsumer({ node }: FaultWindow): boolean {
+function isOfConsumer({ node }: FaultWindow): boolean {
   return node?.startsWith("c") === true;
 }
 
