@@ -85,13 +85,13 @@ export class NodeLog {
   }
 }
 
-/** Reads what all nodes wrote. */
-export function readLogs(folder: string): NodeLogs {
+/** Reads what all processes wrote, or those whose names begin so. */
+export function readLogs(folder: string, prefix = ""): NodeLogs {
   const lines: LogLine[] = [];
   const relay: RelayLine[] = [];
   const faults: FaultWindow[] = [];
   const troubles: Trouble[] = [];
-  for (const file of readdirSync(folder).filter((name) => name.endsWith(".log"))) {
+  for (const file of readdirSync(folder).filter((name) => name.startsWith(prefix) && name.endsWith(".log"))) {
     for (const text of readFileSync(join(folder, file), "utf8").split("\n")) {
       const read = parse(text);
       if (read === null) continue;

@@ -8,14 +8,7 @@ export interface ProofRun {
 }
 
 /** The page of figures: whatever stands on it was measured by the runs it is made from. */
-export function proofPage(
-  runs: readonly ProofRun[],
-  command: string,
-  day: string,
-  note: string | null,
-): string {
-  const local = runs.filter(({ data }) => data.relay === null);
-  const routed = runs.filter(({ data }) => data.relay !== null);
+export function proofPage(runs: readonly ProofRun[], command: string, day: string): string {
   const jobs = sum(runs, ({ data }) => sum(data.guarantees, (one) => one.jobs));
   const kills = sum(runs, ({ data }) => faults(data, "kill"));
   const violations = sum(runs, ({ data }) => data.violations.length);
@@ -25,7 +18,7 @@ export function proofPage(
 
 What \`escapement verify\` measured on ${day}: ${number(jobs)} jobs, ${number(kills)} processes killed, ${number(violations)} promises broken.
 Real processes on real servers, on ${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}) that had other work as well, Node ${process.versions.node}; the servers ran on the same machine. What each word promises is in [GUARANTEES.md](GUARANTEES.md).
-${note === null ? "" : `\n**${note}**\n`}
+
 ${table(
   [
     "store",
@@ -42,7 +35,7 @@ ${table(
     "stale writes refused",
     "recovery p50 / p99 / max",
   ],
-  local.flatMap(({ data }) => rowsOf(data)),
+  runs.flatMap(({ data }) => rowsOf(data)),
 )}
 ${findings(runs)}
 - **lost**: acknowledged, or due by a schedule, and in the end not in a state that its evidence supports. At-most-once may give a job up after a fault, with its reason: that is its promise, and counted below.
@@ -61,11 +54,11 @@ ${table(
     "stalls",
     "given up by at-most-once",
   ],
-  local.map(({ data }) => harmOf(data)),
+  runs.map(({ data }) => harmOf(data)),
 )}
 
 Kills are SIGKILL, half of them at random and half at named points (after a claim, before and after the handler, before and after the finish, in the middle of a fire and of a transaction). A pause is SIGSTOP for 3 leases, a block an event loop that stands still for 2, a cut the network: latency, resets, black holes, lost replies. A restart is the server's, half of them by SIGKILL. Clocks are off by up to 5 minutes. A stall is nobody's fault: the machine was too busy to let a process run, or a server answer, for half a lease.
-${published(routed)}
+
 ## How to repeat it
 
 \`\`\`sh
@@ -78,12 +71,12 @@ or one store at a time, each with its own page for a person (\`--report\`) and f
 ${runs.map((run) => run.command).join("\n")}
 \`\`\`
 
-The seed repeats the workload and the choice of faults, not the moments at which a machine runs its processes. On your own store: \`escapement verify --store URL\`, and with \`--to URL\` on your own broker.
+The seed repeats the workload and the choice of faults, not the moments at which a machine runs its processes. On your own store: \`escapement verify --store URL\`.
 `;
 }
 
 /** What was found stands on the page as well: one that tells only of clean runs proves nothing. */
-function findings(runs: readonly ProofRun[]): string {
+export function findings(runs: readonly ProofRun[]): string {
   const lines = runs.flatMap(({ data }) =>
     [...Map.groupBy(data.violations, ({ kind }) => kind)].map(
       ([kind, found]) =>
@@ -91,94 +84,6 @@ function findings(runs: readonly ProofRun[]): string {
     ),
   );
   return lines.length === 0 ? "" : `\nBroken:\n\n${lines.join("\n")}\n`;
-}
-
-/** The runs in which relays published and consumers handled. */
-function published(runs: readonly ProofRun[]): string {
-  if (runs.length === 0) return "";
-  return `
-## Published through a broker
-
-The nodes are relays, and consumers behind the broker handle what comes, through an inbox. What the broker has in the end was read by a client of its own.
-
-${table(
-  [
-    "from → to",
-    "guarantee",
-    "jobs",
-    "messages in the broker",
-    "lost",
-    "duplicated",
-    "other promises broken",
-    "published again after a fault",
-    "effects doubled",
-    "dead (refused)",
-    "lost with its reason",
-    "takeover p50 / p99 / max",
-  ],
-  runs.flatMap(({ data }) => routedRowsOf(data)),
-)}
-
-- **lost**: acknowledged, and not in the broker, or not handled behind it, or not ended. **Duplicated**: published again without a fault that explains it, or at all for at-most-once; in the broker more often than published, or although it was refused; two effects of one job.
-- **published again after a fault**: the bound is faults × in flight, for the three guarantees together. An at-most-once job is dead when its publish was refused, and lost, with its reason, when nobody knows.
-
-${table(
-  [
-    "from → to",
-    "time",
-    "kills",
-    "pauses",
-    "cuts: store / broker / both",
-    "restarts: store / broker",
-    "rollbacks: refused / ambiguous / could not be written",
-    "drill: naming / publish / rollback",
-    "partitions granted",
-  ],
-  runs.map(({ data }) => routedHarmOf(data)),
-)}
-
-A restart of the broker kills the leader of the stream where there is a cluster (NATS). The drill makes publishes fail on purpose, and the writes before and after them.
-`;
-}
-
-function routedRowsOf(data: ProofRun["data"]): string[][] {
-  return data.guarantees.map((one) => {
-    const { delivery, broken, recovery } = one;
-    const named = broken.lost + broken.missed + broken.stuck + broken.duplicated;
-    const isOnce = delivery === "at-most-once";
-    return [
-      data.engine,
-      delivery,
-      number(one.jobs),
-      number(one.dispatches),
-      number(broken.lost + broken.missed + broken.stuck),
-      number(broken.duplicated),
-      number(sum(Object.values(broken), (count) => count) - named),
-      isOnce ? "0" : `${number(one.reruns)} (bound ${number(data.reruns.bound)})`,
-      delivery === "effectively-once" ? number(one.effectsDoubled) : "",
-      isOnce ? number(one.dead) : "",
-      isOnce ? number(one.givenUp) : "",
-      recovery.count === 0 ? "" : [recovery.p50Ms, recovery.p99Ms, recovery.maxMs].map(seconds).join(" / "),
-    ];
-  });
-}
-
-function routedHarmOf(data: ProofRun["data"]): string[] {
-  const counts = (...kinds: string[]): string => kinds.map((kind) => number(faults(data, kind))).join(" / ");
-  const { rollbacks, drills, grants } = data.relay ?? {};
-  const many = (...values: (number | undefined)[]): string =>
-    values.map((one) => number(one ?? 0)).join(" / ");
-  return [
-    data.engine,
-    seconds(data.durationMs),
-    counts("kill"),
-    counts("pause"),
-    counts("network", "broker", "both"),
-    counts("restart", "broker-restart"),
-    many(rollbacks?.refused, rollbacks?.ambiguous, rollbacks?.failed),
-    many(drills?.dispatched_write, drills?.publish, drills?.rollback_write),
-    many(grants),
-  ];
 }
 
 function rowsOf(data: ProofRun["data"]): string[][] {
@@ -217,23 +122,23 @@ function harmOf(data: ProofRun["data"]): string[] {
   ];
 }
 
-function faults(data: ProofRun["data"], kind: string): number {
+export function faults(data: ProofRun["data"], kind: string): number {
   return data.faults[kind] ?? 0;
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }
 
-function sum<T>(values: readonly T[], of: (value: T) => number): number {
+export function sum<T>(values: readonly T[], of: (value: T) => number): number {
   return values.reduce((total, value) => total + of(value), 0);
 }
 
-function number(value: number): string {
+export function number(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-function seconds(ms: number): string {
+export function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(ms < 100_000 ? 1 : 0)} s`;
 }

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeSection } from "../page-section.ts";
 import { type ProofRun, proofPage } from "./proof-page.ts";
+import { relayProof } from "./relay-proof.ts";
 
 const { values } = parseArgs({
   options: {
@@ -26,8 +27,6 @@ const { values } = parseArgs({
     folder: { type: "string" },
     reuse: { type: "boolean", default: false },
     write: { type: "string" },
-    /** What a reader of the page must know besides. */
-    note: { type: "string" },
   },
 });
 
@@ -127,12 +126,17 @@ console.log(
 if (failed.length > 0) process.exitCode = 1;
 // Whatever was found: a page that is written only when all is well would be a choice of runs, not a measurement.
 if (values.write !== undefined) {
-  const measured = outcomes.filter(({ trial }) => existsSync(join(folder, `${trial.name}.json`)));
-  const runs = measured.map(({ trial }): ProofRun => {
-    return { command: `npm run verify -- ${flagsOf(trial).join(" ")}`, data: read(trial) };
-  });
+  const runsOf = (isRouted: boolean): ProofRun[] =>
+    trials
+      .filter(({ name, to }) => (to !== null) === isRouted && existsSync(join(folder, `${name}.json`)))
+      .map((trial) => ({ command: `npm run verify -- ${flagsOf(trial).join(" ")}`, data: read(trial) }));
+  const [local, routed] = [runsOf(false), runsOf(true)];
   const { duration, jobs, nodes, lease, seed, write, stores, relay } = values;
-  const command = `npm run proof -- --stores ${stores} --relay ${relay} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --lease ${lease} --seed ${seed} --write ${write}`;
+  const command = (lists: string): string =>
+    `npm run proof -- ${lists} --duration ${duration} --jobs ${jobs} --nodes ${nodes} --lease ${lease} --seed ${seed} --write ${write}`;
   const day = new Date().toISOString().slice(0, 10);
-  writeSection(write, "Verify", proofPage(runs, command, day, values.note ?? null));
+  if (local.length > 0)
+    writeSection(write, "Verify", proofPage(local, command(`--stores ${stores} --relay none`), day));
+  if (routed.length > 0)
+    writeSection(write, "Relay", relayProof(routed, command(`--stores none --relay ${relay}`), day));
 }

@@ -70,6 +70,9 @@ describe("escapement verify", () => {
       ["--faults", "fire"],
       ["--store", "memory:"],
       ["--nodes", "none"],
+      ["--to", "memory:"],
+      ["--faults", "publish"],
+      ["--to", "http", "--faults", "network"],
     ]) {
       const { status, stderr } = spawnSync(process.execPath, [main, "verify", ...flags], {
         encoding: "utf8",

@@ -35,6 +35,7 @@ export interface StageParts {
 }
 
 const consumers = 2;
+const prefix = "c";
 /** A consumer that died keeps what it had in hand for a while, the longest on Kafka. */
 const patienceMs = 20_000;
 const lookEveryMs = 250;
@@ -75,7 +76,7 @@ export class RelayStage implements AsyncDisposable {
       // One port has one receiver.
       size: direct.kind === "http" ? 1 : consumers,
       program: "relay/consumer",
-      prefix: "c",
+      prefix,
       planFor: (name): ConsumerPlan => ({ ...parts.planFor(name), route: direct, inbox: parts.inbox }),
     });
   }
@@ -137,12 +138,13 @@ export class RelayStage implements AsyncDisposable {
 
   /** Waits until the consumers have dealt with all that the broker has, as long as there is progress. */
   async settle(): Promise<void> {
-    const copied = new Set((await this.copies(readLogs(this.#parts.logs).relay)).map(({ job }) => job));
+    const read = () => readLogs(this.#parts.logs, prefix);
+    const copied = new Set((await this.copies(read().relay)).map(({ job }) => job));
     let left = Number.POSITIVE_INFINITY;
     let changedAtMs = systemClock.monotonic();
     while (systemClock.monotonic() - changedAtMs < patienceMs) {
       const handled = new Set(
-        readLogs(this.#parts.logs)
+        read()
           .lines.filter(({ what }) => what === "end")
           .map(({ job }) => job),
       );
