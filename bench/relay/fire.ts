@@ -103,7 +103,11 @@ function messageOf(id: string, n: number, destination: string): Message {
   const at = new Date();
   const job = { id, name: "task", queue: "tasks", delivery: "at-least-once", input: JSON.stringify({ n }) };
   const facts = { fireAt: at, attempt: 1, token: 1, redrives: 0, schedule: null };
-  return encodeMessage("default", { ...job, ...facts } as ClaimedJob, { destination, key: id, publishedAt: at });
+  return encodeMessage("default", { ...job, ...facts } as ClaimedJob, {
+    destination,
+    key: id,
+    publishedAt: at,
+  });
 }
 
 async function sweepRaw({ bed, durability, jobs }: RelayPlan, batch: number): Promise<Run> {
