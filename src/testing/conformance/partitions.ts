@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { slotOf } from "../../id.ts";
 import type { DuePlace, NewJob, PartitionDue, PartitionGrant } from "../../store.ts";
 import {
   assertAbout,
@@ -137,6 +138,12 @@ export function partitionTests(test: ConformanceTest): void {
   });
 }
 
+/** Ids that lie in these slots by their own hash, as a namespace that is spread over slots needs them. */
+function idsIn(firstSlot: number, endSlot: number): string[] {
+  const ids = Array.from({ length: 100 }, (_, n) => `job ${n}`);
+  return ids.filter((id) => slotOf(id) >= firstSlot && slotOf(id) < endSlot);
+}
+
 /** More partitions are made by cutting the namespace anew. */
 export function cutTests(test: ConformanceTest): void {
   test("who asks for more partitions gets them when all have been given back, and until then nobody is granted one", async (scene) => {
@@ -171,34 +178,36 @@ export function cutTests(test: ConformanceTest): void {
   test("after a cut, every epoch of before is stale, and what was named before goes to whoever has its slot now", async (scene) => {
     const before = await acquire(scene, "a", 3, 3);
     const [epoch = 0] = before.map((grant) => grant.epoch);
-    await scene.add(relayed("low"), relayed("high", { slot: 1023 }), relayed("waiting", { slot: 1023 }));
+    const [low = ""] = idsIn(0, 170);
+    const [high = "", waiting = ""] = idsIn(854, 1024);
+    await scene.add(...[low, high, waiting].map((id) => relayed(id, { slot: slotOf(id) })));
     const rest = { owner: "a", epoch, settled: [], mark: null };
-    await scene.store.checkpoint({ ...rest, partition: 0, name: [{ id: "low", version: 1 }] });
-    await scene.store.checkpoint({ ...rest, partition: 2, name: [{ id: "high", version: 1 }] });
+    await scene.store.checkpoint({ ...rest, partition: 0, name: [{ id: low, version: 1 }] });
+    await scene.store.checkpoint({ ...rest, partition: 2, name: [{ id: high, version: 1 }] });
     await scene.advance(hour);
     // Their leases have run out, so that they keep nobody from it.
     const grants = await acquire(scene, "b", 9, 6);
     assert.deepEqual(
       grants.map(({ named }) => named.map(({ id, token }) => `${id} ${token}`)),
-      [["low 2"], [], [], [], [], ["high 2"]],
+      [[`${low} 2`], [], [], [], [], [`${high} 2`]],
     );
     assert(grants.every((grant) => grant.epoch > epoch));
     const stale = await scene.store.renewPartitions({ owner: "a", leaseMs, held: before });
     assert.deepEqual(stale, ["stale", "stale", "stale"]);
-    const settled = [{ id: "low", token: 1 }];
+    const settled = [{ id: low, token: 1 }];
     assert.equal((await checkpoint(scene, "a", epoch, { settled })).outcome, "stale");
     const due = async (partition: number): Promise<string[]> =>
       (await scene.store.partitionDue({ partition, aheadMs: 0, limit: 9, after: null })).jobs.map(
         ({ id }) => id,
       );
-    assert.deepEqual([await due(2), await due(5)], [[], ["waiting"]], "waiting jobs have not moved");
+    assert.deepEqual([await due(2), await due(5)], [[], [waiting]], "waiting jobs have not moved");
     const { finished, named } = await scene.store.checkpoint({
       owner: "b",
       partition: 5,
       epoch: grants[5]?.epoch ?? 0,
-      settled: [{ id: "high", token: 2, outcome: succeed }],
+      settled: [{ id: high, token: 2, outcome: succeed }],
       mark: null,
-      name: [{ id: "waiting", version: 1 }],
+      name: [{ id: waiting, version: 1 }],
     });
     assert.deepEqual(finished, [{ outcome: "written", state: "succeeded" }]);
     assert.equal(named.length, 1);
