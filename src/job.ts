@@ -60,6 +60,8 @@ export interface Job<Input = unknown, Result = unknown> extends JobFacts {
   readonly progress: unknown;
   readonly expireAt: Date | null;
   readonly rollbacks: number;
+  /** Whether it is published to its route by a relay, instead of run by a worker. */
+  readonly relayed: boolean;
   /** Rises with every edit. */
   readonly version: number;
   /** The node that claimed it last. */

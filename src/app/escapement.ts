@@ -15,7 +15,7 @@ import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
-import { observeApp } from "../observe/metrics.ts";
+import { type MetricsSource, observeApp, type RelayFigures } from "../observe/metrics.ts";
 import { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
@@ -27,6 +27,7 @@ import type {
   CountBy,
   CountRow,
   JobFilter,
+  PartitionTable,
   PendingMigration,
   QueueConfig,
   RedriveOutcome,
@@ -259,6 +260,11 @@ export class Escapement implements AsyncDisposable {
     return this.#client.nodes();
   }
 
+  /** How relays share the namespace, and who holds what. */
+  partitions(): Promise<PartitionTable> {
+    return this.#client.partitions();
+  }
+
   /** How the store is: its engine, its clock, what it can promise, and what is wrong with it. */
   health(): Promise<AppHealth> {
     return this.#client.health();
@@ -340,12 +346,9 @@ export class Escapement implements AsyncDisposable {
   }
 
   #observe(): Observation {
-    const metrics = observeApp({
-      on: (name, counter) => this.#events.count(name, counter),
-      now: () => this.#runtime.clock.now(),
-      relay: () => this.#node?.relayStatus ?? null,
-    });
-    return new Observation(metrics);
+    const on: MetricsSource["on"] = (name, counter) => this.#events.count(name, counter);
+    const relay = (): RelayFigures | null => this.#node?.relayStatus ?? null;
+    return new Observation(observeApp({ on, now: () => this.#runtime.clock.now(), relay }));
   }
 
   /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */

@@ -3,11 +3,12 @@ import { formatDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import type { Job } from "../job.ts";
 import { resolveSchedule } from "../planner/schedule-spec.ts";
+import { explainRoute, type RouteFacts } from "./explain-route.ts";
 import type { Occurrence } from "./occurrences.ts";
 import type { Schedule } from "./schedules.ts";
 
 /** What an explanation asks. */
-export interface Explained {
+export interface Explained extends RouteFacts {
   get(id: string): Promise<Job | null>;
   trail(id: string): Promise<TrailLine[]>;
   getSchedule(key: string): Promise<Schedule | null>;
@@ -19,7 +20,7 @@ const longestRangeMs = 366 * 86_400_000;
 /** Tells the story of a job, or of an occurrence (`schedule@time`), a line each. */
 export async function explain(app: Explained, target: string): Promise<string[]> {
   const job = await app.get(target);
-  if (job !== null) return explainJob(job, await app.trail(target));
+  if (job !== null) return explainJob(app, job);
   const at = target.lastIndexOf("@");
   const fireAt = new Date(target.slice(at + 1));
   if (at <= 0 || Number.isNaN(fireAt.getTime())) {
@@ -53,7 +54,7 @@ async function explainOccurrence(app: Explained, key: string, fireAt: Date): Pro
   const job = row.jobId === null ? null : await app.get(row.jobId);
   if (job === null) return [`${what}: its job is no longer kept`, planned];
   const late = row.lateMs === null ? [] : [`claimed ${formatDuration(row.lateMs)} after its time`];
-  return [what, planned, ...late, ...explainJob(job, await app.trail(job.id))];
+  return [what, planned, ...late, ...(await explainJob(app, job))];
 }
 
 /** The row of an occurrence: its own, or that of a range that began earlier. */
@@ -79,12 +80,12 @@ async function explainAbsent(app: Explained, key: string, fireAt: Date): Promise
   return `nothing is recorded yet; the next time of ${key} is ${next(schedule.nextAt?.getTime() ?? null)}`;
 }
 
-function explainJob(job: Job, trail: readonly TrailLine[]): string[] {
+async function explainJob(app: Explained, job: Job): Promise<string[]> {
   const lines = [
     `job ${job.id} (${job.name}, ${job.delivery}, queue ${job.queue})`,
     `${iso(job.enqueuedAt)} enqueued, due ${iso(job.fireAt)}${job.priority === 0 ? "" : `, priority ${job.priority}`}`,
   ];
-  for (const { at, kind, attempt, claimer, text, error } of trail) {
+  for (const { at, kind, attempt, claimer, text, error } of await app.trail(job.id)) {
     const who = kind === "failed" || kind === "crashed" ? ` try ${attempt} on ${claimer ?? "?"}` : "";
     const detail = [text, error === null ? null : `${error.name}: ${error.message}`].filter(
       (part) => part !== null,
@@ -94,14 +95,17 @@ function explainJob(job: Job, trail: readonly TrailLine[]): string[] {
   if (job.claimedAt !== null)
     lines.push(`${iso(job.claimedAt)} claimed by ${job.claimer} (try ${job.attempt}, token ${job.token})`);
   if (job.finishedAt !== null) lines.push(`${iso(job.finishedAt)} ended`);
+  if (job.relayed) lines.push(...(await explainRoute(app, job)));
   lines.push(`now ${job.state}${job.reason === null ? "" : `: ${job.reason}`}${waiting(job)}`);
   return lines;
 }
 
 function waiting(job: Job): string {
   if (job.state === "blocked") return `, waits for ${job.waitsFor.join(", ")}`;
-  if (job.state === "waiting") return `, runs at ${iso(job.runAt)} or when a worker or relay is free`;
-  return "";
+  if (job.state !== "waiting") return "";
+  return job.relayed
+    ? `, published at ${iso(job.runAt)} or when its partition's relay comes to it`
+    : `, runs at ${iso(job.runAt)} or when a worker is free`;
 }
 
 function next(instant: number | null): string {

@@ -18,6 +18,7 @@ import type {
   Health,
   JobFilter,
   NewJob,
+  PartitionTable,
   PendingMigration,
   QueueConfig,
   RedriveOutcome,
@@ -246,6 +247,10 @@ export class Client {
 
   nodes(): Promise<SeenNode[]> {
     return this.#ask((store) => store.nodes());
+  }
+
+  partitions(): Promise<PartitionTable> {
+    return this.#ask((store) => store.partitions());
   }
 
   async health(): Promise<AppHealth> {

@@ -4,7 +4,7 @@ import type { StoredJob, TrailEntry } from "../store.ts";
 
 /** A stored job as the public face shows it: texts of JSON become values, and what only stores need is left out. */
 export function decodeJob(stored: StoredJob): Job {
-  const { input, result, error, progress, relayed: _relayed, slot: _slot, ...facts } = stored;
+  const { input, result, error, progress, slot: _slot, ...facts } = stored;
   return {
     ...facts,
     input: JSON.parse(input),

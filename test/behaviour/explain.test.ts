@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defineJob } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import { TestEscapement } from "../../src/testing/kit.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { FaultyStore } from "./faulty.ts";
+import { acknowledged, refused, ScriptedTransport } from "./scripted-transport.ts";
+import { onEveryStore } from "./stores.ts";
+
+onEveryStore("explaining a job with a route", (bed) => {
+  function scene() {
+    const clock = new VirtualClock();
+    const inner = bed.store();
+    const broker = new ScriptedTransport(clock);
+    const pay = defineJob<null>({ name: "pay", route: broker.route({ destination: "payments" }) });
+    const plain = defineJob<null>({ name: "plain", run: () => {} });
+    const node = (jobs = [pay, plain]) => {
+      const wire = new FaultyStore(inner);
+      const app = new TestEscapement(
+        { store: wire, jobs, poll: 1_000, relay: { partitions: 2 }, log: silentLogger },
+        clock,
+      );
+      app.on("error", () => {});
+      return { app, wire };
+    };
+    return { clock, broker, pay, plain, node };
+  }
+
+  test("route, partition, its holder, whether it is named, rollbacks: from enqueueing to the end", async () => {
+    const { clock, broker, pay, plain, node } = scene();
+    await using client = node().app;
+    const { id } = await client.enqueue(pay, null, { id: "p" });
+    const explain = async (): Promise<string> => (await client.explain(id)).join("\n");
+    const first = await explain();
+    assert.match(first, /^route: scripted, payments$/m);
+    assert.match(first, /^partition: none yet, no relay has ever run here$/m);
+    assert.match(first, /^now waiting, published at .+ or when its partition's relay comes to it$/m);
+    await client.pauseQueue("default");
+    await using relay = node().app;
+    await relay.start({ roles: ["relay"] });
+    await clock.advance(1_000);
+    const [owner = ""] = (await client.nodes()).map((one) => one.id);
+    const { partitions } = await client.partitions();
+    const { partition = -1, epoch = -1 } =
+      partitions.find((one) => one.owner === owner && one.firstSlot === 0) ?? {};
+    assert.deepEqual([partition, epoch], [0, 1], "it holds both");
+    assert.match(await explain(), /^not named: queue default is paused$/m);
+    broker.reply = (_, arrival) => (arrival === 1 ? refused() : "never");
+    await client.resumeQueue("default");
+    await clock.advance(500);
+    const refusedOnce = await explain();
+    assert.match(refusedOnce, /^rolled back once so far$/m);
+    assert.match(refusedOnce, new RegExp(`^partition [01] of 2 \\(epoch 1\\): held by ${owner}$`, "m"));
+    assert.match(refusedOnce, /^not named$/m);
+    await clock.advance(2_000);
+    const named = new RegExp(`^named by ${owner}: on its way, the broker's word is awaited$`, "m");
+    assert.match(await explain(), named);
+    broker.reply = () => acknowledged;
+    await clock.advance(60_000);
+    const over = await explain();
+    assert.match(over, /^route: scripted, payments\nrolled back 2 times so far\nnow succeeded$/m);
+    const local = await client.enqueue(plain, null, { id: "local", delay: "1h" });
+    const told = (await client.explain(local.id)).join("\n");
+    assert.doesNotMatch(told, /route|partition|relay/);
+    assert.match(told, /or when a worker is free$/);
+  });
+
+  test("a holder that died, one without the route, and a process that does not know the job", async () => {
+    const { clock, broker, pay, plain, node } = scene();
+    const other = defineJob<null>({ name: "other", route: broker.route() });
+    const dead = node();
+    await dead.app.start({ roles: ["relay"] });
+    broker.reply = () => "never";
+    await dead.app.enqueue(pay, null, { id: "p" });
+    await clock.advance(1_000);
+    dead.wire.fail("refuse", [
+      "renewPartitions",
+      "acquirePartitions",
+      "checkpoint",
+      "putNode",
+      "releasePartitions",
+    ]);
+    await using client = node([plain]).app;
+    await clock.advance(40_000);
+    const told = (await client.explain("p")).join("\n");
+    assert.match(told, /^route: not known to this process/m);
+    assert.match(told, /held by nobody, and no relay is alive$/m);
+    assert.match(
+      told,
+      /^named by .+, which does not hold the partition any more: its next holder publishes it again$/m,
+    );
+    await using stranger = node([other]).app;
+    await stranger.start({ roles: ["relay"] });
+    await client.enqueue(pay, null, { id: "q" });
+    await clock.advance(2_000);
+    assert.match((await client.explain("q")).join("\n"), /^not named: .+ has no route for pay$/m);
+    await dead.app[Symbol.asyncDispose]();
+  });
+});
