@@ -116,6 +116,35 @@ const lyingRenewal: RelayBug = {
     }),
 };
 
+const cutTooEarly: RelayBug = {
+  name: "the namespace is cut anew while partitions are held",
+  breaks: ["a slot has one holder"],
+  below: (store) =>
+    override(store, {
+      acquirePartitions: async (params) => {
+        const { wanted, partitions } = await store.partitions();
+        for (const { owner, ...ref } of params.partitions > wanted ? partitions : [])
+          if (owner !== null) await store.releasePartitions({ owner, held: [ref] });
+        return store.acquirePartitions(params);
+      },
+    }),
+};
+
+const epochsAnew: RelayBug = {
+  name: "epochs begin anew when there are more partitions",
+  breaks: ["epochs rise"],
+  below: (store) =>
+    override(store, {
+      acquirePartitions: async (params) => {
+        const { partitions } = await store.partitions();
+        const grants = await store.acquirePartitions(params);
+        const isCut =
+          partitions.length > 0 && (await store.partitions()).partitions.length > partitions.length;
+        return isCut ? grants.map((grant) => ({ ...grant, epoch: 1 })) : grants;
+      },
+    }),
+};
+
 const early: RelayBug = {
   name: "a checkpoint names what is not due",
   breaks: ["never early"],
@@ -158,6 +187,8 @@ export const relayBugs: readonly RelayBug[] = [
   onceAgain,
   onceTakenOver,
   lyingRenewal,
+  cutTooEarly,
+  epochsAnew,
   early,
   forgottenNames,
 ];

@@ -25,6 +25,8 @@ export interface RelayClusterParts {
   readonly settings: Omit<EscapementOptions, "store" | "jobs" | "log">;
   readonly dispatchTimeoutMs: number;
   readonly nodes: number;
+  /** How many partitions a node asks for that comes later, and when one does; null where all ask for the same. */
+  readonly more: { readonly partitions: number; readonly afterMs: number } | null;
   readonly bug: RelayBug | null;
 }
 
@@ -52,13 +54,15 @@ export class RelayCluster {
   }
 
   start(): void {
-    for (let place = 0; place < this.#parts.nodes; place += 1) this.#boot(place);
+    const { nodes, more, world } = this.#parts;
+    for (let place = 0; place < nodes; place += 1) this.#boot(place);
+    if (more !== null) world.after(more.afterMs, () => this.#boot(nodes));
     this.#awaitEvent();
   }
 
   /** An app that only asks; it is never killed. */
   client(): Member {
-    return this.#open("client", false);
+    return this.#open("client", false, {});
   }
 
   async stop(): Promise<void> {
@@ -69,7 +73,11 @@ export class RelayCluster {
   #boot(place: number): void {
     if (this.#over) return;
     this.#lives += 1;
-    const member = this.#open(`n${place + 1}.${this.#lives}`, true);
+    const { nodes, more, settings } = this.#parts;
+    // As in a rolling deployment: whoever comes after the first nodes has the new number.
+    const asks = more !== null && this.#lives > nodes ? { partitions: more.partitions } : {};
+    const relay = { ...settings.relay, ...asks };
+    const member = this.#open(`n${place + 1}.${this.#lives}`, true, { relay });
     this.#places[place] = member;
     member.process.onCrash = (why) => {
       this.#parts.history.fault(member.process.name, `crash ${why}`);
@@ -95,7 +103,7 @@ export class RelayCluster {
     }
   }
 
-  #open(name: string, mayCrash: boolean): Member {
+  #open(name: string, mayCrash: boolean, own: Pick<EscapementOptions, "relay">): Member {
     const { seed, world, history, witness, weather, settings, bug, dispatchTimeoutMs } = this.#parts;
     const process = new SimulatedProcess(name, world, new Chance(seed, `process ${name}`));
     const chance = new Chance(seed, `weather of ${name}`);
@@ -114,7 +122,7 @@ export class RelayCluster {
       defineJob<unknown>({ name: "once", delivery: "at-most-once", route }),
       defineJob<unknown>({ name: "effect", delivery: "effectively-once", route, queue: "effects" }),
     ];
-    const app = new Escapement({ ...settings, store, jobs, log: silentLogger }, process.runtime);
+    const app = new Escapement({ ...settings, ...own, store, jobs, log: silentLogger }, process.runtime);
     app.on("error", () => {});
     app.on("dispatchRetry", ({ job, phase }) => {
       if (phase === "rollback_write") history.unwritten.add(refOf(job));

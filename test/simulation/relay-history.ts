@@ -37,6 +37,8 @@ export class RelayHistory {
   readonly unwritten = new Set<string>();
   faults = 0;
   takeovers = 0;
+  /** How often the namespace was cut into more partitions. */
+  cuts = 0;
   readonly #world: VirtualClock;
 
   constructor(world: VirtualClock) {

@@ -39,7 +39,14 @@ export async function simulateRelay(
   const history = new RelayHistory(world);
   const leaseMs = chance.pick([3_000, 6_000, 10_000]);
   const partitions = chance.pick([1, 2, 4]);
-  const inFlight = partitions * chance.pick([1, 4, 50]);
+  // A number of its own, so that each other choice of a seed stays as it is.
+  const later = new Chance(seed, "more partitions");
+  const times = later.pick([1, 1, 2, 3]);
+  const more =
+    times === 1
+      ? null
+      : { partitions: partitions * times, afterMs: later.real(0, stormLeases - 2) * leaseMs };
+  const inFlight = times * partitions * chance.pick([1, 4, 50]);
   const settings: Omit<EscapementOptions, "store" | "jobs" | "log"> = {
     namespace,
     lease: leaseMs,
@@ -53,7 +60,7 @@ export async function simulateRelay(
   const weather = new Weather(seed, leaseMs, crashPoint);
   const store = memory({ clock: storeClock(world) });
   const raw = await store.open({ namespace, clock: storeClock(world), log: silentLogger });
-  const witness = new RelayWitness(history, inFlight / partitions);
+  const witness = new RelayWitness(history, inFlight / partitions, [partitions, partitions * times]);
   const nodes = chance.pick([1, 2, 2, 3]);
   const dispatchTimeoutMs = chance.pick([0.5, 2, 10]) * leaseMs;
   history.tell("world", `seed ${seed}: ${weather.climate.name}, ${nodes} nodes, ${JSON.stringify(settings)}`);
@@ -67,6 +74,7 @@ export async function simulateRelay(
     settings,
     dispatchTimeoutMs,
     nodes,
+    more,
     bug,
   });
   const acknowledged = planClient(cluster, world, history, seed, leaseMs * (stormLeases - 1));
@@ -92,6 +100,7 @@ export async function simulateRelay(
     jobs: jobs.length,
     arrivals: history.arrivals.length,
     takeovers: history.takeovers,
+    cuts: history.cuts,
     faults: history.faults,
   };
   for (const { state } of jobs) counts[state] = (counts[state] ?? 0) + 1;

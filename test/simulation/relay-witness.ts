@@ -1,11 +1,12 @@
-import type {
-  AcquireParams,
-  CheckpointParams,
-  CheckpointResult,
-  ClaimedJob,
-  PartitionGrant,
-  PartitionHold,
-  PartitionOutcome,
+import {
+  type AcquireParams,
+  type CheckpointParams,
+  type CheckpointResult,
+  type ClaimedJob,
+  type PartitionGrant,
+  type PartitionHold,
+  type PartitionOutcome,
+  slotCount,
 } from "../../src/store.ts";
 import { refOf } from "./history.ts";
 import type { Arrival, RelayHistory } from "./relay-history.ts";
@@ -14,6 +15,8 @@ interface Holder {
   readonly owner: string;
   readonly process: string;
   readonly epoch: number;
+  readonly firstSlot: number;
+  readonly endSlot: number;
   leaseUntil: number;
 }
 
@@ -24,10 +27,14 @@ export class RelayWitness {
   readonly #width: number;
   readonly #holders = new Map<number, Holder>();
   readonly #lastEpochs = new Map<number, number>();
+  /** How many partitions there may be. */
+  readonly #counts: readonly number[];
+  #count = 0;
 
-  constructor(history: RelayHistory, width: number) {
+  constructor(history: RelayHistory, width: number, counts: readonly number[]) {
     this.#history = history;
     this.#width = width;
+    this.#counts = counts;
   }
 
   /** The store has done a call. */
@@ -44,11 +51,16 @@ export class RelayWitness {
 
   #acquired(process: string, { owner, leaseMs }: AcquireParams, grants: readonly PartitionGrant[]): void {
     const { now } = this.#history;
-    for (const { partition, epoch, named } of grants) {
-      const holder = this.#holders.get(partition);
-      if (holder !== undefined && holder.leaseUntil > now) {
-        this.#history.violate("a partition has one holder", `${partition} was taken from ${holder.owner}`);
+    for (const grant of grants) {
+      const { partition, epoch, named, firstSlot, endSlot } = grant;
+      for (const [other, holder] of this.#holders) {
+        if (holder.leaseUntil <= now || holder.endSlot <= firstSlot || holder.firstSlot >= endSlot) continue;
+        this.#history.violate(
+          "a slot has one holder",
+          `${partition} was granted, and ${holder.owner} has ${other}`,
+        );
       }
+      this.#cut(grant);
       if (epoch <= (this.#lastEpochs.get(partition) ?? 0)) {
         this.#history.violate("epochs rise", `partition ${partition} has epoch ${epoch} again`);
       }
@@ -57,10 +69,26 @@ export class RelayWitness {
       }
       if (named.length > 0) this.#history.takeovers += 1;
       this.#lastEpochs.set(partition, epoch);
-      this.#holders.set(partition, { owner, process, epoch, leaseUntil: now + leaseMs });
+      const slots = { firstSlot, endSlot };
+      this.#holders.set(partition, { owner, process, epoch, ...slots, leaseUntil: now + leaseMs });
       this.#history.tell(process, `holds ${partition} under ${epoch}, with ${named.map(refOf).join(" ")}`);
       for (const job of named) this.#name(process, partition, epoch, job);
     }
+  }
+
+  /** A grant tells by its slots how many partitions there are; after a cut nobody holds anything of before. */
+  #cut({ partition, firstSlot, endSlot }: PartitionGrant): void {
+    const start = (number: number, count: number): number => Math.floor((number * slotCount) / count);
+    const count = this.#counts.find(
+      (one) => start(partition, one) === firstSlot && start(partition + 1, one) === endSlot,
+    );
+    if (count === undefined || count < this.#count) {
+      this.#history.violate("partitions are cut as was asked, and never fewer", `${partition} of ${count}`);
+    }
+    if (count === undefined || count === this.#count) return;
+    if (this.#count > 0) this.#history.cuts += 1;
+    this.#count = count;
+    this.#holders.clear();
   }
 
   #renewed(
