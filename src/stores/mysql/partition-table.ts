@@ -28,23 +28,25 @@ export async function partitions({ link, ns }: Session): Promise<PartitionTable>
 export async function cutPartitions(session: Session, asked: number): Promise<boolean> {
   const { link, ns } = session;
   const { rows } = await link.query(
-    sql`select partition_count, (select count(*) from escapement_partitions as p where p.ns = n.ns)
+    sql`select partition_count, (select count(*) from escapement_partitions as p where p.ns = n.ns),
+        (select count(*) from escapement_partitions as p where p.ns = n.ns and owner is not null and lease_until > ${now})
       from escapement_namespaces as n where ns = ${ns}`,
   );
-  const [wanted, made] = [numberOf(rows[0]?.[0]), numberOf(rows[0]?.[1])];
+  const [wanted = 0, made = 0, held = 0] = (rows[0] ?? []).map(numberOf);
   if (made === wanted && asked <= wanted) return true;
-  // Others who want to cut wait here, and then find it done.
+  link.write(
+    sql`update escapement_namespaces set partition_count = ${asked} where ns = ${ns} and partition_count < ${asked}`,
+  );
+  // Without a lock on them: while they have to be waited for, those who renew shall not wait for those who ask.
+  return held > 0 ? false : cut(session);
+}
+
+async function cut({ link, ns }: Session): Promise<boolean> {
+  // Others who want to cut wait here, and then find it done; a grant under way holds its rows.
   const locked = await link.query(
     sql`select partition_count from escapement_namespaces where ns = ${ns} for update`,
   );
-  return cut(session, Math.max(asked, numberOf(locked.rows[0]?.[0])));
-}
-
-async function cut({ link, ns }: Session, wanted: number): Promise<boolean> {
-  link.write(
-    sql`update escapement_namespaces set partition_count = ${wanted} where ns = ${ns} and partition_count < ${wanted}`,
-  );
-  // A grant under way holds its rows.
+  const wanted = numberOf(locked.rows[0]?.[0]);
   const { rows } = await link.query(
     sql`select epoch, owner is not null and lease_until > ${now} from escapement_partitions where ns = ${ns} for update`,
   );

@@ -10,13 +10,13 @@ declare
   v_epoch integer;
 begin
   if v_made = v_wanted and p_partitions <= v_wanted then return true; end if;
-  -- Others who want to cut wait here, and then find it done.
-  select partition_count into v_wanted from namespaces where ns = p_ns for update;
   if p_partitions > v_wanted then
-    v_wanted := p_partitions;
-    update namespaces set partition_count = v_wanted where ns = p_ns;
+    update namespaces set partition_count = greatest(partition_count, p_partitions) where ns = p_ns;
   end if;
-  -- A grant under way holds its rows.
+  -- Without a lock: while they have to be waited for, those who renew shall not wait for those who ask.
+  if exists (select from partitions where ns = p_ns and owner is not null and lease_until > v_now) then return false; end if;
+  -- Others who want to cut wait here, and then find it done; a grant under way holds its rows.
+  select partition_count into v_wanted from namespaces where ns = p_ns for update;
   perform from partitions where ns = p_ns order by partition for update;
   select count(*), count(*) filter (where owner is not null and lease_until > v_now), coalesce(max(epoch), 0)
   into v_made, v_held, v_epoch from partitions where ns = p_ns;
