@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end holder finish answer partition
+-- uses: base record notices lines gates index end holder finish answer partition relay
 -- Settles the named batch of a partition, moves its mark and names the next batch.
 -- ARGV[2] the owner, ARGV[3] partition, ARGV[4] epoch, ARGV[5] the mark or "", ARGV[6] how many to settle, ARGV[7] their frames
 -- (shared/finish.lua), ARGV[8] JSON: [[id, version]] to be named.
@@ -25,10 +25,11 @@ local function name(job)
   return true
 end
 
+swiftly.owner, swiftly.partition = owner, partition
 local list = readFinishes(ARGV[7], 1, tonumber(ARGV[6]))
 local refused = refusedFinish(owner, list, mine)
 if refused then return redis.error_reply("REFUSED " .. refused) end
-local finished = finishAll(owner, list, mine)
+local finished = finishAll(owner, list, mine, settleSwiftly)
 if ARGV[5] ~= "" then
   partition[MARK] = tonumber(ARGV[5])
   writePartition(ARGV[3], partition)
@@ -37,9 +38,14 @@ local wanted, ids, named = cjson.decode(ARGV[8]), {}, {}
 for n, one in ipairs(wanted) do ids[n] = one[1] end
 readJobs(ids)
 for _, one in ipairs(wanted) do
-  local job = jobOf(one[1])
-  if job and mine(job) and tailOf(job)[VERSION] == one[2] and name(job) then named[#named + 1] = job end
+  local job = nameSwiftly(one[1], one[2])
+  if not job then
+    job = jobOf(one[1])
+    job = job and mine(job) and tailOf(job)[VERSION] == one[2] and name(job) and job
+  end
+  if job then named[#named + 1] = job end
 end
+countSwift()
 flush()
 publish()
 return "=" .. finished .. claimedFrames(named)

@@ -7,7 +7,7 @@
 local list = readFinishes(ARGV[4], 1, tonumber(ARGV[3]))
 local refused = refusedFinish(ARGV[2], list, notRelayed)
 if refused then return redis.error_reply("REFUSED " .. refused) end
-local answer = finishAll(ARGV[2], list, notRelayed)
+local answer = finishAll(ARGV[2], list, notRelayed, finishSwiftly)
 flush()
 publish()
 return answer

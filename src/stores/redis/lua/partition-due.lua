@@ -37,17 +37,25 @@ for n = 1, #slots, 2 do
     end
   end
 end
-local heap = newHeap(sources)
+-- About as many of each slot will be asked for, if all have about as many.
+for _, source in ipairs(sources) do source.chunk = math.max(4, math.min(1000, math.ceil(1.5 * limit / #sources))) end
+local heap, lastAt, lastSeq = newHeap(sources), huge, 0
 while heap[1] do
-  local job = jobOf(idOf(heap[1].member))
-  if job and not isExpired(job) then
-    if #jobs == limit or job[RUNAT] > horizon then
-      leftAt = math.min(leftAt, job[RUNAT])
-      break
+  local member = heap[1].member
+  local id = idOf(member)
+  local text = texts[id]
+  if text then
+    local _, _, _, attempt, _, _, _, _, _, _, back = struct.unpack(FRONT, text)
+    local runAt, _, _, expireAt = struct.unpack(">dddd", text, back + BACKSIZE - 32)
+    if attempt > 0 or expireAt > now then
+      if #jobs == limit or runAt > horizon then
+        leftAt = math.min(leftAt, runAt)
+        break
+      end
+      jobs[#jobs + 1] = { id = id, text = text }
+      lastAt, lastSeq = runAt, tonumber(string.sub(member, 1, 13))
     end
-    jobs[#jobs + 1] = job
   end
   moveOn(heap)
 end
-local last = jobs[#jobs]
-return struct.pack(">dddd", now, leftAt, last and last[RUNAT] or huge, last and last[SEQ] or 0) .. claimedFrames(jobs)
+return struct.pack(">dddd", now, leftAt, lastAt, lastSeq) .. claimedFrames(jobs)

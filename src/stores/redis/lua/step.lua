@@ -8,7 +8,7 @@ local params = cjson.decode(ARGV[2])
 local list = readFinishes(ARGV[4], 1, tonumber(ARGV[3]))
 local refused = refusedFinish(params.claimer, list, notRelayed)
 if refused then return redis.error_reply("REFUSED " .. refused) end
-local finished = finishAll(params.claimer, list, notRelayed)
+local finished = finishAll(params.claimer, list, notRelayed, finishSwiftly)
 flush()
 local claimed = claim(params)
 flush()

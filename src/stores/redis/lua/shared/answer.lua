@@ -19,7 +19,7 @@ end
 local function claimedFrames(jobs)
   local found, frames = inputsOf(jobs), {}
   for n, job in ipairs(jobs) do
-    local record, input = pack(job), found[n] or "null"
+    local record, input = job.text or pack(job), found[n] or "null"
     frames[n] = struct.pack(">Hc0I4c0I4c0", #job.id, job.id, #record, record, #input, input)
   end
   return table.concat(frames)

@@ -102,12 +102,13 @@ local function finishOne(claimer, list, n, mine)
   return verdicts.stale, job[STATE]
 end
 
--- Two bytes for each: what became of it, and where the job stands (0: unknown).
-local function finishAll(claimer, list, mine)
+-- Two bytes for each: what became of it, and where the job stands (0: unknown). `swiftly` ends a success where nothing about it is out
+-- of the ordinary, and says whether it did.
+local function finishAll(claimer, list, mine, swiftly)
   local ids, tokens, kinds, results = list.ids, list.tokens, list.kinds, {}
   local succeeded = string.char(verdicts.written, SUCCEEDED)
   for n = 1, #ids do
-    if kinds[n] == outcomes.succeed and mine == notRelayed and finishSwiftly(claimer, ids[n], tokens[n], list.texts[n]) then
+    if kinds[n] == outcomes.succeed and swiftly(claimer, ids[n], tokens[n], list.texts[n]) then
       results[n] = succeeded
     else
       results[n] = string.char(finishOne(claimer, list, n, mine))
