@@ -111,18 +111,19 @@ async function nameAll(
   if (asked.length === 0) return [];
   const { link } = session;
   const jobs = await lockJobs(session, [...new Set(asked.map(({ id }) => id))]);
+  const fresh = new Map<number, JobRow>();
   const seqs = asked.flatMap(({ id, version }) => {
     const job = jobs.get(id);
     if (job === undefined || !mine(job) || job.version !== version) return [];
-    const before = job.state === "active" && job.claimer === owner;
-    return before || isDue(session, job) ? [job.seq] : [];
+    if (isDue(session, job)) fresh.set(job.seq, job);
+    else if (job.state !== "active" || job.claimer !== owner) return [];
+    return [job.seq];
   });
-  const fresh = [...jobs.values()].filter((job) => seqs.includes(job.seq) && job.state === "waiting");
-  for (const [slot, inSlot] of Map.groupBy(fresh, (job) => job.slot)) {
+  if (fresh.size > 0) {
     link.write(
-      sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = ${session.lines.inSlot("named", slot)}, urgency = 0,
+      sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = ${namedLine(session, fresh.values())}, urgency = 0,
           at = ${now}, reason = null, attempt = attempt + 1, token = token + 1, claimer = ${owner}, claimed_at = ${now}
-        where seq in (${inSlot.map(({ seq }) => seq)})`,
+        where seq in (${[...fresh.keys()]})`,
     );
   }
   if (seqs.length === 0) return [];
@@ -131,6 +132,13 @@ async function nameAll(
   );
   const named = new Map(rows.map((one) => [seqOf(one), toClaimedJob(one)]));
   return seqs.flatMap((seq) => named.get(seq) ?? []);
+}
+
+/** The line of named jobs in a job's slot. */
+function namedLine({ lines }: Session, jobs: Iterable<JobRow>): Sql {
+  const slots = new Set(Array.from(jobs, ({ slot }) => slot));
+  const cases = Array.from(slots, (slot) => sql`when ${slot} then ${lines.inSlot("named", slot)}`);
+  return sql`case slot ${join(cases, " ")} end`;
 }
 
 function isDue({ now: at }: Session, job: JobRow): boolean {
