@@ -138,6 +138,11 @@ export class Reader {
     return first !== undefined && laneAt(first.runAt, this.now) === "backlog";
   }
 
+  /** How many of the jobs in hand are due. */
+  get due(): number {
+    return firstFrom(this.#jobs, Math.floor(this.now) + 1);
+  }
+
   /** The oldest that is in hand. */
   get oldestAt(): Date | null {
     return this.#jobs[0]?.runAt ?? null;
@@ -216,8 +221,9 @@ export class Reader {
 
   #schedule(nextAt: Date | null): void {
     if (nextAt === null) return;
-    this.#nextReadMs = Math.min(this.#nextReadMs, this.time.reachedAtMs(nextAt) - this.#aheadMs);
-    // What is due by then is in hand or was left out on purpose; only what lies ahead is worth a wake-up.
+    // What is due by then is in hand or was left out on purpose; only what lies ahead is worth a wake-up. Halfway there: where jobs
+    // stand close together, the next is always just behind what was read.
+    this.#nextReadMs = Math.min(this.#nextReadMs, this.time.reachedAtMs(nextAt) - this.#aheadMs / 2);
     this.#nextReadMs = Math.max(this.#nextReadMs, this.#readAtMs + noticeGapMs);
   }
 

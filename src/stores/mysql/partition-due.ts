@@ -8,8 +8,10 @@ interface Found {
   readonly runAt: number;
 }
 
-/** How many jobs of each slot are read at first; where that is too few, four times as many. */
-const firstChunk = 4;
+/** How many jobs of each slot are read at first, if all have about as many; where that is too few, four times as many. */
+function firstChunk(limit: number, slots: number): number {
+  return Math.min(limit, Math.max(4, Math.ceil((1.5 * limit) / slots)));
+}
 
 export async function partitionDue(session: Session, params: PartitionDueParams): Promise<PartitionDue> {
   const { link, ns } = session;
@@ -60,7 +62,7 @@ async function firstInLines(
 ): Promise<Found[]> {
   if (lines.length === 0) return [];
   const limit = most + 1;
-  for (let chunk = Math.min(firstChunk, limit); ; chunk = Math.min(chunk * 4, limit)) {
+  for (let chunk = firstChunk(limit, lines.length); ; chunk = Math.min(chunk * 4, limit)) {
     const slots = await readSlots(session, lines, chunk, after);
     let known = Number.POSITIVE_INFINITY;
     // Beyond the last one that was read, a slot may have more.

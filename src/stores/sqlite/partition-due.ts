@@ -8,8 +8,10 @@ interface Found {
   readonly runAt: number;
 }
 
-/** How many jobs of each slot are read at first; where that is too few, four times as many. */
-const firstChunk = 4;
+/** How many jobs of each slot are read at first, if all have about as many; where that is too few, four times as many. */
+function firstChunk(limit: number, slots: number): number {
+  return Math.min(limit, Math.max(4, Math.ceil((1.5 * limit) / slots)));
+}
 
 export function partitionDue(session: Session, params: PartitionDueParams): PartitionDue {
   const { connection, ns, now } = session;
@@ -52,7 +54,7 @@ function firstInSlots(session: Session, slots: Slots, params: PartitionDueParams
   const limit = params.limit + 1;
   const occupied = [...occupiedSlots(session, slots)];
   const after = params.after ?? { runAt: new Date(-1), order: 0 };
-  for (let chunk = firstChunk; ; chunk = Math.min(chunk * 4, limit)) {
+  for (let chunk = firstChunk(limit, occupied.length); ; chunk = Math.min(chunk * 4, limit)) {
     let known = Number.POSITIVE_INFINITY;
     const found: Found[] = [];
     for (const slot of occupied) {

@@ -69,7 +69,7 @@ language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_slots integer[];
-  v_chunk integer := 4;
+  v_chunk integer;
   v_known bigint;
   v_seqs bigint[];
   v_next bigint;
@@ -83,6 +83,8 @@ begin
       select next.slot, o.end_slot from occupied o cross join lateral (
         select slot from jobs where shelf = 'relay' and ns = p_ns and slot > o.slot and slot < o.end_slot order by slot limit 1) next
     ) select slot from occupied);
+  -- So many of each, if all have about as many.
+  v_chunk := greatest(4, ceil(1.5 * p_limit / greatest(1, cardinality(v_slots))));
   loop
     -- Beyond the last job that was read of a slot, it may have more.
     select min(last_at) into v_known from unnest(v_slots) as s cross join lateral (
