@@ -6,6 +6,8 @@ interface Flight {
   readonly job: ClaimedJob;
   readonly outlet: Outlet | undefined;
   readonly lane: Lane;
+  /** How it ends goes along with the next checkpoint, and makes room for what that one names: it is one write. */
+  isDecided: boolean;
 }
 
 /** What may still be named. */
@@ -41,7 +43,13 @@ export class Flights {
   }
 
   add(job: ClaimedJob, outlet: Outlet | undefined, lane: Lane): void {
-    this.#flights.set(job.id, { job, outlet, lane });
+    this.#flights.set(job.id, { job, outlet, lane, isDecided: false });
+  }
+
+  /** Whether its end is decided, and not written yet. */
+  decide(job: ClaimedJob, isDecided: boolean): void {
+    const flight = this.#flights.get(job.id);
+    if (flight?.job.token === job.token) flight.isDecided = isDecided;
   }
 
   delete(job: ClaimedJob): void {
@@ -52,19 +60,38 @@ export class Flights {
     return [...this.#flights.values()].map(({ job }) => job.runAt.getTime());
   }
 
+  /** The most that one checkpoint names. */
+  get portion(): number {
+    return share(this.#width, 1 / 2);
+  }
+
+  /** How many more the next checkpoint may name, whatever their lanes and transports. */
+  get left(): number {
+    return Math.min(this.#width - this.#undecided().length, this.portion);
+  }
+
+  /** Whether an at-most-once job is named: then the next checkpoint is what others wait for. */
+  get hasOnce(): boolean {
+    return [...this.#flights.values()].some(({ job }) => job.delivery === "at-most-once");
+  }
+
+  #undecided(): Flight[] {
+    return [...this.#flights.values()].filter(({ isDecided }) => !isDecided);
+  }
+
   /**
    * The room for one checkpoint: half of the width at the most, so that the next checkpoint is under way while the first half is published.
    * Where both lanes have work, each leaves the other a quarter. At-most-once goes alone: a death then costs one job.
    */
   room(hasBacklog: boolean): Room {
-    const flights = [...this.#flights.values()];
+    const flights = this.#undecided();
     const inLane = (lane: Lane): number => flights.filter((flight) => flight.lane === lane).length;
     const most = {
       fresh: hasBacklog ? share(this.#width, 3 / 4) : this.#width,
       backlog: share(this.#width, 3 / 4),
     };
     const left = {
-      all: Math.min(this.#width - flights.length, share(this.#width, 1 / 2)),
+      all: this.left,
       fresh: most.fresh - inLane("fresh"),
       backlog: most.backlog - inLane("backlog"),
     };

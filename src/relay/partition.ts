@@ -44,6 +44,11 @@ interface Settlement {
 
 /** How many jobs one read brings, for each that a claim of a worker would: reading takes nothing away from others. */
 const readPerBatch = 5;
+/**
+ * Where little is to be written it gathers until the next of these: a trip costs about as much for ten jobs as for one. All partitions of
+ * a process have them at the same moments, so that a store can write theirs together.
+ */
+const beatMs = 20;
 /** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
 const minRepeatMs = 20;
 
@@ -67,6 +72,8 @@ export class Partition {
   #safeUntilMs: number;
   #state: "serving" | "draining" | "over" = "serving";
   #isLost = false;
+  /** On the monotonic clock: when the last checkpoint began. */
+  #checkpointAtMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
 
   constructor(parts: PartitionParts, grant: PartitionGrant, safeUntilMs: number) {
@@ -155,6 +162,11 @@ export class Partition {
     this.#takeOver();
     while (!this.#isOver()) {
       if (this.#failures > 0) await this.#repair();
+      const gatherMs = this.#gatherMs();
+      if (gatherMs > 0) {
+        await this.#wakeup.wait(gatherMs);
+        continue;
+      }
       const name = this.#choose();
       if (name.length === 0 && this.#settlements.length === 0) {
         await this.#wakeup.wait(this.#idleMs());
@@ -195,6 +207,15 @@ export class Partition {
     return outlets.of(job.name)?.gate.isOpen(nowMs) === true && !isPaused(job.queue);
   }
 
+  /** How long to gather before the next checkpoint. The first after a rest goes at once, and so does one that is worth its trip. */
+  #gatherMs(): number {
+    if (this.#state !== "serving" || this.#naming.length > 0 || this.#flights.hasOnce) return 0;
+    const { left, portion } = this.#flights;
+    if (this.#settlements.length + Math.min(this.reader.due, left) >= portion) return 0;
+    const nextBeatMs = (Math.floor(this.#checkpointAtMs / beatMs) + 1) * beatMs;
+    return Math.max(0, nextBeatMs - this.#parts.runtime.clock.monotonic());
+  }
+
   /** What to name next. An answer that is owed comes first: some of it may be named already. */
   #choose(): readonly DueJob[] {
     if (this.#naming.length > 0) return this.#naming;
@@ -216,6 +237,7 @@ export class Partition {
     const { store, owner, emit } = this.#parts;
     const sent = this.#settlements;
     this.#settlements = [];
+    this.#checkpointAtMs = this.#parts.runtime.clock.monotonic();
     this.#naming = name;
     this.#namingIds = new Set(name.map(({ id }) => id));
     try {
@@ -311,6 +333,7 @@ export class Partition {
 
   #settle(job: ClaimedJob, outcome: Outcome): void {
     const decidedAtMs = this.#parts.runtime.clock.monotonic();
+    this.#flights.decide(job, true);
     this.#settlements.push({ job, outcome, decidedAtMs, hasFailed: false });
     this.#wakeup.wake();
   }
@@ -334,8 +357,10 @@ export class Partition {
       for (const [index, { job }] of overdue.entries()) {
         const found = stored[index];
         const isOurs = found?.state === "active" && found.claimer === owner && found.token === job.token;
-        if (isOurs) again.push(job);
-        else this.#flights.delete(job);
+        if (isOurs) {
+          this.#flights.decide(job, false);
+          again.push(job);
+        } else this.#flights.delete(job);
       }
       if (this.#state !== "over") this.#publisher.publish(again);
       else for (const job of again) this.#flights.delete(job);
