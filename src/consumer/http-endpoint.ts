@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { systemClock } from "../clock.ts";
 import { EscapementError, recordError } from "../errors.ts";
@@ -80,7 +81,7 @@ export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
 }
 
 class Endpoint {
-  readonly #keys: readonly Buffer[];
+  readonly #keys: readonly KeyObject[];
   readonly #handling: Handling;
   readonly #dispatcher: Dispatcher;
   readonly #figures: ConsumerFigures | null;
@@ -88,7 +89,7 @@ class Endpoint {
   readonly #stopped = new AbortController();
   readonly #working = new Set<Promise<Reply>>();
 
-  constructor(options: HttpEndpointOptions, keys: readonly Buffer[]) {
+  constructor(options: HttpEndpointOptions, keys: readonly KeyObject[]) {
     const resolved = resolveHandlerOptions(options, "httpEndpoint");
     this.#keys = keys;
     this.#dispatcher = new Dispatcher(systemClock, resolved.log);

@@ -47,7 +47,7 @@ export function http(options: HttpOptions): Route {
     dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "http's dispatchTimeout"),
     transport: {
       kind: "http",
-      address: JSON.stringify([resolved, keys.map((key) => key.toString("base64"))]),
+      address: JSON.stringify([resolved, keys.map((key) => key.export().toString("base64"))]),
       open: async ({ clock }: TransportContext) =>
         new HttpTransport({ ...resolved, keys, clock, guard: new AddressGuard(resolved.allow) }),
     },

@@ -1,3 +1,4 @@
+import type { KeyObject } from "node:crypto";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { Clock } from "../../clock.ts";
@@ -13,7 +14,7 @@ import { signatureOf } from "./signature.ts";
 export interface HttpParts {
   readonly clock: Clock;
   readonly guard: AddressGuard;
-  readonly keys: readonly Buffer[];
+  readonly keys: readonly KeyObject[];
   readonly headers: Readonly<Record<string, string>>;
   readonly concurrency: number;
   readonly requestTimeoutMs: number;
