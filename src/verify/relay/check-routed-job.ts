@@ -164,12 +164,20 @@ function checkGivenUp(facts: RoutedCase, { state, reason }: FinalJob): Violation
     const struck = faultOn(faults, null, job.dueAtMs, history.endedAtMs);
     return state === "lost" && struck !== undefined ? [] : broken(facts, "lost", text);
   }
-  const how = last.answer?.how ?? null;
-  const untilMs = (last.endAtMs ?? history.endedAtMs) + history.rules.leaseMs;
-  const isFit = state === "dead" ? how === "refused" : how !== "refused";
+  const isRefused = last.answer?.how === "refused";
+  const struck = faultOn(faults, last.node, last.claimedAtMs, settledByMs(facts, last));
+  // Who was struck before it could write that it was refused leaves the next owner without knowledge.
   const excused =
-    isExplained(history, faults, last) || faultOn(faults, last.node, last.claimedAtMs, untilMs) !== undefined;
-  return isFit && excused ? [] : broken(facts, "lost", text, last.startAtMs);
+    state === "lost" && isRefused
+      ? struck !== undefined
+      : struck !== undefined || isExplained(history, faults, last);
+  return excused && (state === "lost" || isRefused) ? [] : broken(facts, "lost", text, last.startAtMs);
+}
+
+/** When the end of a publish was written at the latest, as far as is known. */
+function settledByMs({ settles, history }: RoutedCase, { token, node }: Publish): number {
+  const settle = settles.find((one) => one.token === token && one.node === node && one.written);
+  return (settle?.atMs ?? history.endedAtMs) + history.rules.leaseMs;
 }
 
 /** What the broker has was handled, and took effect as often as was promised. */

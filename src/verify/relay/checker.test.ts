@@ -97,6 +97,15 @@ describe("each broken promise of a relay is called by its name", () => {
     assert.deepEqual(brokenBy(routed("j", "at-most-once", cut)), []);
     const dead = { ...lost, final: { state: "dead" as const }, faults: [fault("broker", null, 40, 60)] };
     assert.deepEqual(brokenBy(routed("j", "at-most-once", dead)), ["lost"], "it was not refused");
+    const refused = published("j", 1, 50, { how: "refused", drilled: true, settled: null, told: false });
+    const unwritten = { relay: refused, copies: [], lines: [], final: { state: "lost" as const } };
+    assert.deepEqual(brokenBy(routed("j", "at-most-once", unwritten)), ["lost"]);
+    const killed = { ...unwritten, faults: [fault("kill", "1.1", 65)] };
+    assert.deepEqual(
+      brokenBy(routed("j", "at-most-once", killed)),
+      [],
+      "nobody could tell that it was refused",
+    );
     const told = published("j", 1, 50, { how: "ambiguous", drilled: true });
     const given = { relay: told, final: { state: "lost" as const, rollbacks: 1 } };
     assert.deepEqual(brokenBy(routed("j", "at-least-once", given)), ["lost"]);
