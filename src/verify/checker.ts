@@ -12,7 +12,7 @@ import type { RelayEvidence } from "./relay/evidence.ts";
 import { doubts, type RelayFigures, relayFigures } from "./relay/figures.ts";
 import { publishesOf, takenUp } from "./relay/publishes.ts";
 import { checkStrangers, routedCases } from "./relay/routed-cases.ts";
-import { drillWindows, faultsOfRelays } from "./relay/trouble.ts";
+import { drillWindows, faultsOfHolders, faultsOfPublishes, faultsOfRelays } from "./relay/trouble.ts";
 import { type Violation, type ViolationKind, violationKinds } from "./violation.ts";
 
 /** The figures of one guarantee. */
@@ -143,15 +143,18 @@ function judgeRelay(
 ): Judged {
   const publishes = publishesOf(evidence);
   const faults = faultsOfRelays(history);
-  const cases = routedCases({ history, evidence, expected, finals, publishes, faults });
-  const disturbed = { ...history, faults: [...faults, ...drillWindows(evidence)] };
+  const drills = drillWindows(evidence);
+  const cases = routedCases({ history, evidence, expected, finals, publishes });
+  // A relay that takes over publishes at once, whatever the broker does; what is due next waits until a broker in trouble is asked again.
+  const takingOver = { ...history, faults: [...faultsOfHolders(history), ...drills] };
+  const planning = { ...history, faults: [...faultsOfPublishes(history), ...drills] };
   return {
     cases,
     findings: cases.map((one) => checkRoutedJob(one)),
     attempts: publishes,
-    recovery: checkRecovery(disturbed, takenUp(evidence, publishes)),
+    recovery: checkRecovery(takingOver, takenUp(evidence, publishes)),
     violations: [
-      ...checkSchedules({ history: disturbed, expected, attempts: publishes, finals }),
+      ...checkSchedules({ history: planning, expected, attempts: publishes, finals }),
       ...checkPartitions(evidence, publishes, faults),
       ...checkDrill(history, evidence, publishes, faults),
       ...checkStrangers(evidence, expected),

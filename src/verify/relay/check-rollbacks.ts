@@ -42,7 +42,7 @@ function checkTold(facts: RoutedCase, same: readonly Publish[]): Violation[] {
   const told = facts.retries.filter((retry) => retry.phase === "publish" && refOf(retry) === refOf(first));
   if (told.length === same.length) return [];
   const untilMs = (last.answer?.atMs ?? last.startAtMs) + tellWithinMs;
-  const struck = faultOn(facts.faults, first.node, first.claimedAtMs, untilMs);
+  const struck = faultOn(facts.holderFaults, first.node, first.claimedAtMs, untilMs);
   if (told.length < same.length && struck !== undefined) return [];
   const text = `${same.length} publishes of token ${first.token} failed on ${first.node}, and ${told.length} were told of`;
   return broken(facts, "rollback", text, first.startAtMs);

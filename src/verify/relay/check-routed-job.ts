@@ -26,8 +26,9 @@ export interface RoutedCase extends JobCase {
   readonly runs: readonly Attempt[];
   readonly retries: readonly RetryLine[];
   readonly settles: readonly SettleLine[];
-  /** The faults that a relay can feel. */
-  readonly faults: readonly FaultWindow[];
+  /** The faults that a publish can feel, and those that can cost a relay its partitions. */
+  readonly publishFaults: readonly FaultWindow[];
+  readonly holderFaults: readonly FaultWindow[];
 }
 
 /** Judges one published job by what it was promised. */
@@ -64,7 +65,7 @@ function checkNamed(facts: RoutedCase): Violation[] {
 
 /** Tokens rise. One is published again only where its rollback could not be written. */
 function checkTokens(facts: RoutedCase): Violation[] {
-  const { attempts, faults, retries } = facts;
+  const { attempts, holderFaults, retries } = facts;
   return attempts.flatMap((publish, index) => {
     const before = attempts[index - 1];
     if (before === undefined || publish.token > before.token) return [];
@@ -74,7 +75,7 @@ function checkTokens(facts: RoutedCase): Violation[] {
         (retry) => retry.phase === "rollback_write" && retry.token === token && retry.node === node,
       );
       if (couldNot && node === before.node) return [];
-    } else if (faultOn(faults, node, before.startAtMs, startAtMs) !== undefined) return [];
+    } else if (faultOn(holderFaults, node, before.startAtMs, startAtMs) !== undefined) return [];
     const text = `token ${token} was published on ${node} after token ${before.token} on ${before.node}`;
     return broken(facts, "token", text, startAtMs);
   });
@@ -93,17 +94,21 @@ function checkPublishes(facts: RoutedCase): Violation[] {
   });
 }
 
-function whyTwice({ job, history, faults }: RoutedCase, before: Publish, after: Publish): string | null {
+function whyTwice(
+  { job, history, publishFaults, holderFaults }: RoutedCase,
+  before: Publish,
+  after: Publish,
+): string | null {
   if (job.delivery === "at-most-once") return `after ${before.node}`;
   if (before.done) return `though its success on ${before.node} was accepted`;
   const how = before.answer?.how ?? null;
   if (how === "refused") return null;
   if (how === "ambiguous")
-    return isExplained(history, faults, before)
+    return isExplained(history, publishFaults, before)
       ? null
       : `since nobody knew of the one on ${before.node}, to which nothing happened`;
   const [fromMs, untilMs] = inOrder(before.claimedAtMs, after.startAtMs);
-  return faultOn(faults, before.node, fromMs, untilMs) === undefined
+  return faultOn(holderFaults, before.node, fromMs, untilMs) === undefined
     ? `though nothing happened to ${before.node}`
     : null;
 }
@@ -156,21 +161,21 @@ function checkEnd(facts: RoutedCase): Violation[] {
 
 /** Only at-most-once is given up: dead when its publish was refused, lost when nobody knows; and never without a reason. */
 function checkGivenUp(facts: RoutedCase, { state, reason }: FinalJob): Violation[] {
-  const { job, attempts, history, faults } = facts;
+  const { job, attempts, history, publishFaults, holderFaults } = facts;
   const last = attempts.at(-1);
   const text = `it is ${state}: ${reason ?? "without a reason"}`;
   if (job.delivery !== "at-most-once") return broken(facts, "lost", text, last?.startAtMs ?? null);
   if (last === undefined) {
-    const struck = faultOn(faults, null, job.dueAtMs, history.endedAtMs);
+    const struck = faultOn(holderFaults, null, job.dueAtMs, history.endedAtMs);
     return state === "lost" && struck !== undefined ? [] : broken(facts, "lost", text);
   }
   const isRefused = last.answer?.how === "refused";
-  const struck = faultOn(faults, last.node, last.claimedAtMs, settledByMs(facts, last));
+  const struck = faultOn(holderFaults, last.node, last.claimedAtMs, settledByMs(facts, last));
   // Who was struck before it could write that it was refused leaves the next owner without knowledge.
   const excused =
     state === "lost" && isRefused
       ? struck !== undefined
-      : struck !== undefined || isExplained(history, faults, last);
+      : struck !== undefined || isExplained(history, publishFaults, last);
   return excused && (state === "lost" || isRefused) ? [] : broken(facts, "lost", text, last.startAtMs);
 }
 

@@ -119,6 +119,12 @@ describe("each broken promise of a relay is called by its name", () => {
   test("duplicated: a second message without a fault, after a success, or at all for at-most-once", () => {
     const again = [...published("j", 1, 50, { settled: null }), ...published("j", 2, 1_200)];
     assert.deepEqual(brokenBy(routed("j", "at-least-once", { ...twice, relay: again })), ["duplicated"]);
+    const elsewhere = { ...twice, relay: again, faults: [fault("broker", null, 40, 1_000)] };
+    assert.deepEqual(
+      brokenBy(routed("j", "at-least-once", elsewhere)),
+      ["duplicated"],
+      "it was acknowledged",
+    );
     const faults = [fault("kill", "1.1", 65)];
     const done = [...published("j", 1, 50), ...published("j", 2, 1_200, { node: "2.2" })];
     assert.deepEqual(brokenBy(routed("j", "at-least-once", { ...twice, relay: done, faults })), [

@@ -1,10 +1,11 @@
 import { attemptsOf } from "../attempts.ts";
 import type { ExpectedJob } from "../expected-jobs.ts";
-import type { FaultWindow, FinalJob, History } from "../history.ts";
+import type { FinalJob, History } from "../history.ts";
 import type { Violation } from "../violation.ts";
 import type { RoutedCase } from "./check-routed-job.ts";
 import type { RelayEvidence } from "./evidence.ts";
 import type { Publish } from "./publishes.ts";
+import { faultsOfHolders, faultsOfPublishes } from "./trouble.ts";
 
 export interface RoutedEvidence {
   readonly history: History;
@@ -12,12 +13,12 @@ export interface RoutedEvidence {
   readonly expected: ReadonlyMap<string, ExpectedJob>;
   readonly finals: ReadonlyMap<string, FinalJob>;
   readonly publishes: ReadonlyMap<string, readonly Publish[]>;
-  readonly faults: readonly FaultWindow[];
 }
 
 /** Puts together what is known of each job that was asked for. */
 export function routedCases(parts: RoutedEvidence): RoutedCase[] {
-  const { history, evidence, expected, finals, publishes, faults } = parts;
+  const { history, evidence, expected, finals, publishes } = parts;
+  const faults = { publishFaults: faultsOfPublishes(history), holderFaults: faultsOfHolders(history) };
   const runs = attemptsOf(history);
   const effects = Map.groupBy(history.effects, ({ job }) => job);
   const copies = Map.groupBy(evidence.copies, ({ job }) => job);
@@ -39,7 +40,7 @@ export function routedCases(parts: RoutedEvidence): RoutedCase[] {
     runs: runs.get(job.id) ?? [],
     retries: retries.get(job.id) ?? [],
     settles: settles.get(job.id) ?? [],
-    faults,
+    ...faults,
   }));
 }
 

@@ -12,15 +12,23 @@ function isOfConsumer({ node }: FaultWindow): boolean {
   return node?.startsWith("c") === true;
 }
 
-/** The faults that a relay can feel, those of the way to the broker with their aftermath. */
+/** The faults of relays and of the ways from them. */
 export function faultsOfRelays({ faults }: History): FaultWindow[] {
-  return faults
-    .filter((fault) => !isOfConsumer(fault))
-    .map((fault) =>
-      fault.kind === "broker" || fault.kind === "both" || fault.kind === "broker-restart"
-        ? { ...fault, untilMs: fault.untilMs + aftermathMs }
-        : fault,
-    );
+  return faults.filter((fault) => !isOfConsumer(fault));
+}
+
+/** Those that can cost a relay its partitions, or its word about them: what becomes of the broker costs it neither. */
+export function faultsOfHolders(history: History): FaultWindow[] {
+  return faultsOfRelays(history).filter(({ kind }) => kind !== "broker" && kind !== "broker-restart");
+}
+
+/** Those that a publish can feel: the way to the broker with the aftermath of what happened to it. */
+export function faultsOfPublishes(history: History): FaultWindow[] {
+  return faultsOfRelays(history).map((fault) =>
+    fault.kind === "broker" || fault.kind === "both" || fault.kind === "broker-restart"
+      ? { ...fault, untilMs: fault.untilMs + aftermathMs }
+      : fault,
+  );
 }
 
 /** When the drill held a partition up: it excuses nothing but being late. */
