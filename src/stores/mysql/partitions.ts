@@ -15,7 +15,7 @@ import type { Tuple } from "./link.ts";
 import { cutPartitions } from "./partition-table.ts";
 import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, now, type Sql, sql } from "./sql.ts";
+import { fixed, join, now, type Sql, sql } from "./sql.ts";
 
 export async function acquirePartitions(session: Session, params: AcquireParams): Promise<PartitionGrant[]> {
   const { link, ns, skipLocked } = session;
