@@ -4,7 +4,6 @@ import { RelayScene } from "./scene.ts";
 import { openNowhere } from "./targets/nowhere.ts";
 
 const goal = { ratio: 1.3, is: "at most" } as const;
-const batch = 5_000;
 
 /**
  * What it costs to fire a job beside many that are due later, against beside few. The messages go nowhere and the disk is not
@@ -17,7 +16,7 @@ export const pending: RelayScenario = {
     await using large = await openScene(plan, plan.pending);
     const runs: { readonly small: Cost; readonly large: Cost }[] = [];
     for (let round = 0; round <= plan.runs; round += 1) {
-      const run = { small: await fireBeside(small), large: await fireBeside(large) };
+      const run = { small: await fireBeside(small, plan.jobs), large: await fireBeside(large, plan.jobs) };
       if (round > 0) runs.push(run);
       plan.progress(
         `${round === 0 ? "warm-up" : `run ${round}`}: ${run.small.wallUs.toPrecision(4)} small, ${run.large.wallUs.toPrecision(4)} large`,
@@ -26,7 +25,7 @@ export const pending: RelayScenario = {
     const finding = (what: string, of: (cost: Cost) => Run): Finding =>
       compare({
         scenario: "pending",
-        what: `${what} to fire one of ${batch} due jobs beside ${plan.pending} that are due later (always with durability normal, to nowhere)`,
+        what: `${what} to fire one of ${plan.jobs} due jobs beside ${plan.pending} that are due later (always with durability normal, to nowhere)`,
         unit: "us",
         ours: series(
           `${plan.pending} pending`,
@@ -62,15 +61,15 @@ async function openScene(plan: RelayPlan, size: number): Promise<RelayScene> {
   return scene;
 }
 
-async function fireBeside(scene: RelayScene): Promise<Cost> {
-  await scene.preload(batch);
+async function fireBeside(scene: RelayScene, jobs: number): Promise<Cost> {
+  await scene.preload(jobs);
   const before = scene.counts;
   const { ms, cpuMs } = await time(() => scene.release());
   const after = scene.counts;
   await scene.audit();
   return {
-    wallUs: (ms / batch) * 1_000,
-    cpuUs: (cpuMs / batch) * 1_000,
+    wallUs: (ms / jobs) * 1_000,
+    cpuUs: (cpuMs / jobs) * 1_000,
     checkpoints: after.checkpoints - before.checkpoints,
     reads: after.reads - before.reads,
   };

@@ -24,17 +24,18 @@ local function skipped(key)
 end
 
 local sources, jobs, leftAt = {}, {}, huge
-local slots = call("ZRANGE", P .. "relays", 0, -1, "WITHSCORES")
-for n = 1, #slots, 2 do
-  local slot, earliest = tonumber(slots[n]), tonumber(slots[n + 1])
-  if slot >= partition[FIRSTSLOT] and slot < partition[ENDSLOT] then
-    if earliest > horizon then
-      leftAt = math.min(leftAt, earliest)
-    else
-      local source = newSource({ 0 }, function() return P .. "relay:" .. slot end, 4)
-      source.to, source.skip = "+inf", skipped(P .. "relay:" .. slot)
-      sources[#sources + 1] = source
-    end
+local slots = {}
+for slot = partition[FIRSTSLOT], partition[ENDSLOT] - 1 do slots[#slots + 1] = slot end
+local earliest = call("ZMSCORE", P .. "relays", unpack(slots))
+for n, slot in ipairs(slots) do
+  local at = earliest[n] and tonumber(earliest[n])
+  if at and at > horizon then
+    leftAt = math.min(leftAt, at)
+  elseif at then
+    local key = P .. "relay:" .. slot
+    local source = newSource({ 0 }, function() return key end, 4)
+    source.to, source.skip = "+inf", skipped(key)
+    sources[#sources + 1] = source
   end
 end
 -- About as many of each slot will be asked for, if all have about as many.
