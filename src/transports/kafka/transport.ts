@@ -19,12 +19,24 @@ export interface KafkaParts {
   readonly log: Logger;
 }
 
-/** Publishes with one idempotent producer, whose requests go one after the other. */
+/** A call that waits for its turn. */
+interface Call {
+  readonly messages: readonly Message[];
+  readonly deadline: Deadline;
+  resolve(results: PublishResult[]): void;
+  reject(error: unknown): void;
+}
+
+/** Calls share a request when none of them has to give up more than this part of its time. */
+const sharedTime = 0.8;
+
+/** Publishes with one idempotent producer, whose requests go one after the other: calls that came meanwhile share the next. */
 export class KafkaTransport implements Transport {
   readonly #parts: KafkaParts;
   readonly #where: string;
   #producer: Producer | null = null;
   #turn: Promise<unknown> = Promise.resolve();
+  readonly #waiting: Call[] = [];
   #closed = false;
 
   constructor(parts: KafkaParts) {
@@ -32,16 +44,39 @@ export class KafkaTransport implements Transport {
     this.#where = parts.address.brokers.join(",");
   }
 
-  async publish(messages: readonly Message[], { timeoutMs }: PublishOptions): Promise<PublishResult[]> {
+  publish(messages: readonly Message[], { timeoutMs }: PublishOptions): Promise<PublishResult[]> {
     const deadline = new Deadline(this.#parts.clock, timeoutMs);
-    const results: PublishResult[] = new Array(messages.length).fill(heldBack);
-    const turn = this.#turn.then(async () => {
-      const topics = Map.groupBy(messages.keys(), (index) => messages[index]?.destination ?? "");
-      for (const [topic, indexes] of topics) await this.#toTopic(topic, messages, indexes, results, deadline);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ messages, deadline, resolve, reject });
+      this.#turn = this.#turn.then(() => this.#next());
     });
-    this.#turn = turn.catch(() => {});
-    await turn;
-    return results;
+  }
+
+  async #next(): Promise<void> {
+    const calls = this.#takeCalls();
+    const [first] = calls.toSorted((a, b) => a.deadline.leftMs - b.deadline.leftMs);
+    if (first === undefined) return;
+    const messages = calls.flatMap((call) => call.messages);
+    const results: PublishResult[] = new Array(messages.length).fill(heldBack);
+    const topics = Map.groupBy(messages.keys(), (index) => messages[index]?.destination ?? "");
+    try {
+      for (const [topic, indexes] of topics)
+        await this.#toTopic(topic, messages, indexes, results, first.deadline);
+      for (const call of calls) call.resolve(results.splice(0, call.messages.length));
+    } catch (error) {
+      for (const call of calls) call.reject(error);
+    }
+  }
+
+  /** The first call that waits, and those behind it that have about as much time as all the others: in their order. */
+  #takeCalls(): readonly Call[] {
+    let [least, most] = [Number.POSITIVE_INFINITY, 0];
+    const end = this.#waiting.findIndex(({ deadline: { leftMs } }) => {
+      least = Math.min(least, leftMs);
+      most = Math.max(most, leftMs);
+      return least < sharedTime * most;
+    });
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : Math.max(1, end));
   }
 
   async close(): Promise<void> {
