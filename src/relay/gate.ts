@@ -26,7 +26,9 @@ export class Gate {
       (result) => result.kind === "acknowledged" || (result.kind === "refused" && result.permanent),
     );
     if (isThrough) {
+      // It is there: what closed the gate before, perhaps for long since it had been away, no longer counts.
       this.#failures = 0;
+      this.#closedUntilMs = Number.NEGATIVE_INFINITY;
       return 0;
     }
     const ownMs = Math.min(firstCloseMs * 2 ** Math.min(this.#failures, 16), longestCloseMs);

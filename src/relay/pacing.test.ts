@@ -30,6 +30,15 @@ test("a gate closes for longer each time nothing gets through, and narrows", () 
   assert.equal(gate.width(100), 100);
 });
 
+test("a gate opens as soon as something gets through, however long it was to be closed", () => {
+  const gate = new Gate();
+  for (let n = 0; n < 10; n += 1) gate.heard([refused], 0);
+  assert.deepEqual([gate.isOpen(4_999), gate.width(100)], [false, 1]);
+  assert.equal(gate.heard([{ kind: "acknowledged" }], 10), 0);
+  assert.deepEqual([gate.isOpen(10), gate.width(100)], [true, 100]);
+  assert.equal(gate.heard([refused], 20), 100, "and what is refused now closes it for a moment");
+});
+
 test("a gate stays closed as long as the receiver asks, within bounds", () => {
   const gate = new Gate();
   assert.equal(gate.heard([{ ...refused, retryAfterMs: 3_000 } as PublishResult], 0), 3_000);

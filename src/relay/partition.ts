@@ -28,7 +28,7 @@ export interface PartitionParts {
   /** How many jobs the partition may have named and not settled. */
   readonly width: number;
   isPaused(queue: string): boolean;
-  /** A transport is left alone for so long. */
+  /** A transport is left alone for so long; 0: no longer. */
   onClosed(ms: number): void;
 }
 

@@ -81,8 +81,10 @@ export class Publisher {
     const sentAtMs = clock.monotonic();
     const storeNow = this.#parts.storeNow();
     const results = await this.#call(outlet, ready, Math.min(route.dispatchTimeoutMs, leftMs));
-    const closedMs = outlet.gate.heard(results, clock.monotonic());
-    if (closedMs > 0) onClosed(closedMs);
+    const nowMs = clock.monotonic();
+    const isShut = !outlet.gate.isOpen(nowMs);
+    const closedMs = outlet.gate.heard(results, nowMs);
+    if (closedMs > 0 || isShut) onClosed(closedMs);
     const ms = clock.monotonic() - sentAtMs;
     for (const [index, { job, message }] of ready.entries()) {
       const result = results[index] ?? missing;

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
 import type { AppEvents, DispatchPhase } from "../../src/events.ts";
+import { slotOf } from "../../src/id.ts";
 import { type AnyDefinition, defineJob, idempotencyKey } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import type { EscapementOptions } from "../../src/settings.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import { type StoreFactory, slotCount } from "../../src/store.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { FaultyStore } from "./faulty.ts";
@@ -222,6 +223,35 @@ onEveryStore("relay", (bed) => {
       assert.deepEqual([bad?.state, bad?.error?.message], ["dead", "the broker is full"]);
       await clock.advance(5_000);
       assert.equal((await app.get("later"))?.state, "succeeded");
+    });
+
+    test("D3: after a long outage one that is still refused does not keep back the others, which get through", async () => {
+      const { clock, broker, node } = scene(bed.store());
+      const doomed = defineJob<null>({ name: "doomed", delivery: "at-most-once", route: broker.route() });
+      const job = defineJob<null>({ name: "pay", route: broker.route() });
+      let isDown = true;
+      broker.reply = ({ key }) => (isDown || key.endsWith("{right}") ? refused() : acknowledged);
+      await using app = await node([doomed, job], { acceptWeakDurability: true });
+      // Each of them is a publish of its own that nothing gets through with: the transport is left alone for ever longer.
+      for (let n = 0; n < 10; n += 1) {
+        await app.enqueue(doomed, null);
+        await clock.advance(6_000);
+      }
+      await app.enqueue(doomed, null);
+      await clock.advance(100);
+      isDown = false;
+      // Both partitions have sent their first before either hears of it.
+      broker.delayMs = 300;
+      const [first, second] = ["right", "left"].map((tag) => slotOf(`{${tag}}`) < slotCount / 2);
+      assert.notEqual(first, second, "the tags lead to different partitions");
+      await app.enqueue(job, null, { id: "refused:{right}" });
+      await app.enqueueMany(
+        job,
+        Array.from({ length: 20 }, (_, n) => ({ input: null, id: `fine-${n}:{left}` })),
+      );
+      await clock.advance(6_500);
+      const fine = broker.ids.filter((id) => id.startsWith("fine"));
+      assert.equal(fine.length, 20, "all of them went when the transport was asked again");
     });
 
     test("an ambiguous publish is made again with the same key, until somebody says yes", async () => {
