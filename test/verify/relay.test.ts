@@ -39,7 +39,7 @@ describe("relays keep every promise from SQLite to HTTP", () => {
     const result = await verify({ ...short, to: { url: "http" }, faults: ["publish", "kill"], seed: 2 });
     assertKept(result);
     const { drills, rollbacks } = result.verdict.relay ?? assert.fail("it has figures");
-    assert.ok(drills.publish > 0 && drills.dispatched_write > 0, "the drill struck");
+    assert.ok(drills.publish > 0, "the drill struck");
     assert.ok(rollbacks.refused > 0 && rollbacks.ambiguous > 0, "and was counted");
   });
 });
