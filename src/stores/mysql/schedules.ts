@@ -185,9 +185,14 @@ async function plan(
     sql`select fire_at, fate from escapement_occurrences where ns = ${ns} and schedule_key = ${key} and fire_at in (${times}) for update`,
   );
   const fates = new Map(rows.map((row) => [numberOf(row[0]), textOf(row[1])]));
-  const isNew = (at: number, index: number): boolean =>
-    times.indexOf(at) === index && (!fates.has(at) || (replaceSkipped && fates.get(at) === "skipped"));
-  const fresh = new Set(occurrences.filter((_, index) => isNew(times[index] ?? 0, index)));
+  const fresh = new Set(
+    occurrences.filter(({ fireAt, fate }) => {
+      const known = fates.get(fireAt.getTime());
+      if (known !== undefined && !(replaceSkipped && known === "skipped")) return false;
+      fates.set(fireAt.getTime(), fate);
+      return true;
+    }),
+  );
   const jobs = [...fresh].flatMap(({ job }) => job ?? []);
   const enqueued = jobs.length === 0 ? [] : await enqueue(session, jobs, newTag());
   const jobIds = new Map(
