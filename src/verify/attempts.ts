@@ -69,7 +69,7 @@ export function faultOn(
 export function answerLost(faults: readonly FaultWindow[], fromMs: number, untilMs: number): boolean {
   return faults.some(
     (fault) =>
-      (fault.kind === "network" || fault.kind === "restart") &&
+      (fault.kind === "network" || fault.kind === "both" || fault.kind === "restart") &&
       fault.fromMs <= untilMs &&
       fault.untilMs >= fromMs,
   );
