@@ -14,7 +14,8 @@ export function testArguments(extra) {
     "--test-reporter=spec",
     // Of a file as well as of a test: one that hangs, or leaves something open, fails and does not hold the others up.
     "--test-timeout=600000",
-    `--test-concurrency=${Math.max(2, availableParallelism())}`,
+    // One more than there are cores: many tests wait for a server, a lease or a clock.
+    `--test-concurrency=${availableParallelism() + 1}`,
     ...options,
     ...(paths.length > 0 ? paths.map(asPattern) : everything),
   ];

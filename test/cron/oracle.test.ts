@@ -85,12 +85,13 @@ function compare(zone: string, clocks: readonly Shown[], chosen: readonly Oracle
 describe("cron agrees with a brute-force oracle", () => {
   const everything = process.env["ESCAPEMENT_ORACLE"] === "full";
   for (const zone of zones) {
-    test(`${zone}: ${everything ? "every minute of ten years" : "around every change of the clocks in ten years"}`, (context) => {
+    test(`${zone}: ${everything ? "every minute of ten years" : "around every third change of the clocks in ten years"}`, (context) => {
       let compared = 0;
       if (everything) {
         compared += compare(zone, readClocks(zone, from, to), rules);
       } else {
-        for (const change of changes(zone))
+        // In spring and in autumn by turns, since there are two in a year.
+        for (const change of changes(zone).filter((_, index) => index % 3 === 0))
           compared += compare(zone, readClocks(zone, change - dayMs / 2, change + 1.5 * dayMs), rules);
         compared += compare(
           zone,

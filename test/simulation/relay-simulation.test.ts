@@ -21,12 +21,6 @@ test("B2, B6, B7, D2: nothing is lost, early, or doubled beyond what was named, 
   t.diagnostic(text.trim());
 });
 
-test("B6, D2: a relay may die at any of its calls to store and broker, before it, in the middle, or with its answer", (t) => {
-  const { status, text } = simulateApart("--seed", "35", "--sweep");
-  assert.equal(status, 0, text);
-  t.diagnostic(text.trim());
-});
-
 test("the same seed gives the same story", async () => {
   for (let seed = 1; seed <= 10; seed += 1) {
     const once = (await simulateRelay(seed)).trace.join("\n");

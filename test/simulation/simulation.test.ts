@@ -14,20 +14,14 @@ function simulateApart(...args: string[]): { readonly status: number | null; rea
   return { status, text: stdout + stderr };
 }
 
-test("A1, K5: every guarantee holds under the faults of two hundred seeds", (t) => {
-  const { status, text } = simulateApart("--seeds", "200");
-  assert.equal(status, 0, text);
-  t.diagnostic(text.trim());
-});
-
-test("a process may die at any of its awaits: before a call, after the store has done it, with its answer, or in a handler", (t) => {
-  const { status, text } = simulateApart("--seed", "5", "--sweep");
+test("A1, K5: every guarantee holds under the faults of a hundred seeds", (t) => {
+  const { status, text } = simulateApart("--seeds", "100");
   assert.equal(status, 0, text);
   t.diagnostic(text.trim());
 });
 
 test("the same seed gives the same trace, byte for byte", async () => {
-  for (let seed = 1; seed <= 20; seed += 1) {
+  for (let seed = 1; seed <= 8; seed += 1) {
     const once = (await simulate(seed)).trace.join("\n");
     const again = (await simulate(seed)).trace.join("\n");
     assert.ok(once.length > 1_000, "there is a story");
