@@ -71,6 +71,26 @@ onEveryStore("relay", (bed) => {
       assert.deepEqual([stored?.state, stored?.attempt, stored?.rollbacks], ["succeeded", 1, 0]);
     });
 
+    test("B8: jobs that are due one after the other share their trips, and none is late for it", async () => {
+      const { clock, broker, node } = scene(bed.store());
+      const job = defineJob<number>({ name: "pay", route: broker.route() });
+      await using app = await node([job], { relay: { partitions: 1 } });
+      const [start, many] = [clock.now() + 500, 400];
+      await app.enqueueMany(
+        job,
+        Array.from({ length: many }, (_, n) => ({ input: n, id: `d${n}`, runAt: new Date(start + n) })),
+      );
+      await clock.advance(2_000);
+      assert.equal(new Set(broker.ids).size, many);
+      assert.equal(broker.ids.length, many);
+      assert.ok(broker.batches.length <= 50, `${broker.batches.length} calls of the broker`);
+      for (const { at, id } of broker.arrivals) {
+        const late = at - start - Number(id.slice(1));
+        assert.ok(late >= 0 && late <= 50, `${id} was fired ${late} ms after its time`);
+      }
+      assert.equal(await app.count({ states: ["succeeded"] }), many);
+    });
+
     test("B7: never early, and at its very time when it was known before", async () => {
       const { clock, broker, node } = scene(bed.store());
       const job = defineJob<number>({ name: "pay", route: broker.route() });
