@@ -112,12 +112,12 @@ class VerifyRun {
 
   async run(): Promise<VerifyResult> {
     const { nodes } = this.#options;
-    await using effects = await openEffects(this.#target, this.#inbox);
     await using stage = await this.#openStage();
     await using reader = await this.#createApp(this.#target.url, stage);
     await reader.migrate();
     const { engine } = await reader.health();
     const rules = await this.#rules(reader);
+    await using effects = await openEffects(this.#target, this.#inbox);
     await using lock = await this.#openLock();
     await using proxy = await this.#startProxy();
     const url = proxy?.url ?? this.#target.url;
