@@ -157,7 +157,6 @@ class VerifyRun {
     };
     const history = await this.#gather(rules, client, reader, seen);
     await this.#cleanUp(() => effects.forget(this.#namespace));
-    await stage?.forget();
     const name = stage === null ? engine : `${engine} → ${stage.route.kind}`;
     return { history, verdict: check(history), engine: name, beganAtMs, troubles: logs.troubles };
   }

@@ -156,14 +156,11 @@ export class RelayStage implements AsyncDisposable {
     }
   }
 
-  /** Leaves nothing behind on a broker that is not the run's own. */
-  async forget(): Promise<void> {
-    await this.#broker?.forget(this.#direct.url, this.#direct.topic);
-  }
-
+  /** Leaves nothing behind on a broker that is not the run's own, whatever became of the run. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#fleet[Symbol.asyncDispose]();
     await this.ways?.[Symbol.asyncDispose]();
+    await this.#broker?.forget(this.#direct.url, this.#direct.topic).catch(() => {});
   }
 }
 
