@@ -122,7 +122,10 @@ export class RelayStage implements AsyncDisposable {
     const [receiver] = this.#fleet.ready;
     if (receiver === undefined) return "the receiver was not there";
     await this.#fleet.kill(receiver);
-    while (this.#fleet.ready.length === 0) await sleep(systemClock, lookEveryMs);
+    while (this.#fleet.ready.length === 0) {
+      this.#fleet.assertSound();
+      await sleep(systemClock, lookEveryMs);
+    }
     return "the receiver, killed";
   }
 
@@ -168,16 +171,16 @@ export function inboxFile(folder: string): string {
   return join(folder, "consumers.db");
 }
 
+/** Each request, but for those that were refused. */
 function taken(lines: readonly RelayLine[]): Copy[] {
-  const refused = lines.filter((line) => line.what === "reply" && !line.taken);
-  const left = new Map<string, number>();
-  for (const line of refused)
-    if (line.what === "reply") left.set(refOf(line), (left.get(refOf(line)) ?? 0) + 1);
+  const refused = new Map<string, number>();
+  for (const line of lines)
+    if (line.what === "reply" && !line.taken) refused.set(refOf(line), (refused.get(refOf(line)) ?? 0) + 1);
   return lines.flatMap((line) => {
     if (line.what !== "receive") return [];
-    const many = left.get(refOf(line)) ?? 0;
-    left.set(refOf(line), many - 1);
-    return many > 0 ? [] : [{ job: line.job, token: line.token, attempt: line.attempt }];
+    const left = refused.get(refOf(line)) ?? 0;
+    if (left > 0) refused.set(refOf(line), left - 1);
+    return left > 0 ? [] : [{ job: line.job, token: line.token, attempt: line.attempt }];
   });
 }
 
