@@ -102,6 +102,7 @@ export class Partition {
       outlets,
       emit: parts.emit,
       timeLeftMs: () => this.#safeUntilMs - settings.leaseMs / 5 - runtime.clock.monotonic(),
+      leastMs: settings.leaseMs / 5,
       storeNow: () => this.reader.now,
       onClosed: parts.onClosed,
       onResult: this.#published,
@@ -219,7 +220,7 @@ export class Partition {
   /** What to name next. An answer that is owed comes first: some of it may be named already. */
   #choose(): readonly DueJob[] {
     if (this.#naming.length > 0) return this.#naming;
-    if (this.#state !== "serving" || this.#publisher.timeLeftMs <= 0) return [];
+    if (this.#state !== "serving" || !this.#publisher.mayBegin) return [];
     const { outlets, drainRate, runtime } = this.#parts;
     const nowMs = runtime.clock.monotonic();
     const room = this.#flights.room(this.reader.hasBacklog);
@@ -349,7 +350,7 @@ export class Partition {
       const timeoutMs = definitions.get(job.name)?.route?.dispatchTimeoutMs ?? Number.POSITIVE_INFINITY;
       return hasFailed && nowMs >= decidedAtMs + timeoutMs;
     });
-    if (overdue.length === 0 || this.#publisher.timeLeftMs <= 0) return;
+    if (overdue.length === 0 || !this.#publisher.mayBegin) return;
     try {
       const stored = await store.get({ ids: overdue.map(({ job }) => job.id) });
       this.#settlements = this.#settlements.filter((settlement) => !overdue.includes(settlement));

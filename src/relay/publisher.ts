@@ -15,6 +15,8 @@ export interface PublisherParts {
   readonly emit: Emit;
   /** How long the partition may still be relied on to be ours. */
   timeLeftMs(): number;
+  /** How much of that a publish must have to begin: who asks too late to hear the answer has only made a copy, or lost a job. */
+  readonly leastMs: number;
   /** The store's clock, a lower bound. */
   storeNow(): number;
   onClosed(ms: number): void;
@@ -42,8 +44,9 @@ export class Publisher {
     this.#parts = parts;
   }
 
-  get timeLeftMs(): number {
-    return this.#parts.timeLeftMs();
+  /** Whether there is time enough for a publish. */
+  get mayBegin(): boolean {
+    return this.#parts.timeLeftMs() >= this.#parts.leastMs;
   }
 
   publish(jobs: readonly ClaimedJob[]): void {
@@ -74,7 +77,7 @@ export class Publisher {
     const ready = parcels.filter((parcel) => parcel !== null);
     if (ready.length === 0) return;
     const leftMs = timeLeftMs();
-    if (leftMs <= 0) {
+    if (!this.mayBegin) {
       for (const { job } of ready) onResult(job, "unsent");
       return;
     }

@@ -133,6 +133,26 @@ onEveryStore("relays", (bed) => {
     await cut.app[Symbol.asyncDispose]();
   });
 
+  test("B6: no publish begins that could not be answered in time, so that none is lost by it", async () => {
+    const { clock, broker, start } = fleet();
+    const job = defineJob<null>({ name: "pay", delivery: "at-most-once", route: broker.route() });
+    const cut = await start([job]);
+    await clock.advance(5_000);
+    broker.delayMs = leaseMs / 6;
+    cut.wire.fail("refuse", ["renewPartitions"]);
+    for (let turn = 0; turn < 20; turn += 1) {
+      await cut.app.enqueue(job, null);
+      await clock.advance(leaseMs / 20);
+    }
+    assert.ok(broker.arrivals.length > 5, "it went on while there was time");
+    assert.ok(broker.arrivals.length < 20, "and stopped");
+    cut.wire.heal();
+    await clock.advance(2 * leaseMs);
+    assert.deepEqual([await cut.app.count({ states: ["lost"] }), broker.arrivals.length], [0, 20]);
+    assert.equal(await cut.app.count({ states: ["succeeded"] }), 20);
+    await cut.app[Symbol.asyncDispose]();
+  });
+
   test("B6: an owner that comes back after its lease writes nothing: its epoch is stale", async () => {
     const { clock, broker, start, kill } = fleet();
     const job = defineJob<null>({ name: "pay", route: broker.route() });

@@ -67,8 +67,9 @@ export class ScriptedTransport implements TransportFactory {
       this.arrivals.push(arrival);
       return this.reply(message, this.arrivals.filter((other) => other.id === id).length);
     });
+    const isLate = this.delayMs > timeoutMs;
     const waitMs = replies.includes("never") ? timeoutMs : Math.min(this.delayMs, timeoutMs);
     if (waitMs > 0) await new Promise<void>((resolve) => this.clock.after(waitMs, resolve));
-    return replies.map((reply) => (reply === "never" ? ambiguous : reply));
+    return replies.map((reply) => (reply === "never" || isLate ? ambiguous : reply));
   }
 }
