@@ -15,6 +15,8 @@ export interface Bug {
   readonly faults: readonly FaultKind[];
   /** The longest job, where it must be longer than a lease. */
   readonly slowMs?: number;
+  /** How long it must run, where that is longer than most. */
+  readonly durationMs?: number;
   /** Whether jobs must be published for it to show. @default false: handlers run in the nodes */
   readonly routed?: boolean;
   readonly store: (store: Store) => Store;
@@ -143,6 +145,8 @@ const relayBugs: readonly Bug[] = [
     breaks: ["epoch"],
     faults: ["pause"],
     routed: true,
+    // A node is stopped for three leases, and must find something to do when it goes on.
+    durationMs: 9_000,
     store: (store) =>
       override(store, {
         renewPartitions: async (params) => {

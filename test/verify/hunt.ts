@@ -21,22 +21,22 @@ export const soundRuns = [
 /** Runs a product with a bug in it, or as it is, long enough for a bug to show. */
 export async function hunt(bug: Bug | (typeof soundRuns)[number], seed: number): Promise<Hunt> {
   const isSound = !("store" in bug);
-  const slowMs = "slowMs" in bug ? bug.slowMs : undefined;
+  const { slowMs = 400, durationMs = 4_000 }: Partial<Bug> = bug;
   const result = await verify({
     store: null,
     to: bug.routed === true ? { url: await redisUrl() } : null,
     deliveries,
     faults: bug.faults,
     nodes: 3,
-    jobs: 300,
-    durationMs: 4_000,
+    jobs: (durationMs / 1_000) * 75,
+    durationMs,
     seed,
     leaseMs: 1_500,
     pollMs: 100,
     concurrency: 10,
-    slow: { percent: 40, ms: slowMs ?? 400 },
+    slow: { percent: 40, ms: slowMs },
     // What a bug has lost does not come back, and the hunt is for many bugs.
-    ...(isSound ? {} : { patienceMs: 5_000 }),
+    ...(isSound ? {} : { patienceMs: 3_500 }),
     ...(isSound ? {} : { tampering: { module: new URL("./bugs.ts", import.meta.url).href, bug: bug.name } }),
   });
   const found: Partial<Record<ViolationKind, number>> = {};

@@ -56,6 +56,8 @@ export interface NameLine extends OfJob {
 export interface PublishLine extends OfJob {
   readonly what: "publish";
   readonly attempt: number;
+  /** How long the transport was given. */
+  readonly timeoutMs: number;
   readonly schedule: string | null;
   readonly fireAt: number | null;
 }
@@ -66,6 +68,8 @@ export interface AnswerLine extends OfJob {
   readonly how: PublishResult["kind"];
   /** The drill made it so. */
   readonly drilled: boolean;
+  /** Why it was not acknowledged, for a person. */
+  readonly error: string | null;
 }
 
 /** The store answered what a relay told of the end of a naming. */

@@ -5,6 +5,7 @@ import type { AnswerLine, NameLine, PublishLine, RelayEvidence, RelayLine, Settl
 export interface Publish extends Attempt {
   /** Which try it said that it was. */
   readonly attempt: number;
+  readonly timeoutMs: number;
   /** Null: nobody heard of it, since its node was killed. */
   readonly answer: AnswerLine | null;
   /** By which it may be published; null: it was not named to this node at all. */
@@ -23,7 +24,7 @@ interface Dispatch {
 export function publishesOf(evidence: RelayEvidence): Map<string, Publish[]> {
   const all = [...dispatchesOf(evidence).values()].flatMap(({ publishes, answers, name, settle }) =>
     publishes.map((line, index): Publish => {
-      const { job, token, node, atMs, attempt, schedule, fireAt } = line;
+      const { job, token, node, atMs, attempt, timeoutMs, schedule, fireAt } = line;
       const answer = answers[index] ?? null;
       const end = index === publishes.length - 1 && settle?.written === true ? settle : null;
       const isOver = answer !== null && answer.how !== "acknowledged";
@@ -32,6 +33,7 @@ export function publishesOf(evidence: RelayEvidence): Map<string, Publish[]> {
         token,
         node,
         attempt,
+        timeoutMs,
         answer,
         naming: name,
         claimedAtMs: name?.askedAtMs ?? atMs,
@@ -55,7 +57,8 @@ export function takenUp(
   const unpublished = [...dispatchesOf(evidence).values()].flatMap(({ name, publishes: sent, settle }) => {
     if (name === null || sent.length > 0) return [];
     const { job, token, node, atMs, askedAtMs } = name;
-    const isOver = settle?.written === true;
+    // One that is refused as stale was over when another took over.
+    const isOver = settle !== null;
     const attempt: Attempt = {
       job,
       token,
@@ -70,7 +73,9 @@ export function takenUp(
     };
     return [attempt];
   });
-  return byJob([...publishes.values()].flat<readonly (readonly Attempt[])[]>().concat(unpublished));
+  const all = byJob([...publishes.values()].flat<readonly (readonly Attempt[])[]>().concat(unpublished));
+  // Who was held up hears late that it may publish, after another that has taken over.
+  return new Map([...all].map(([job, attempts]) => [job, attempts.toSorted((a, b) => a.token - b.token)]));
 }
 
 function byJob<T extends Attempt>(attempts: readonly T[]): Map<string, T[]> {

@@ -48,13 +48,13 @@ export function drillWindows({ lines, rules }: RelayEvidence): FaultWindow[] {
   );
 }
 
-/** Why a publish was not acknowledged: the drill, a fault, or a machine so busy that it took as long as a stall. */
+/** Why a publish was not acknowledged: the drill, a fault, or a machine so busy that its time ran out, or that it took as long as a stall. */
 export function isExplained({ rules }: History, faults: readonly FaultWindow[], publish: Publish): boolean {
-  const { answer, node, claimedAtMs, startAtMs } = publish;
+  const { answer, node, claimedAtMs, startAtMs, timeoutMs } = publish;
   if (answer === null) return false;
   return (
     answer.drilled ||
-    answer.atMs - startAtMs >= stallMs(rules.leaseMs) ||
+    answer.atMs - startAtMs >= Math.min(stallMs(rules.leaseMs), timeoutMs) ||
     faultOn(faults, node, claimedAtMs, answer.atMs) !== undefined
   );
 }

@@ -42,7 +42,7 @@ class WatchedTransport implements Transport {
     crashes.pass("before publish");
     for (const { id: job, token, attempt, schedule, fireAt } of facts) {
       const at = schedule === null ? null : fireAt.getTime();
-      log.relay({ what: "publish", job, token, attempt, schedule, fireAt: at });
+      log.relay({ what: "publish", job, token, attempt, timeoutMs: options.timeoutMs, schedule, fireAt: at });
     }
     const struck = facts.map((one) => drill?.strike(one) ?? null);
     const sent = messages.filter((_, index) => isSent(struck[index] ?? null));
@@ -51,8 +51,10 @@ class WatchedTransport implements Transport {
     const answers = [...(await publishing)];
     const results = struck.map((strike) => answerOf(strike, isSent(strike) ? answers.shift() : undefined));
     for (const [index, { id: job, token }] of facts.entries()) {
-      const how = results[index]?.kind ?? "ambiguous";
-      log.relay({ what: "answer", job, token, how, drilled: (struck[index] ?? null) !== null });
+      const result = results[index];
+      const error = result === undefined || result.kind === "acknowledged" ? null : result.error.message;
+      const drilled = (struck[index] ?? null) !== null;
+      log.relay({ what: "answer", job, token, how: result?.kind ?? "ambiguous", drilled, error });
     }
     crashes.pass("after publish");
     return results;

@@ -44,8 +44,8 @@ export function published(
   const [sentAtMs, partition] = [atMs - 20, 0];
   if (named)
     lines.push({ ...of, what: "name", atMs: atMs - 10, partition, epoch, sentAtMs, askedAtMs: sentAtMs });
-  lines.push({ ...of, what: "publish", atMs, attempt, schedule: null, fireAt: null });
-  if (how !== null) lines.push({ ...of, what: "answer", atMs: atMs + 10, how, drilled });
+  lines.push({ ...of, what: "publish", atMs, attempt, timeoutMs: 500, schedule: null, fireAt: null });
+  if (how !== null) lines.push({ ...of, what: "answer", atMs: atMs + 10, how, drilled, error: null });
   if (told && how !== null && how !== "acknowledged")
     lines.push({ ...of, what: "retry", atMs: atMs + 11, phase: "publish", ambiguous: how === "ambiguous" });
   if (settled !== null)
