@@ -56,6 +56,40 @@ describe("a history of published jobs that keeps every promise is valid", () => 
     );
   });
 
+  test("who was held up hears late that it might have published, and is not waited for", () => {
+    const [name] = published("j", 1, 50);
+    assert.ok(name?.what === "name");
+    const late = { ...name, atMs: 3_000 };
+    const stale: RelayLine = {
+      ...{ what: "settle", node: "1.1", job: "j", token: 1, atMs: 3_100 },
+      ...{ outcome: "release", written: false },
+    };
+    const relay = [
+      ...[late, stale],
+      ...published("j", 2, 1_200, { node: "2.2", epoch: 2, how: "refused", drilled: true }),
+      ...published("j", 3, 9_000, { node: "2.2", epoch: 2 }),
+    ];
+    const faults = [fault("pause", "1.1", 35, 2_990), fault("kill", "1.1", 3_200)];
+    const parts = { relay, faults, copies: [copy("j", 3)], final: { token: 3, rollbacks: 1 } };
+    assert.deepEqual(brokenBy(routed("j", "at-least-once", parts)), []);
+  });
+
+  test("a publish that ran out of the time that it was given is nobody's fault", () => {
+    const unsure = published("j", 1, 50, { how: "ambiguous" });
+    const given = (timeoutMs: number) =>
+      brokenBy(
+        routed("j", "at-least-once", {
+          ...twice,
+          relay: [
+            ...unsure.map((line) => (line.what === "publish" ? { ...line, timeoutMs } : line)),
+            ...published("j", 2, 1_200),
+          ],
+          final: { token: 2, rollbacks: 1 },
+        }),
+      );
+    assert.deepEqual([given(10), given(500)], [[], ["duplicated"]]);
+  });
+
   test("D3: a refusal costs one rollback, no try and no message", () => {
     const relay = [...published("j", 1, 50, { how: "refused", drilled: true }), ...published("j", 2, 1_100)];
     const parts = { relay, copies: [copy("j", 2)], final: { token: 2, rollbacks: 1 } };
