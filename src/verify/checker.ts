@@ -9,10 +9,10 @@ import { checkDrill } from "./relay/check-drill.ts";
 import { checkPartitions } from "./relay/check-partitions.ts";
 import { checkRoutedJob } from "./relay/check-routed-job.ts";
 import type { RelayEvidence } from "./relay/evidence.ts";
-import { doubts, type RelayFigures, relayFigures } from "./relay/figures.ts";
+import { type RelayFigures, relayFigures } from "./relay/figures.ts";
 import { publishesOf, takenUp } from "./relay/publishes.ts";
 import { checkStrangers, routedCases } from "./relay/routed-cases.ts";
-import { drillWindows, faultsOfHolders, faultsOfPublishes, faultsOfRelays } from "./relay/trouble.ts";
+import { doubts, drillWindows, faultsOfHolders, faultsOfPublishes, faultsOfRelays } from "./relay/trouble.ts";
 import { type Violation, type ViolationKind, violationKinds } from "./violation.ts";
 
 /** The figures of one guarantee. */
@@ -159,7 +159,8 @@ function judgeRelay(
       ...checkDrill(history, evidence, publishes, faults),
       ...checkStrangers(evidence, expected),
     ],
-    bound: struckProcesses({ ...history, faults }) * evidence.rules.inFlight + doubts(evidence),
+    bound:
+      struckProcesses({ ...history, faults }) * evidence.rules.inFlight + doubts(history, publishes.values()),
     relay: relayFigures(evidence),
   };
 }

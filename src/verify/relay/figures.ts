@@ -1,5 +1,5 @@
 import type { DispatchPhase } from "../../events.ts";
-import type { AnswerLine, RelayEvidence } from "./evidence.ts";
+import type { RelayEvidence } from "./evidence.ts";
 
 /** What a run that published shows beside the figures of each guarantee. */
 export interface RelayFigures {
@@ -33,18 +33,9 @@ export function relayFigures({ lines, copies }: RelayEvidence): RelayFigures {
     },
     drills: {
       dispatched_write: drills.filter(({ phase }) => phase === "dispatched_write").length,
-      publish: answers({ lines }).filter(({ drilled }) => drilled).length,
+      publish: lines.filter((line) => line.what === "answer" && line.drilled).length,
       rollback_write: drills.filter(({ phase }) => phase === "rollback_write").length,
     },
     grants: count("grant"),
   };
-}
-
-/** Publishes of which nobody knew, at the drill's will: each may have left a copy behind, beside what faults cost. */
-export function doubts({ lines }: RelayEvidence): number {
-  return answers({ lines }).filter(({ how, drilled }) => drilled && how === "ambiguous").length;
-}
-
-function answers({ lines }: Pick<RelayEvidence, "lines">): AnswerLine[] {
-  return lines.filter((line) => line.what === "answer");
 }

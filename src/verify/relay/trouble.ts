@@ -50,11 +50,20 @@ export function drillWindows({ lines, rules }: RelayEvidence): FaultWindow[] {
 
 /** Why a publish was not acknowledged: the drill, a fault, or a machine so busy that its time ran out, or that it took as long as a stall. */
 export function isExplained({ rules }: History, faults: readonly FaultWindow[], publish: Publish): boolean {
-  const { answer, node, claimedAtMs, startAtMs, timeoutMs } = publish;
+  const { answer, node, claimedAtMs } = publish;
   if (answer === null) return false;
   return (
-    answer.drilled ||
-    answer.atMs - startAtMs >= Math.min(stallMs(rules.leaseMs), timeoutMs) ||
-    faultOn(faults, node, claimedAtMs, answer.atMs) !== undefined
+    answer.drilled || ranOut(rules, publish) || faultOn(faults, node, claimedAtMs, answer.atMs) !== undefined
   );
+}
+
+/** How many publishes nobody knew of, at the drill's will or for want of time: each may have left a copy, beside what faults cost. */
+export function doubts({ rules }: History, publishes: Iterable<readonly Publish[]>): number {
+  return [...publishes]
+    .flat()
+    .filter((one) => one.answer?.how === "ambiguous" && (one.answer.drilled || ranOut(rules, one))).length;
+}
+
+function ranOut({ leaseMs }: History["rules"], { answer, startAtMs, timeoutMs }: Publish): boolean {
+  return answer !== null && answer.atMs - startAtMs >= Math.min(stallMs(leaseMs), timeoutMs);
 }
