@@ -4,17 +4,19 @@
 create function cut_partitions(p_ns integer, p_now bigint, p_slots integer, p_partitions integer) returns boolean language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
-  v_wanted integer := (select partition_count from namespaces where ns = p_ns);
-  v_made integer := (select count(*) from partitions where ns = p_ns);
+  v_wanted integer;
+  v_made integer;
   v_held integer;
   v_epoch integer;
 begin
+  select n.partition_count, count(p.partition), count(p.partition) filter (where p.owner is not null and p.lease_until > v_now)
+  into v_wanted, v_made, v_held from namespaces n left join partitions p on p.ns = n.ns where n.ns = p_ns group by n.ns;
   if v_made = v_wanted and p_partitions <= v_wanted then return true; end if;
   if p_partitions > v_wanted then
     update namespaces set partition_count = greatest(partition_count, p_partitions) where ns = p_ns;
   end if;
   -- Without a lock: while they have to be waited for, those who renew shall not wait for those who ask.
-  if exists (select from partitions where ns = p_ns and owner is not null and lease_until > v_now) then return false; end if;
+  if v_held > 0 then return false; end if;
   -- Others who want to cut wait here, and then find it done; a grant under way holds its rows.
   select partition_count into v_wanted from namespaces where ns = p_ns for update;
   perform from partitions where ns = p_ns order by partition for update;
