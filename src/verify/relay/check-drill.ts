@@ -10,23 +10,27 @@ const tellWithinMs = 1_000;
 
 /** What the drill made fail was told under its phase; and who could not be rolled back was published once its time was up. */
 export function checkDrill(
-  { rules }: History,
+  { rules, jobs }: History,
   evidence: RelayEvidence,
   publishes: ReadonlyMap<string, readonly Publish[]>,
   faults: readonly FaultWindow[],
 ): Violation[] {
   const late = [...faults, ...drillWindows(evidence)];
   const drills = evidence.lines.filter((line) => line.what === "drill");
+  // Who was cancelled meanwhile is published no more.
+  const cancelled = new Set(jobs.flatMap(({ id, state }) => (state === "cancelled" ? id : [])));
   const boundMs = evidence.rules.dispatchTimeoutMs + rules.leaseMs + rules.pollMs + 1_000;
   return drills.flatMap((drill) => [
     ...checkPhase(evidence, drill, drills, faults),
-    ...(drill.phase === "rollback_write" ? checkRepaired(drill, publishes, late, boundMs) : []),
+    ...(drill.phase === "rollback_write"
+      ? checkRepaired(drill, publishes, late, boundMs).filter(({ subject }) => !cancelled.has(subject))
+      : []),
   ]);
 }
 
-/** A checkpoint that fails after one that failed is not told again. */
+/** A checkpoint that fails after one that failed is not told again; a rollback that cannot be written fails until it is given up. */
 function checkPhase(
-  { lines }: RelayEvidence,
+  { lines, rules }: RelayEvidence,
   drill: DrillLine,
   drills: readonly DrillLine[],
   faults: readonly FaultWindow[],
@@ -41,7 +45,12 @@ function checkPhase(
       isNear(line) &&
       jobs.some(({ job }) => job === line.job),
   );
-  const inARow = drills.some((other) => other !== drill && isNear(other));
+  const inARow = drills.some((other) => {
+    const lastsMs = other.phase === "rollback_write" && !other.done ? rules.dispatchTimeoutMs : 0;
+    const sinceMs = atMs - other.atMs;
+    const isUnderWay = other.node === node && sinceMs >= 0 && sinceMs <= lastsMs + tellWithinMs;
+    return other !== drill && (isNear(other) || isUnderWay);
+  });
   if (told || inARow || faultOn(faults, node, atMs - tellWithinMs, atMs + tellWithinMs) !== undefined)
     return [];
   const detail = `a checkpoint failed on ${node}, and nobody told of the phase ${phase}`;
