@@ -49,6 +49,8 @@ const readPerBatch = 5;
  * a process have them at the same moments, so that a store can write theirs together.
  */
 const beatMs = 20;
+/** The longest beat. A store that takes longer over checkpoints gets fewer and larger ones, which cost it less. */
+const longestBeatMs = 50;
 /** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
 const minRepeatMs = 20;
 
@@ -74,6 +76,8 @@ export class Partition {
   #isLost = false;
   /** On the monotonic clock: when the last checkpoint began. */
   #checkpointAtMs = Number.NEGATIVE_INFINITY;
+  /** How long the last one took. */
+  #checkpointMs = 0;
   #failures = 0;
 
   constructor(parts: PartitionParts, grant: PartitionGrant, safeUntilMs: number) {
@@ -213,7 +217,8 @@ export class Partition {
     if (this.#state !== "serving" || this.#naming.length > 0 || this.#flights.hasOnce) return 0;
     const { left, portion } = this.#flights;
     if (this.#settlements.length + Math.min(this.reader.due, left) >= portion) return 0;
-    const nextBeatMs = (Math.floor(this.#checkpointAtMs / beatMs) + 1) * beatMs;
+    const everyMs = Math.min(longestBeatMs, Math.max(beatMs, 2 * this.#checkpointMs));
+    const nextBeatMs = (Math.floor(this.#checkpointAtMs / everyMs) + 1) * everyMs;
     return Math.max(0, nextBeatMs - this.#parts.runtime.clock.monotonic());
   }
 
@@ -249,6 +254,7 @@ export class Partition {
         mark: this.#moveMark(sent),
         name: name.map(({ id, version }) => ({ id, version })),
       });
+      this.#checkpointMs = this.#parts.runtime.clock.monotonic() - this.#checkpointAtMs;
       this.#naming = [];
       this.#namingIds = new Set();
       if (answer.outcome === "stale") this.lose();

@@ -30,6 +30,8 @@ const headPart = 1 / 10;
 const maxPages = 8;
 /** How soon after a read another one may follow, when notices ask for it. */
 const noticeGapMs = 10;
+/** Its multiples lie evenly between whole numbers, however many there are. */
+const goldenRatio = 0.618_034;
 /** How soon after a read that failed. */
 const afterErrorMs = 500;
 
@@ -223,8 +225,16 @@ export class Reader {
     if (nextAt === null) return;
     // What is due by then is in hand or was left out on purpose; only what lies ahead is worth a wake-up. Halfway there: where jobs
     // stand close together, the next is always just behind what was read.
-    this.#nextReadMs = Math.min(this.#nextReadMs, this.time.reachedAtMs(nextAt) - this.#aheadMs / 2);
+    const halfwayMs = this.time.reachedAtMs(nextAt) - this.#aheadMs / 2;
+    this.#nextReadMs = Math.min(this.#nextReadMs, this.#inTurn(halfwayMs));
     this.#nextReadMs = Math.max(this.#nextReadMs, this.#readAtMs + noticeGapMs);
+  }
+
+  /** About then, and not at the same moment as the other partitions: together they would keep the store from everything else. */
+  #inTurn(atMs: number): number {
+    const everyMs = this.#aheadMs / 2;
+    const turnMs = ((this.#parts.partition * goldenRatio) % 1) * everyMs;
+    return Math.round((atMs - turnMs) / everyMs) * everyMs + turnMs;
   }
 
   get #aheadMs(): number {
