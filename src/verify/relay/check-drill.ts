@@ -7,6 +7,8 @@ import type { Publish } from "./publishes.ts";
 import { drillWindows } from "./trouble.ts";
 
 const tellWithinMs = 1_000;
+/** Checkpoints that fail after one another have this much between them at the most. */
+const rowMs = 2_000;
 
 /** What the drill made fail was told under its phase; and who could not be rolled back was published once its time was up. */
 export function checkDrill(
@@ -15,10 +17,9 @@ export function checkDrill(
   publishes: ReadonlyMap<string, readonly Publish[]>,
   faults: readonly FaultWindow[],
 ): Violation[] {
+  const cancelled = new Set(jobs.filter(({ state }) => state === "cancelled").map(({ id }) => id));
   const late = [...faults, ...drillWindows(evidence)];
   const drills = evidence.lines.filter((line) => line.what === "drill");
-  // Who was cancelled meanwhile is published no more.
-  const cancelled = new Set(jobs.flatMap(({ id, state }) => (state === "cancelled" ? id : [])));
   const boundMs = evidence.rules.dispatchTimeoutMs + rules.leaseMs + rules.pollMs + 1_000;
   return drills.flatMap((drill) => [
     ...checkPhase(evidence, drill, drills, faults),
@@ -28,7 +29,7 @@ export function checkDrill(
   ]);
 }
 
-/** A checkpoint that fails after one that failed is not told again; a rollback that cannot be written fails until it is given up. */
+/** A checkpoint that fails after one that failed, perhaps since a rollback in it could not be written, is not told again. */
 function checkPhase(
   { lines, rules }: RelayEvidence,
   drill: DrillLine,
@@ -37,7 +38,9 @@ function checkPhase(
 ): Violation[] {
   const { node, atMs, phase, jobs } = drill;
   const isNear = (other: { readonly node: string; readonly atMs: number }): boolean =>
-    other.node === node && Math.abs(other.atMs - atMs) <= tellWithinMs;
+    other.node === node &&
+    other.atMs >= atMs - rules.dispatchTimeoutMs - rowMs &&
+    other.atMs <= atMs + tellWithinMs;
   const told = lines.some(
     (line) =>
       line.what === "retry" &&
@@ -45,12 +48,7 @@ function checkPhase(
       isNear(line) &&
       jobs.some(({ job }) => job === line.job),
   );
-  const inARow = drills.some((other) => {
-    const lastsMs = other.phase === "rollback_write" && !other.done ? rules.dispatchTimeoutMs : 0;
-    const sinceMs = atMs - other.atMs;
-    const isUnderWay = other.node === node && sinceMs >= 0 && sinceMs <= lastsMs + tellWithinMs;
-    return other !== drill && (isNear(other) || isUnderWay);
-  });
+  const inARow = drills.some((other) => other !== drill && isNear(other));
   if (told || inARow || faultOn(faults, node, atMs - tellWithinMs, atMs + tellWithinMs) !== undefined)
     return [];
   const detail = `a checkpoint failed on ${node}, and nobody told of the phase ${phase}`;

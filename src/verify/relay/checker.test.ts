@@ -295,5 +295,14 @@ describe("each broken promise of a relay is called by its name", () => {
     assert.deepEqual(again(600, drill, retry), []);
     assert.deepEqual(again(6_000, drill, retry), ["slow"]);
     assert.deepEqual(again(600, drill), ["rollback", "token"]);
+    const cancel = { kind: "cancel", job: "j", invokedAtMs: 55, endedAtMs: 60, outcome: "ok" } as const;
+    const cancelled = routed("j", "at-least-once", {
+      operations: [enqueued("j", "at-least-once"), { ...cancel, answer: "requested" }],
+      relay: [...published("j", 1, 50, { how: "refused", drilled: true, settled: null }), ...[drill, retry]],
+      final: { state: "cancelled", attempt: 0 },
+      copies: [],
+      lines: [],
+    });
+    assert.deepEqual(brokenBy(cancelled), [], "who is cancelled meanwhile is not published again");
   });
 });
