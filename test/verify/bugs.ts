@@ -270,6 +270,9 @@ export const bugs: readonly Bug[] = [
     name: "an effect commits without its claim",
     breaks: ["duplicated", "stale-accepted"],
     faults: ["pause"],
+    // A node must be stopped in the middle of a job with an effect.
+    slowMs: 1_200,
+    durationMs: 9_000,
     store: (store) =>
       override(store, {
         async transact(params) {
