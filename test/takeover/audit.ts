@@ -1,22 +1,20 @@
-import { systemClock } from "../../src/clock.ts";
-import { consoleLogger } from "../../src/log.ts";
-import type { Source } from "../../src/source.ts";
+import type { Read } from "./broker.ts";
 
-/** Reads everything that reached the broker, as a consumer does, and counts how often each task came. */
+/** Reads everything that reached the broker, and counts how often each task came. */
 export class Audit {
   /** Which arrival was the first of each task, counted from one; 0: none yet. */
   readonly #firstArrivals: Uint32Array;
   /** The first arrivals of tasks that came a second time. */
   readonly #again = new Set<number>();
-  readonly #source: Source;
+  readonly #read: Read;
   readonly #stopping = new AbortController();
   #reading: Promise<void> | null = null;
   #unique = 0;
   #arrived = 0;
   #arrivedAtMs = Date.now();
 
-  constructor(source: Source, tasks: number) {
-    this.#source = source;
+  constructor(read: Read, tasks: number) {
+    this.#read = read;
     this.#firstArrivals = new Uint32Array(tasks);
   }
 
@@ -44,23 +42,12 @@ export class Audit {
   }
 
   start(): void {
-    this.#reading = this.#read();
+    this.#reading = this.#read((body) => this.#note(Number(body)), this.#stopping.signal);
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#reading;
-  }
-
-  async #read(): Promise<void> {
-    const context = { clock: systemClock, log: consoleLogger, capacity: 1_000 };
-    const session = await this.#source.open(context);
-    const deliver: Parameters<typeof session.run>[0] = async ({ message, ack }) => {
-      this.#note(Number(message.body));
-      void ack().catch(() => {});
-    };
-    await session.run(deliver, this.#stopping.signal);
-    await session.close();
   }
 
   #note(task: number): void {

@@ -65,7 +65,7 @@ export async function takeover(options: TakeoverOptions): Promise<TakeoverReport
   const plan: TakeoverPlan = { ...options, namespace: topic, topic };
   const folder = mkdtempSync(join(tmpdir(), "escapement-takeover-"));
   await brokers[to].prepare(broker, topic);
-  const audit = new Audit(brokers[to].source(broker, topic, "audit"), tasks);
+  const audit = new Audit(brokers[to].read(broker, topic), tasks);
   const app = createEscapement({ store: options.store, namespace: topic, log: silentLogger });
   const children: ChildProcess[] = [];
   try {
