@@ -18,6 +18,8 @@ export interface Bug {
   readonly slowMs?: number;
   /** How long it must run, where that is longer than most. */
   readonly durationMs?: number;
+  /** How many jobs a second. @default 75 */
+  readonly perSecond?: number;
   /** Whether jobs must be published for it to show. @default false: handlers run in the nodes */
   readonly routed?: boolean;
   readonly store: (store: Store) => Store;

@@ -21,14 +21,14 @@ export const soundRuns = [
 /** Runs a product with a bug in it, or as it is, long enough for a bug to show. */
 export async function hunt(bug: Bug | (typeof soundRuns)[number], seed: number): Promise<Hunt> {
   const isSound = !("store" in bug);
-  const { slowMs = 400, durationMs = 4_000 }: Partial<Bug> = bug;
+  const { slowMs = 400, durationMs = 4_000, perSecond = 75 }: Partial<Bug> = bug;
   const result = await verify({
     store: null,
     to: bug.routed === true ? { url: await redisUrl() } : null,
     deliveries,
     faults: bug.faults,
     nodes: 3,
-    jobs: (durationMs / 1_000) * 75,
+    jobs: (durationMs / 1_000) * perSecond,
     durationMs,
     seed,
     leaseMs: 1_500,

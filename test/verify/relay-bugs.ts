@@ -75,8 +75,9 @@ export const relayBugs: readonly Bug[] = [
     breaks: ["epoch"],
     faults: ["pause"],
     routed: true,
-    // A node is stopped for three leases, and must find something to do when it goes on.
-    durationMs: 9_000,
+    // A node is stopped for three leases, and must find something to do at once when it goes on: soon after it hears that it lost.
+    durationMs: 12_000,
+    perSecond: 300,
     store: (store) =>
       override(store, {
         renewPartitions: async (params) => {
