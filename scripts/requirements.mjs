@@ -44,10 +44,11 @@ for (const { id, what, parts: named, tests } of requirements) {
 }
 
 const count = (state) => requirements.filter(state).length;
+const unbuilt = [...parts].filter((part) => !built.has(part));
 console.log(
   `\n${requirements.length} requirements: ${count(({ tests }) => tests.length > 0)} tested, ` +
-    `${count(({ tests, parts: named }) => tests.length === 0 && !named.some((part) => built.has(part)))} open ` +
-    `(${[...parts].filter((part) => !built.has(part)).join(", ")} not built yet), ${problems.length} problems.`,
+    `${count(({ tests, parts: named }) => tests.length === 0 && !named.some((part) => built.has(part)))} open` +
+    `${unbuilt.length === 0 ? "" : ` (${unbuilt.join(", ")} not built yet)`}, ${problems.length} problems.`,
 );
 for (const problem of problems) console.log(`FAIL  ${problem}`);
 if (problems.length > 0 || requirements.length === 0) process.exitCode = 1;

@@ -88,6 +88,30 @@ onEveryStore(
       assert.equal(await node.count({ states: ["succeeded"] }), 1_000);
     });
 
+    test("B8: partitions read ahead in turn, not all at the same moment", async () => {
+      const { clock, broker, store, app } = scene();
+      const job = defineJob<null>({ name: "pay", route: broker.route() });
+      await using node = app([job], { partitions: 16 });
+      const start = clock.now() + 500;
+      const dense = Array.from({ length: 3_000 }, (_, n) => ({
+        input: null,
+        id: `j${n}`,
+        runAt: new Date(start + n),
+      }));
+      await node.enqueueMany(job, dense);
+      await node.start({ roles: ["relay"] });
+      await clock.advance(1_000);
+      const reads: number[] = [];
+      for (let step = 0; step < 20; step += 1) {
+        const before = store.calls.length;
+        await clock.advance(50);
+        reads.push(store.calls.slice(before).filter((verb) => verb === "partitionDue").length);
+      }
+      assert.ok(Math.max(...reads) <= 4, `${Math.max(...reads)} of 16 read within 50 ms`);
+      await clock.advance(3_000);
+      assert.equal(broker.arrivals.length, dense.length);
+    });
+
     test("one transport that hangs leaves the others their part", async () => {
       const { clock, broker, app } = scene();
       const hung = new ScriptedTransport(clock, "hung");
