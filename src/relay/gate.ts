@@ -9,6 +9,8 @@ const longestCloseMs = 5_000;
  */
 export class Gate {
   #failures = 0;
+  /** When it was last closed, for a reason of its own. */
+  #closedAtMs = Number.NEGATIVE_INFINITY;
   #closedUntilMs = Number.NEGATIVE_INFINITY;
 
   isOpen(nowMs: number): boolean {
@@ -20,8 +22,13 @@ export class Gate {
     return Math.max(1, Math.floor(most / 2 ** Math.min(this.#failures, 30)));
   }
 
-  /** Returns for how long the gate is closed now; 0 when it is open. */
-  heard(results: readonly PublishResult[], nowMs: number): number {
+  /**
+   * What came of a batch that was begun at some time. Several are under way at once, and what ails the broker fails them all: those begun
+   * before the gate was closed tell nothing that it does not know.
+   *
+   * @returns for how long the gate is closed now; 0 when it is open.
+   */
+  heard(results: readonly PublishResult[], begunAtMs: number, nowMs: number): number {
     const isThrough = results.some(
       (result) => result.kind === "acknowledged" || (result.kind === "refused" && result.permanent),
     );
@@ -31,11 +38,17 @@ export class Gate {
       this.#closedUntilMs = Number.NEGATIVE_INFINITY;
       return 0;
     }
-    const ownMs = Math.min(firstCloseMs * 2 ** Math.min(this.#failures, 16), longestCloseMs);
     const askedMs = results.map((result) => (result.kind === "refused" ? (result.retryAfterMs ?? 0) : 0));
-    const closedMs = Math.max(ownMs, Math.min(Math.max(0, ...askedMs), longestCloseMs));
-    this.#failures += 1;
-    this.#closedUntilMs = Math.max(this.#closedUntilMs, nowMs + closedMs);
-    return closedMs;
+    this.#closeFor(Math.min(Math.max(0, ...askedMs), longestCloseMs), nowMs);
+    if (begunAtMs >= this.#closedAtMs) {
+      this.#closeFor(Math.min(firstCloseMs * 2 ** Math.min(this.#failures, 16), longestCloseMs), nowMs);
+      this.#failures += 1;
+      this.#closedAtMs = nowMs;
+    }
+    return Math.max(0, this.#closedUntilMs - nowMs);
+  }
+
+  #closeFor(ms: number, nowMs: number): void {
+    this.#closedUntilMs = Math.max(this.#closedUntilMs, nowMs + ms);
   }
 }

@@ -86,7 +86,7 @@ export class Publisher {
     const results = await this.#call(outlet, ready, Math.min(route.dispatchTimeoutMs, leftMs));
     const nowMs = clock.monotonic();
     const isShut = !outlet.gate.isOpen(nowMs);
-    const closedMs = outlet.gate.heard(results, nowMs);
+    const closedMs = outlet.gate.heard(results, sentAtMs, nowMs);
     if (closedMs > 0 || isShut) onClosed(closedMs);
     const ms = clock.monotonic() - sentAtMs;
     for (const [index, { job, message }] of ready.entries()) {

@@ -11,6 +11,9 @@ for (const bug of chosen) {
   const one = await hunt(bug, seed);
   hunts.push(one);
   process.stderr.write(`${one.caught ? "ok  " : "FAIL"}  ${one.bug}\n`);
+  if (one.caught) continue;
+  for (const { kind, subject, detail } of one.result.verdict.violations.slice(0, 10))
+    process.stderr.write(`      ${kind} ${subject}: ${detail}\n`);
 }
 const rows = hunts.map(({ bug, found, caught, result }) => [
   bug,

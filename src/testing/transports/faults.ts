@@ -62,6 +62,20 @@ export function faultTests(place: () => FragilePlace): void {
     assert(results.some(({ kind }) => kind === "ambiguous"));
   });
 
+  test("a publish whose time runs out costs the next one nothing", async (t) => {
+    const { way } = place();
+    if (way === null) return t.skip(noWay);
+    await using scene = await Scene.open(place());
+    await scene.publishPatiently(scene.messages(1));
+    for (let round = 0; round < 5; round++) {
+      way.delay(500);
+      await scene.publish(scene.messages(2), 300);
+      way.pass();
+      const results = await scene.publish(scene.messages(2));
+      assert.deepEqual(kindsOf(results), ["acknowledged"], `round ${round}`);
+    }
+  });
+
   test("cut in the middle, whatever is refused has not arrived, and what is acknowledged has", async (t) => {
     const { way } = place();
     if (way === null) return t.skip(noWay);

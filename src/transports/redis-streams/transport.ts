@@ -109,11 +109,7 @@ export class RedisStreamsTransport implements Transport {
   async #append(entries: readonly Numbered[], results: PublishResult[], deadline: Deadline): Promise<void> {
     for (const part of portions(entries)) {
       if (deadline.isOver) return;
-      const pipeline = this.#parts.client.pipeline();
-      for (const { args } of part) pipeline.call("XADD", args);
-      const answers = await deadline.within(pipeline.exec().catch((error: unknown) => error));
-      // What it still holds back must not be sent after all.
-      if (answers === late) this.#parts.client.disconnect(true);
+      const answers = await this.#write(part, deadline);
       let isSure = true;
       for (const [place, { index }] of part.entries()) {
         const result = this.#judge(answers, place);
@@ -124,16 +120,36 @@ export class RedisStreamsTransport implements Transport {
     }
   }
 
+  /**
+   * The connection is shared, and who gives it up since its own time was over takes it from the others. What was not even written by then is
+   * written again: a refusal would cost an at-most-once job its only try.
+   */
+  async #write(part: readonly Numbered[], deadline: Deadline): Promise<unknown> {
+    const { client, clock } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      const pipeline = client.pipeline();
+      for (const { args } of part) pipeline.call("XADD", args);
+      const answers: unknown = await deadline.within(pipeline.exec().catch((error: unknown) => error));
+      // What it still holds back must not be sent after all.
+      if (answers === late) client.disconnect(true);
+      if (tries === reachTries || deadline.isOver || !part.every((_, place) => isUnsent(answers, place)))
+        return answers;
+      await sleep(clock, reconnectDelayMs(tries, Math.random()));
+      const trouble = await deadline.within(untilReady(client), connectTimeoutMs);
+      if (trouble !== null || deadline.isOver) return answers;
+    }
+  }
+
   #judge(answers: unknown, place: number): PublishResult {
     const { where } = this.#parts;
     if (answers === late) return ambiguous(`Redis ${where}: no answer in time`);
-    const error: unknown = Array.isArray(answers) ? answers[place]?.[0] : answers;
+    const error = errorAt(answers, place);
     if (error === null) return acknowledged;
     const text = `Redis ${where}: ${textOf(error)}`;
     // The client hangs the command on its errors, and with it the input of a job: the text is all that is kept.
     if (!(error instanceof Error)) return ambiguous(text);
     if (error.name === "ReplyError") return refused(text, { permanent: isForGood.test(error.message) });
-    return wasNotSent.test(error.message) ? refused(text) : ambiguous(text);
+    return isUnsent(answers, place) ? refused(text) : ambiguous(text);
   }
 }
 
@@ -142,6 +158,15 @@ const isForGood = /^(NOPERM|WRONGTYPE)\b/;
 
 /** What the client says when it did not even try. */
 const wasNotSent = /enableOfflineQueue|Failed to refresh slots cache|None of startup nodes is available/;
+
+function errorAt(answers: unknown, place: number): unknown {
+  return Array.isArray(answers) ? answers[place]?.[0] : answers;
+}
+
+function isUnsent(answers: unknown, place: number): boolean {
+  const error = errorAt(answers, place);
+  return error instanceof Error && wasNotSent.test(error.message);
+}
 
 function* portions(entries: readonly Numbered[]): Generator<Numbered[]> {
   let part: Numbered[] = [];

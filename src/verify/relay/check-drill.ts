@@ -63,8 +63,9 @@ function checkRepaired(
 ): Violation[] {
   // It was written after all: it waits for its next try like any other.
   if (done) return [];
-  return jobs.flatMap(({ job }) => {
-    const next = publishes.get(job)?.find(({ startAtMs }) => startAtMs > atMs);
+  return jobs.flatMap(({ job, token }) => {
+    // Who was held up may come to its rollback after another has taken over and published.
+    const next = publishes.get(job)?.find((one) => one.startAtMs > atMs || one.token > token);
     if (next !== undefined && next.startAtMs <= deadlineAfter(atMs, boundMs, faults)) return [];
     const when = next === undefined ? "never" : `${Math.round(next.startAtMs - atMs)} ms later`;
     const detail = `its rollback could not be written, and it was published again ${when}; the bound is ${boundMs} ms`;

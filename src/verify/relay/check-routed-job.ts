@@ -163,7 +163,8 @@ function checkEnd(facts: RoutedCase): Violation[] {
 function checkGivenUp(facts: RoutedCase, { state, reason }: FinalJob): Violation[] {
   const { job, attempts, history, publishFaults, holderFaults } = facts;
   const last = attempts.at(-1);
-  const text = `it is ${state}: ${reason ?? "without a reason"}`;
+  const said = last?.answer?.error ?? null;
+  const text = `it is ${state}: ${reason ?? "without a reason"}${said === null ? "" : ` (${said})`}`;
   if (job.delivery !== "at-most-once") return broken(facts, "lost", text, last?.startAtMs ?? null);
   if (last === undefined) {
     const struck = faultOn(holderFaults, null, job.dueAtMs, history.endedAtMs);
