@@ -33,6 +33,7 @@ export interface FragilePlace extends TransportPlace {
 }
 
 export interface FragileWay {
+  delay(latencyMs: number): void;
   cut(forMs?: number): void;
   blackHole(forMs: number): void;
   dropReplies(forMs: number): void;
