@@ -784,10 +784,12 @@ export interface CheckpointParams {
   /** Null leaves it where it is. */
   readonly mark: Date | null;
   /**
-   * To be named: those no longer waiting, due, unexpired, of this version and in this partition are left out. One that this epoch
-   * already named and has not settled is answered again as it stands, so that a lost reply strands nothing.
+   * To be named: those no longer waiting, due within `aheadMs`, unexpired, of this version and in this partition are left out. One that
+   * this epoch already named and has not settled is answered again as it stands, so that a lost reply strands nothing.
    */
   readonly name: readonly { readonly id: string; readonly version: number }[];
+  /** How long before its time a job may be named. Whoever is given one, also by a takeover, keeps it until its time. */
+  readonly aheadMs: number;
 }
 
 export interface CheckpointResult {

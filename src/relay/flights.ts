@@ -65,6 +65,11 @@ export class Flights {
     return share(this.#width, 1 / 2);
   }
 
+  /** How many may be named and wait for their time: half of the width, so that there is room for what is due. */
+  get ahead(): number {
+    return Math.floor(this.#width / 2);
+  }
+
   /** How many more the next checkpoint may name, whatever their lanes and transports. */
   get left(): number {
     return Math.min(this.#width - this.#undecided().length, this.portion);

@@ -1,6 +1,7 @@
 import type { AnyDefinition } from "../definition.ts";
 import type { Transport, TransportContext } from "../transport.ts";
 import { Gate } from "./gate.ts";
+import { GatheredTransport } from "./gathered.ts";
 
 /** An open transport, shared by all routes that lead to it. */
 export interface Outlet {
@@ -24,7 +25,7 @@ export class Outlets {
         const known = outlets.#byAddress.get(key);
         const outlet = known ?? {
           kind,
-          transport: await route.transport.open(context),
+          transport: new GatheredTransport(await route.transport.open(context), context.clock),
           gate: new Gate(),
         };
         outlets.#byAddress.set(key, outlet);

@@ -9,6 +9,7 @@ import { reconnectDelayMs } from "../transient.ts";
 import type { PublishResult } from "../transport.ts";
 import { Wakeup } from "../wakeup.ts";
 import { announce } from "./announce.ts";
+import { Departures } from "./departures.ts";
 import type { DrainRate } from "./drain-rate.ts";
 import { Flights } from "./flights.ts";
 import type { Outlets } from "./outlets.ts";
@@ -44,13 +45,19 @@ interface Settlement {
 
 /** How many jobs one read brings, for each that a claim of a worker would: reading takes nothing away from others. */
 const readPerBatch = 5;
+/** How long before their time jobs are named, so that only the publish itself is left to do then. At-most-once is named at its time. */
+const aheadMs = 160;
 /**
  * Where little is to be written it gathers until the next of these: a trip costs about as much for ten jobs as for one. All partitions of
  * a process have them at the same moments, so that a store can write theirs together.
  */
 const beatMs = 20;
-/** The longest beat. A store that takes longer over checkpoints gets fewer and larger ones, which cost it less. */
+/** The longest beat while something is due. A store that takes longer over checkpoints gets fewer and larger ones, which cost it less. */
 const longestBeatMs = 50;
+/** The beat while nothing is late: what is to be named next has time. */
+const calmBeatMs = aheadMs / 2;
+/** Jobs are published at multiples of this, together with those of other partitions. */
+const departMs = 10;
 /** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
 const minRepeatMs = 20;
 
@@ -66,6 +73,9 @@ export class Partition {
   readonly reader: Reader;
   /** Named and not settled. */
   readonly #flights: Flights;
+  /** Those of them that wait for their time. */
+  readonly #departures = new Departures();
+  #cancelDeparture: () => void = () => {};
   #settlements: Settlement[] = [];
   /** Asked to be named, and not answered: to be asked again as it was, so that no named job is stranded. */
   #naming: readonly DueJob[] = [];
@@ -96,7 +106,10 @@ export class Partition {
       pageSize: readPerBatch * settings.batch,
       mayGo: (job, nowMs) => this.#mayGo(job, nowMs),
       isTaken: (id) => this.#flights.has(id) || this.#namingIds.has(id),
-      onRead: () => this.#wakeup.wake(),
+      onRead: () => {
+        this.#depart();
+        this.#wakeup.wake();
+      },
       onError: (error) => parts.emit("error", { error, during: "reading what is due on a partition" }),
     });
     this.#publisher = new Publisher({
@@ -143,6 +156,11 @@ export class Partition {
     this.#wakeup.wake();
   }
 
+  /** Who is asked to cancel after it was named is not published, if its time has not come. */
+  cancel(ids: ReadonlySet<string>): void {
+    for (const job of this.#departures.remove(ids)) this.#settle(job, { kind: "release" });
+  }
+
   /** Another has it: nothing more is published, and nothing more could be written. */
   lose(): void {
     this.#isLost = true;
@@ -152,12 +170,14 @@ export class Partition {
   /** Names nothing more; over when everything that was named is settled. */
   drain(): void {
     if (this.#state === "serving") this.#state = "draining";
+    this.#stay();
     this.#wakeup.wake();
   }
 
   /** Over now; what is named and not settled is the next owner's. */
   end(): void {
     this.#state = "over";
+    this.#stay();
     this.reader.stop();
     this.#wakeup.wake();
   }
@@ -202,12 +222,12 @@ export class Partition {
       if (verdict === null) again.push(job);
       else this.#settle(job, verdict);
     }
-    this.#publisher.publish(again);
+    this.#departures.add(again);
   }
 
   // ── Naming ──
 
-  #mayGo(job: DueJob, nowMs: number): boolean {
+  #mayGo(job: Pick<DueJob, "name" | "queue">, nowMs: number): boolean {
     const { outlets, isPaused } = this.#parts;
     return outlets.of(job.name)?.gate.isOpen(nowMs) === true && !isPaused(job.queue);
   }
@@ -216,10 +236,18 @@ export class Partition {
   #gatherMs(): number {
     if (this.#state !== "serving" || this.#naming.length > 0 || this.#flights.hasOnce) return 0;
     const { left, portion } = this.#flights;
-    if (this.#settlements.length + Math.min(this.reader.due, left) >= portion) return 0;
-    const everyMs = Math.min(longestBeatMs, Math.max(beatMs, 2 * this.#checkpointMs));
+    if (this.#settlements.length + Math.min(this.reader.due(this.#aheadMs), left) >= portion) return 0;
+    const everyMs =
+      this.reader.due(0) === 0
+        ? calmBeatMs
+        : Math.min(longestBeatMs, Math.max(beatMs, 2 * this.#checkpointMs));
     const nextBeatMs = (Math.floor(this.#checkpointAtMs / everyMs) + 1) * everyMs;
     return Math.max(0, nextBeatMs - this.#parts.runtime.clock.monotonic());
+  }
+
+  /** How long before their time jobs may be named now. */
+  get #aheadMs(): number {
+    return this.#departures.size < this.#flights.ahead ? aheadMs : 0;
   }
 
   /** What to name next. An answer that is owed comes first: some of it may be named already. */
@@ -229,10 +257,16 @@ export class Partition {
     const { outlets, drainRate, runtime } = this.#parts;
     const nowMs = runtime.clock.monotonic();
     const room = this.#flights.room(this.reader.hasBacklog);
-    return this.reader.take((job: DueJob, lane: Lane) => {
+    const { now } = this.reader;
+    let ahead = this.#flights.ahead - this.#departures.size;
+    return this.reader.take(this.#aheadMs, (job: DueJob, lane: Lane) => {
       if (room.isFull(lane)) return "full";
       const outlet = outlets.of(job.name);
       if (outlet === undefined || !this.#mayGo(job, nowMs) || !room.admits(job, outlet)) return false;
+      if (job.runAt.getTime() > now) {
+        if (job.delivery === "at-most-once" || ahead <= 0) return false;
+        ahead -= 1;
+      }
       if (lane === "backlog" && !drainRate.take(nowMs)) return "full";
       room.take(job, outlet, lane);
       return true;
@@ -253,6 +287,7 @@ export class Partition {
         settled: sent.map(({ job, outcome }) => ({ id: job.id, token: job.token, outcome })),
         mark: this.#moveMark(sent),
         name: name.map(({ id, version }) => ({ id, version })),
+        aheadMs,
       });
       this.#checkpointMs = this.#parts.runtime.clock.monotonic() - this.#checkpointAtMs;
       this.#naming = [];
@@ -283,11 +318,39 @@ export class Partition {
       if (job.cancelRequested || this.#state === "over") this.#settle(job, { kind: "release" });
       else named.push(job);
     }
-    this.#publisher.publish(named);
+    this.#departures.add(named);
+    this.#depart();
+    if (this.#state !== "serving") this.#stay();
     // What was left out has changed, or is not due by the store's clock after all.
     if (answer.named.length < asked.length) {
       this.#parts.runtime.clock.after(minRepeatMs, () => this.reader.soon());
     }
+  }
+
+  // ── Publishing ──
+
+  /** Publishes what is due of what was named, and sees to it that the next goes at its time. */
+  #depart(): void {
+    this.#cancelDeparture();
+    const { clock } = this.#parts.runtime;
+    const nowMs = clock.monotonic();
+    const due = Map.groupBy(this.#departures.take(this.reader.now), (job) => this.#mayGo(job, nowMs));
+    this.#publisher.publish(due.get(true) ?? []);
+    // Its queue was paused since, or its broker got into trouble.
+    for (const job of due.get(false) ?? []) this.#settle(job, { kind: "release" });
+    const { nextAt } = this.#departures;
+    if (nextAt === null) return;
+    // Unknown before the first answer of the store, which then comes here.
+    const atMs = Math.ceil(this.reader.time.reachedAtMs(nextAt) / departMs) * departMs;
+    if (atMs < Number.POSITIVE_INFINITY)
+      this.#cancelDeparture = clock.after(Math.max(0, atMs - nowMs), () => this.#depart());
+  }
+
+  /** What was named and waits for its time is given back. */
+  #stay(): void {
+    this.#cancelDeparture();
+    const waiting = this.#departures.take(Number.POSITIVE_INFINITY);
+    if (!this.#isLost) for (const job of waiting) this.#settle(job, { kind: "release" });
   }
 
   /** A figure of progress: the time of the latest job that the broker has acknowledged. */
@@ -383,7 +446,9 @@ export class Partition {
   #idleMs(): number {
     const { settings, runtime, drainRate } = this.#parts;
     const dueMs = (this.reader.nextDueMs() ?? Number.POSITIVE_INFINITY) - runtime.clock.monotonic();
+    // What is near and was not named may have to wait until it is due; others come near meanwhile.
+    const nameMs = dueMs > this.#aheadMs ? dueMs - this.#aheadMs : Math.min(dueMs, calmBeatMs);
     const rateMs = this.reader.hasBacklog ? drainRate.waitMs() : 0;
-    return Math.max(0, Math.min(settings.pollMs, dueMs, rateMs > 0 ? rateMs : settings.pollMs));
+    return Math.max(0, Math.min(settings.pollMs, nameMs, rateMs > 0 ? rateMs : settings.pollMs));
   }
 }

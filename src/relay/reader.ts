@@ -108,12 +108,13 @@ export class Reader {
   }
 
   /**
-   * Takes due jobs out, the fresh ones first. Those that `admit` refuses stay; when it says "full" nothing more is asked.
+   * Takes jobs out that are due within `aheadMs`, the fresh ones first. Those that `admit` refuses stay; when it says "full" nothing more
+   * is asked.
    */
-  take(admit: (job: DueJob, lane: Lane) => boolean | "full"): DueJob[] {
+  take(aheadMs: number, admit: (job: DueJob, lane: Lane) => boolean | "full"): DueJob[] {
     const { now } = this;
     const jobs = this.#jobs;
-    const [fresh, later] = [firstFrom(jobs, now - freshMs), firstFrom(jobs, Math.floor(now) + 1)];
+    const [fresh, later] = [firstFrom(jobs, now - freshMs), firstFrom(jobs, Math.floor(now + aheadMs) + 1)];
     const taken = new Set<DueJob>();
     const look = (from: number, to: number, lane: Lane): void => {
       for (let index = from; index < to; index += 1) {
@@ -140,9 +141,9 @@ export class Reader {
     return first !== undefined && laneAt(first.runAt, this.now) === "backlog";
   }
 
-  /** How many of the jobs in hand are due. */
-  get due(): number {
-    return firstFrom(this.#jobs, Math.floor(this.now) + 1);
+  /** How many of the jobs in hand are due within so long. */
+  due(withinMs: number): number {
+    return firstFrom(this.#jobs, Math.floor(this.now + withinMs) + 1);
   }
 
   /** The oldest that is in hand. */

@@ -103,6 +103,10 @@ export class Relay {
 
   readonly #notice = (notice: Notice): void => {
     if (notice.kind === "queues") void this.#refreshPaused();
+    if (notice.kind === "cancel") {
+      const ids = new Set(notice.ids);
+      for (const partition of this.#ownership?.held ?? []) partition.cancel(ids);
+    }
     if (notice.kind === "jobs" && this.#concerns(notice.queues)) {
       for (const { reader } of this.#ownership?.held ?? []) reader.soon();
     }

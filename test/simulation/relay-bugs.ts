@@ -160,6 +160,25 @@ const early: RelayBug = {
     }),
 };
 
+const hasty: RelayBug = {
+  name: "what was named ahead of its time, by itself or by a dead owner, is published at once",
+  breaks: ["never early"],
+  above: (store) => {
+    const past = <T extends { readonly runAt: Date }>(jobs: readonly T[]): T[] =>
+      jobs.map((job) => ({ ...job, runAt: new Date(0) }));
+    return override(store, {
+      checkpoint: async (params) => {
+        const answer = await store.checkpoint(params);
+        return { ...answer, named: past(answer.named) };
+      },
+      acquirePartitions: async (params) => {
+        const grants = await store.acquirePartitions(params);
+        return grants.map((grant) => ({ ...grant, named: past(grant.named) }));
+      },
+    });
+  },
+};
+
 const forgottenNames: RelayBug = {
   name: "a naming whose reply was lost is not asked for again",
   breaks: ["every job ends"],
@@ -190,5 +209,6 @@ export const relayBugs: readonly RelayBug[] = [
   cutTooEarly,
   epochsAnew,
   early,
+  hasty,
   forgottenNames,
 ];

@@ -112,7 +112,7 @@ export class RelayWitness {
   }
 
   #checkpointed(process: string, params: CheckpointParams, { outcome, named }: CheckpointResult): void {
-    const { owner, partition, epoch, settled } = params;
+    const { owner, partition, epoch, settled, aheadMs } = params;
     const isHolder = this.#holder(owner, partition, epoch) !== undefined;
     if (isHolder !== (outcome === "written")) {
       this.#history.violate(
@@ -124,18 +124,18 @@ export class RelayWitness {
       process,
       `checkpoint of ${partition} under ${epoch} ${outcome}: ${settled.map((one) => `${refOf(one)} ${one.outcome.kind}`).join(" ")}; names ${named.map(refOf).join(" ")}`,
     );
-    for (const job of named) this.#name(process, partition, epoch, job);
+    for (const job of named) {
+      const isAhead = job.delivery !== "at-most-once";
+      const earlyMs = job.runAt.getTime() - this.#history.storeNow;
+      if (earlyMs > (isAhead ? aheadMs : 0))
+        this.#history.violate("never early", `${refOf(job)} was named ${earlyMs} ms early`);
+      this.#name(process, partition, epoch, job);
+    }
   }
 
   #name(process: string, partition: number, epoch: number, job: ClaimedJob): void {
     const { id, token, input } = job;
     const runAt = job.runAt.getTime();
-    if (runAt > this.#history.storeNow) {
-      this.#history.violate(
-        "never early",
-        `${refOf(job)} was named ${runAt - this.#history.storeNow} ms early`,
-      );
-    }
     this.#history.namings.set(refOf(job), { id, token, process, partition, epoch, runAt, input });
   }
 

@@ -132,15 +132,15 @@ export function checkpoint(space: Space, params: CheckpointParams, now: number):
   const named = params.name.flatMap(({ id, version }) => {
     const row = space.jobs.get(id);
     if (row === undefined || !mine(row) || row.version !== version) return [];
-    return name(space, row, params.owner, now) ? [toClaimed(row)] : [];
+    return name(space, row, params, now) ? [toClaimed(row)] : [];
   });
   return { outcome: "written", finished, named };
 }
 
 /** Whether the job may be published: just named, or named before by this owner and not settled since. */
-function name(space: Space, row: Row, owner: string, now: number): boolean {
+function name(space: Space, row: Row, { owner, aheadMs }: CheckpointParams, now: number): boolean {
   if (row.state === "active") return row.claimer === owner;
-  if (row.state !== "waiting" || row.runAt > now || isExpired(row, now)) return false;
+  if (row.state !== "waiting" || row.runAt > now + aheadMs || isExpired(row, now)) return false;
   space.write(row, {
     state: follow(row.state, "claim"),
     reason: null,

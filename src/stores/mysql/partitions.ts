@@ -98,14 +98,14 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
         where ns = ${ns} and partition_number = ${params.partition}`,
     );
   }
-  return { outcome: "written", finished, named: await nameAll(session, owner, params.name, mine) };
+  return { outcome: "written", finished, named: await nameAll(session, owner, params, mine) };
 }
 
 /** Names what may be published: the jobs that are due as they were seen, and those that this owner named before and did not settle. */
 async function nameAll(
   session: Session,
   owner: number,
-  asked: CheckpointParams["name"],
+  { name: asked, aheadMs }: CheckpointParams,
   mine: (job: JobRow) => boolean,
 ): Promise<ClaimedJob[]> {
   if (asked.length === 0) return [];
@@ -115,7 +115,7 @@ async function nameAll(
   const seqs = asked.flatMap(({ id, version }) => {
     const job = jobs.get(id);
     if (job === undefined || !mine(job) || job.version !== version) return [];
-    if (isDue(session, job)) fresh.set(job.seq, job);
+    if (isDue(session, job, aheadMs)) fresh.set(job.seq, job);
     else if (job.state !== "active" || job.claimer !== owner) return [];
     return [job.seq];
   });
@@ -141,7 +141,7 @@ function namedLine({ lines }: Session, jobs: Iterable<JobRow>): Sql {
   return sql`case slot ${join(cases, " ")} end`;
 }
 
-function isDue({ now: at }: Session, job: JobRow): boolean {
+function isDue({ now: at }: Session, job: JobRow, aheadMs: number): boolean {
   const expired = job.expireAt !== null && job.expireAt <= at && job.attempt === 0;
-  return job.state === "waiting" && job.runAt <= at && !expired;
+  return job.state === "waiting" && job.runAt <= at + aheadMs && !expired;
 }

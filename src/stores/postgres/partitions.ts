@@ -137,7 +137,7 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
     new Set(ids).size === ids.length;
   const answer = await session.run(
     `select ${session.schema}.checkpoint_partition($1, $2, $3, $4, $5, $6, $7::text::text[], $8::text::integer[], $9::text::json,
-       $10::text::text[], $11::text::integer[])::text as answer`,
+       $10::text::text[], $11::text::integer[], $12)::text as answer`,
     [
       session.ns,
       session.now,
@@ -150,6 +150,7 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
       isPlain ? null : endingsOf(settled),
       textList(name.map(({ id }) => id)),
       numberList(name.map(({ version }) => version)),
+      Math.trunc(params.aheadMs),
     ],
   );
   if (answer === null) return { outcome: "stale", finished: [], named: [] };

@@ -155,7 +155,7 @@ export async function partitionDue(space: Space, params: PartitionDueParams): Pr
 }
 
 export async function checkpoint(space: Space, params: CheckpointParams): Promise<CheckpointResult> {
-  const { owner, partition, epoch, settled, mark, name } = params;
+  const { owner, partition, epoch, settled, mark, name, aheadMs } = params;
   const answer = await space
     .text(
       "checkpoint",
@@ -167,6 +167,7 @@ export async function checkpoint(space: Space, params: CheckpointParams): Promis
       settled.length,
       finishFrames(settled),
       JSON.stringify(name.map(({ id, version }) => [id, version])),
+      aheadMs,
     )
     .catch(explainRefusal);
   if (answer.length === 0) return { outcome: "stale", finished: [], named: [] };

@@ -101,7 +101,15 @@ describe("a namespace over three slots of a Cluster", { skip: cluster.skip }, ()
     assert.deepEqual(due.flatMap(({ jobs }) => jobs.map(({ id }) => id)).toSorted(), ids.toSorted());
     for (const [n, { partition, epoch }] of grants.entries()) {
       const name = due[n]?.jobs.map(({ id, version }) => ({ id, version })) ?? [];
-      const answer = await store.checkpoint({ owner: "o", partition, epoch, settled: [], mark: null, name });
+      const answer = await store.checkpoint({
+        owner: "o",
+        partition,
+        epoch,
+        settled: [],
+        mark: null,
+        name,
+        aheadMs: 0,
+      });
       assert.equal(answer.named.length, name.length);
     }
     await store.close();

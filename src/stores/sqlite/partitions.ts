@@ -129,7 +129,7 @@ export function checkpoint(session: Session, params: CheckpointParams): Checkpoi
 const nameable = `select seq, state = 'waiting' from (select value as wanted from json_each(?1))
   cross join escapement_jobs on ns = ?2 and id = wanted ->> 0
   where version = wanted ->> 1 and relayed = 1 and slot >= ?3 and slot < ?4
-    and case state when 'waiting' then run_at <= ?5 and (expire_at is null or expire_at > ?5 or attempt > 0)
+    and case state when 'waiting' then run_at <= ?5 + ?7 and (expire_at is null or expire_at > ?5 or attempt > 0)
       when 'active' then claimer = ?6 else false end`;
 
 const nameJobs = `update escapement_jobs set
@@ -142,11 +142,11 @@ const namedBefore = `select ${claimedColumns} from escapement_jobs where seq in 
 function nameAll(
   { connection, ns, now }: Session,
   { firstSlot, endSlot }: Slots,
-  { owner, name }: CheckpointParams,
+  { owner, name, aheadMs }: CheckpointParams,
 ): ClaimedJob[] {
   if (name.length === 0) return [];
   const wanted = JSON.stringify(name.map(({ id, version }) => [id, version]));
-  const found = connection.tuples(nameable, wanted, ns, firstSlot, endSlot, now, owner);
+  const found = connection.tuples(nameable, wanted, ns, firstSlot, endSlot, now, owner, aheadMs);
   const seqs = (waiting: number): string =>
     JSON.stringify(found.flatMap(([seq, isWaiting]) => (isWaiting === waiting ? numberOf(seq) : [])));
   const rows = connection.tuples(nameJobs, follow("waiting", "claim"), owner, now, seqs(1));

@@ -43,6 +43,33 @@ export function checkpointTests(test: ConformanceTest): void {
     assert.equal(edited.named.length, 1);
   });
 
+  test("a job may be named ahead of its time, and whoever takes over is told when that is", async (scene) => {
+    const { epoch } = await own(scene, "a");
+    await scene.add(relayed("soon", { delayMs: minute }), relayed("later", { delayMs: hour }));
+    const { runAt } = await scene.job("soon");
+    const name = ["soon", "later"];
+    const { named } = await checkpoint(scene, "a", epoch, { name, aheadMs: 2 * minute });
+    assert.deepEqual(
+      named.map((job) => [job.id, job.token, job.runAt]),
+      [["soon", 1, runAt]],
+    );
+    const again = await checkpoint(scene, "a", epoch, { name, aheadMs: 0 });
+    assert.deepEqual(again.named, named, "what was named stays named");
+    await scene.store.releasePartitions({ owner: "a", held: [{ partition: 0, epoch }] });
+    const grant = await own(scene, "b");
+    assert.deepEqual(
+      grant.named.map((job) => [job.id, job.token, job.runAt]),
+      [["soon", 2, runAt]],
+    );
+    const release = { id: "soon", token: 2, outcome: { kind: "release" } } as const;
+    await scene.store.checkpoint({
+      ...{ owner: "b", partition: 0, epoch: grant.epoch, settled: [release] },
+      ...{ mark: null, name: [], aheadMs: 0 },
+    });
+    const job = await scene.job("soon");
+    assert.deepEqual([job.state, job.runAt, job.attempt], ["waiting", runAt, 0]);
+  });
+
   test("settling ends the named, moves the mark and names the next, and a repeat does it once", async (scene) => {
     const { epoch } = await own(scene, "a");
     await scene.add(relayed("x"), relayed("y"));
@@ -116,6 +143,7 @@ export function checkpointTests(test: ConformanceTest): void {
       settled: ["x", "y"].map((id) => ({ id, token: 1, outcome })),
       mark: null,
       name: [{ id: "x", version: 1 }],
+      aheadMs: 0,
     });
     assert.deepEqual(
       finished.map(({ state }) => state),

@@ -20,7 +20,13 @@ export const checkpoint = (
   scene: Scene,
   owner: string,
   epoch: number,
-  changes: { settled?: { id: string; token: number }[]; name?: string[]; version?: number; mark?: Date } = {},
+  changes: {
+    settled?: { id: string; token: number }[];
+    name?: string[];
+    version?: number;
+    mark?: Date;
+    aheadMs?: number;
+  } = {},
 ) =>
   scene.store.checkpoint({
     owner,
@@ -29,4 +35,5 @@ export const checkpoint = (
     settled: (changes.settled ?? []).map(({ id, token }) => ({ id, token, outcome: succeed })),
     mark: changes.mark ?? null,
     name: (changes.name ?? []).map((id) => ({ id, version: changes.version ?? 1 })),
+    aheadMs: changes.aheadMs ?? 0,
   });

@@ -144,7 +144,7 @@ export function cutTests(test: ConformanceTest): void {
     const [low = ""] = idsIn(0, 170);
     const [high = "", waiting = ""] = idsIn(854, 1024);
     await scene.add(...[low, high, waiting].map((id) => relayed(id, { slot: slotOf(id) })));
-    const rest = { owner: "a", epoch, settled: [], mark: null };
+    const rest = { owner: "a", epoch, settled: [], mark: null, aheadMs: 0 };
     await scene.store.checkpoint({ ...rest, partition: 0, name: [{ id: low, version: 1 }] });
     await scene.store.checkpoint({ ...rest, partition: 2, name: [{ id: high, version: 1 }] });
     await scene.advance(hour);
@@ -171,6 +171,7 @@ export function cutTests(test: ConformanceTest): void {
       settled: [{ id: high, token: 2, outcome: succeed }],
       mark: null,
       name: [{ id: waiting, version: 1 }],
+      aheadMs: 0,
     });
     assert.deepEqual(finished, [{ outcome: "written", state: "succeeded" }]);
     assert.equal(named.length, 1);

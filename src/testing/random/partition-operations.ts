@@ -83,10 +83,11 @@ export async function checkpointOperation(world: World): Promise<Operation> {
   }));
   const settled = randomFinishes(world);
   const marked = chance.oneIn(2);
+  const aheadMs = chance.pick([0, 8 * stepMs]);
   const markMs = world.nowMs + namedRemainderMs;
   return operation(
     "checkpoint",
-    (at) => ({ owner, partition, epoch, settled, mark: marked ? at(markMs) : null, name }),
+    (at) => ({ owner, partition, epoch, settled, mark: marked ? at(markMs) : null, name, aheadMs }),
     async (store, params) => {
       const answer = await store.checkpoint(params);
       if (store === world.first) world.remember(owner, answer.named);

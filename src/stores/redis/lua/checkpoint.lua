@@ -1,8 +1,8 @@
 -- uses: base record notices lines gates index end holder finish answer partition relay
 -- Settles the named batch of a partition, moves its mark and names the next batch.
 -- ARGV[2] the owner, ARGV[3] partition, ARGV[4] epoch, ARGV[5] the mark or "", ARGV[6] how many to settle, ARGV[7] their frames
--- (shared/finish.lua), ARGV[8] JSON: [[id, version]] to be named.
--- Promise: nothing happens under a stale epoch. What is no longer waiting, due, unexpired, of this version and in this partition is
+-- (shared/finish.lua), ARGV[8] JSON: [[id, version]] to be named, ARGV[9] how long before its time one may be.
+-- Promise: nothing happens under a stale epoch. What is no longer waiting, due by then, unexpired, of this version and in this partition is
 -- left out; what this owner has named already is answered again.
 -- Answers "" when stale; else a mark, two bytes for each that was to be settled, then the named jobs' frames.
 
@@ -16,7 +16,7 @@ end
 
 local function name(job)
   if job[STATE] == ACTIVE then return job[CLAIMER] == owner end
-  if job[STATE] ~= WAITING or job[RUNAT] > now or isExpired(job) then return false end
+  if job[STATE] ~= WAITING or job[RUNAT] > swiftly.dueBy or isExpired(job) then return false end
   leave(job)
   setReason(job, nil)
   setHolder(job, owner)
@@ -25,7 +25,7 @@ local function name(job)
   return true
 end
 
-swiftly.owner, swiftly.partition = owner, partition
+swiftly.owner, swiftly.partition, swiftly.dueBy = owner, partition, now + tonumber(ARGV[9])
 local list = readFinishes(ARGV[7], 1, tonumber(ARGV[6]))
 local refused = refusedFinish(owner, list, mine)
 if refused then return redis.error_reply("REFUSED " .. refused) end

@@ -124,7 +124,7 @@ $$;
 -- finished as finish_any tells it, or finish_succeeded.
 create function checkpoint_partition(
   p_ns integer, p_now bigint, p_owner text, p_partition integer, p_epoch integer, p_mark bigint, p_ids text[], p_tokens integer[],
-  p_endings json, p_name_ids text[], p_name_versions integer[]
+  p_endings json, p_name_ids text[], p_name_versions integer[], p_ahead_ms bigint
 ) returns json language plpgsql as $$
 declare
   v_slots record := own_partition(p_ns, p_owner, p_partition, p_epoch);
@@ -150,7 +150,7 @@ begin
       cross join lateral (select * from jobs where ns = p_ns and id = n.id offset 0 for no key update) j
       where j.version = n.version and j.relayed and j.slot >= v_slots.v_first and j.slot < v_slots.v_end
         and case when j.state = 'active' then j.claimer = p_owner
-          else j.state = 'waiting' and j.run_at <= v_now and (j.expire_at is null or j.expire_at > v_now or j.attempt > 0) end
+          else j.state = 'waiting' and j.run_at <= v_now + p_ahead_ms and (j.expire_at is null or j.expire_at > v_now or j.attempt > 0) end
     ), fresh as (
       update jobs j set state = 'active', reason = null, attempt = attempt + 1, token = token + 1,
         settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner, claimed_at = v_now

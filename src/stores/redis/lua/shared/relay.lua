@@ -49,7 +49,7 @@ local function nameSwiftly(id, version)
   local relayed, _, _, _, _, _, _, slot, seq, _, runAt, _, _, expireAt = struct.unpack(BACK, text, back)
   local tail = readTail(string.sub(text, back + BACKSIZE))
   local isPlain = expireAt == huge and tail[RARE] == "" and (settled == 0 or holder == owner) and isOurs(relayed, slot)
-  if not isPlain or state ~= WAITING or runAt > now or tail[VERSION] ~= version then return false end
+  if not isPlain or state ~= WAITING or runAt > swiftly.dueBy or tail[VERSION] ~= version then return false end
   text = struct.pack(
     FRONT, ACTIVE, cancel, special, attempt + 1, token + 1, settled, now, finishedAt, #owner, owner, #result, result
   ) .. string.sub(text, back)
