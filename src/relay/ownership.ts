@@ -191,8 +191,8 @@ export class Ownership {
     const outcomes = await store.renewPartitions({ owner, leaseMs: settings.leaseMs, held });
     for (const [index, partition] of partitions.entries()) {
       if (outcomes[index] === "renewed") partition.renewed(sentAtMs + settings.leaseMs);
-      // Not while it is being given back: then it is no loss.
-      else if (partition.isServing) partition.lose();
+      // Also while it is being given back: what cannot settle any more must not wait for it.
+      else partition.lose();
     }
   }
 }

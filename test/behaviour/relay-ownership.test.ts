@@ -153,6 +153,34 @@ onEveryStore("relays", (bed) => {
     await cut.app[Symbol.asyncDispose]();
   });
 
+  test("a partition that is lost while it is being given back keeps nobody from its share", async () => {
+    const { clock, broker, start } = fleet();
+    const job = defineJob<null>({ name: "pay", route: broker.route() });
+    const first = await start([job]);
+    broker.reply = () => "never";
+    await first.app.enqueueMany(
+      job,
+      Array.from({ length: 40 }, () => ({ input: null })),
+    );
+    await clock.advance(100);
+    const second = await start([job]);
+    await clock.advance(3_000);
+    assert.equal(second.mine.size, 0, "what is given back waits for the broker's word");
+    first.wire.fail("refuse", partitionVerbs);
+    broker.reply = () => acknowledged;
+    await clock.advance(leaseMs + 1_000);
+    assert.equal(second.mine.size, 4);
+    const changes: string[] = [];
+    first.app.on("partition", ({ change }) => void changes.push(change));
+    first.wire.heal();
+    first.wire.fail("refuse", ["checkpoint"]);
+    await clock.advance(15_000);
+    assert.deepEqual(changes.toSorted(), ["acquired", "acquired", "lost", "lost", "lost", "lost"]);
+    first.wire.heal();
+    await first.app[Symbol.asyncDispose]();
+    await second.app[Symbol.asyncDispose]();
+  });
+
   test("B6: an owner that comes back after its lease writes nothing: its epoch is stale", async () => {
     const { clock, broker, start, kill } = fleet();
     const job = defineJob<null>({ name: "pay", route: broker.route() });
