@@ -4,7 +4,7 @@ import { refused } from "../publish-result.ts";
 import type { PublishOptions, PublishResult, Transport } from "../transport.ts";
 
 /** What one call carries at the most, unless a single publish has more. */
-const mostMessages = 1_000;
+const mostMessages = 200;
 
 interface Waiting {
   readonly messages: readonly Message[];

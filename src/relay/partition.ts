@@ -48,14 +48,16 @@ const readPerBatch = 5;
 /** How long before their time jobs are named, so that only the publish itself is left to do then. At-most-once is named at its time. */
 const aheadMs = 160;
 /**
- * Where little is to be written it gathers until the next of these: a trip costs about as much for ten jobs as for one. All partitions of
- * a process have them at the same moments, so that a store can write theirs together.
+ * Where little is to be written it gathers until the next of these: a trip costs about as much for ten jobs as for one. Several
+ * partitions of a process have them at the same moments, so that a store can write theirs together.
  */
 const beatMs = 20;
 /** The longest beat while something is due. A store that takes longer over checkpoints gets fewer and larger ones, which cost it less. */
 const longestBeatMs = 50;
 /** The beat while nothing is late: what is to be named next has time. */
 const calmBeatMs = aheadMs / 2;
+/** In how many turns the partitions have their beats: together they would keep the store, or this process, from everything else. */
+const turns = 4;
 /** Jobs are published at multiples of this, together with those of other partitions. */
 const departMs = 10;
 /** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
@@ -241,7 +243,8 @@ export class Partition {
       this.reader.due(0) === 0
         ? calmBeatMs
         : Math.min(longestBeatMs, Math.max(beatMs, 2 * this.#checkpointMs));
-    const nextBeatMs = (Math.floor(this.#checkpointAtMs / everyMs) + 1) * everyMs;
+    const turnMs = ((this.#grant.partition % turns) / turns) * everyMs;
+    const nextBeatMs = (Math.floor((this.#checkpointAtMs - turnMs) / everyMs) + 1) * everyMs + turnMs;
     return Math.max(0, nextBeatMs - this.#parts.runtime.clock.monotonic());
   }
 

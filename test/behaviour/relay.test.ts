@@ -86,7 +86,7 @@ onEveryStore("relay", (bed) => {
       assert.ok(broker.batches.length <= 50, `${broker.batches.length} calls of the broker`);
       for (const { at, id } of broker.arrivals) {
         const late = at - start - Number(id.slice(1));
-        assert.ok(late >= 0 && late <= 50, `${id} was fired ${late} ms after its time`);
+        assert.ok(late >= 0 && late <= 20, `${id} was fired ${late} ms after its time`);
       }
       assert.equal(await app.count({ states: ["succeeded"] }), many);
     });
@@ -108,7 +108,7 @@ onEveryStore("relay", (bed) => {
       );
       for (const [index, { at, id }] of broker.arrivals.entries()) {
         const late = at - start - (delays[index] ?? 0);
-        assert.ok(late >= 0 && late <= 50, `${id} was fired ${late} ms after its time`);
+        assert.ok(late >= 0 && late <= 20, `${id} was fired ${late} ms after its time`);
       }
     });
 

@@ -14,6 +14,12 @@ const server = await testbed.postgres();
 /** Waiting and finished jobs, each; CI takes a million. */
 const backlog = Number(process.env["ESCAPEMENT_BACKLOG"] ?? 100_000);
 
+const day = 86_400_000;
+const kept = {
+  ...{ succeededMs: day, cancelledMs: day, deadMs: day, lostMs: day },
+  ...{ nodesMs: day, occurrencesMs: day },
+};
+
 /** Copies the jobs of the schema, so that each table has many of every kind. */
 const copyJobs = (table: "jobs" | "history", generated: string): string => `
   insert into ${table} (${generated}) select ${generated
@@ -25,7 +31,7 @@ const copyJobs = (table: "jobs" | "history", generated: string): string => `
     })
     .join(
       ", ",
-    )} from ${table} cross join generate_series(1, $1::integer) as n where id in ('waiting', 'later', 'other', 'keyed', 'done')`;
+    )} from ${table} cross join generate_series(1, $1::integer) as n where id in ('waiting', 'later', 'other', 'keyed', 'done', 'routed')`;
 
 describe("plans on Postgres", { skip: server.skip }, () => {
   const schema = newSchema();
@@ -49,6 +55,8 @@ describe("plans on Postgres", { skip: server.skip }, () => {
     // The worst moment to make a plan: everything is known to be empty.
     await admin.query("vacuum analyze");
     store = await open();
+    // It looks for work from the start, when there is none.
+    await relay("nobody", 0);
     await exercise("before");
     const jobs = [
       newJob("waiting"),
@@ -56,6 +64,7 @@ describe("plans on Postgres", { skip: server.skip }, () => {
       newJob("other", { name: "other" }),
       newJob("keyed", { concurrencyKey: "k" }),
       newJob("done", { queue: "done" }),
+      newJob("routed", { queue: "routed", relayed: true, delayMs: 3_600_000 }),
     ];
     await store.enqueue({ jobs });
     await run("done", 1);
@@ -123,10 +132,32 @@ describe("plans on Postgres", { skip: server.skip }, () => {
     await store.enqueue({ jobs: jobs.slice(0, 2) });
     assert.equal((await run(prefix, 50)).length, 20);
     await store.reap({ limit: 10 });
+    await store.prune({ ...kept, limit: 10 });
     await run(prefix, 50);
+    await relay(prefix);
   };
 
-  test("A2: a claim, a finish, an enqueue and a reap read by index, however the tables grew since their plans were made", async (context) => {
+  /** What a relay does. */
+  const relay = async (prefix: string, many = 20): Promise<void> => {
+    const owner = `relay of ${prefix}`;
+    const ids = Array.from({ length: many }, (_, n) => `${prefix}-routed-${n}`).toSorted();
+    await store.enqueue({
+      jobs: ids.map((id, n) => newJob(id, { queue: prefix, relayed: true, slot: n % 100 })),
+    });
+    const [grant] = await store.acquirePartitions({ owner, leaseMs: 60_000, partitions: 4, want: 1 });
+    assert(grant);
+    const { partition, epoch } = grant;
+    const due = await store.partitionDue({ partition, aheadMs: 0, limit: 500, after: null });
+    assert.deepEqual(due.jobs.map(({ id }) => id).toSorted(), ids);
+    const rest = { owner, partition, epoch, mark: null, aheadMs: 0 };
+    const { named } = await store.checkpoint({ ...rest, settled: [], name: due.jobs });
+    const outcome = { kind: "succeed", result: null } as const;
+    const settled = named.map(({ id, token }) => ({ id, token, outcome }));
+    await store.checkpoint({ ...rest, settled, name: [] });
+    await store.releasePartitions({ owner, held: [{ partition, epoch }] });
+  };
+
+  test("A2: claims, finishes, enqueues, reaps, prunes and what a relay does read by index, however the tables grew since their plans were made", async (context) => {
     const loaded = await pool.query("load 'auto_explain'").catch(() => null);
     if (loaded === null) return context.skip("auto_explain cannot be loaded as this user");
     await pool.query("set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on");
@@ -138,8 +169,11 @@ describe("plans on Postgres", { skip: server.skip }, () => {
     assert.match(told, /Index Scan using jobs_plain/);
     assert.match(told, /Index Scan using jobs_lane/);
     assert.match(told, /Index Scan using jobs_id/);
+    assert.match(told, /Index (Only )?Scan using jobs_relay/);
     assert.doesNotMatch(told, /Seq Scan on (jobs|history|gates|arrivals|lanes|parents|trail)/);
     assert.doesNotMatch(told, /Bitmap/);
+    // By the namespace alone: that is a whole table.
+    assert.doesNotMatch(told, /Scan using (jobs|history)_id on .*\n\s*Index Cond: \(ns = \$?\w+\)\n/);
   });
 
   test(`a claim beside ${backlog} jobs of each kind reads as little as beside none`, async () => {

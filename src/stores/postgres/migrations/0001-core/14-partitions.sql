@@ -52,7 +52,9 @@ begin
     with taken as (
       update jobs set settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner,
         claimed_at = v_now, token = token + 1
-      where ns = p_ns and state = 'active' and relayed and slot >= v_partition.first_slot and slot < v_partition.end_slot returning jobs.*
+      where seq = any (array(
+        select seq from jobs where ns = p_ns and state = 'active' and relayed and slot >= v_partition.first_slot and slot < v_partition.end_slot
+        order by slot)) returning jobs.*
     )
     select coalesce(json_agg(claimed_json(t) order by t.run_at, t.seq), '[]') into v_named from taken t;
     v_grants := v_grants || json_build_array(
