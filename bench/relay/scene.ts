@@ -151,6 +151,7 @@ function countedRoute(route: Route): { route: Route; publishes: () => number } {
       ...route,
       transport: {
         kind: transport.kind,
+        ...(transport.gathers === true ? { gathers: true } : {}),
         address: transport.address,
         async open(context) {
           const open = await transport.open(context);

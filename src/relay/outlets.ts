@@ -1,5 +1,5 @@
 import type { AnyDefinition } from "../definition.ts";
-import type { Transport, TransportContext } from "../transport.ts";
+import type { Transport, TransportContext, TransportFactory } from "../transport.ts";
 import { Gate } from "./gate.ts";
 import { GatheredTransport } from "./gathered.ts";
 
@@ -25,7 +25,7 @@ export class Outlets {
         const known = outlets.#byAddress.get(key);
         const outlet = known ?? {
           kind,
-          transport: new GatheredTransport(await route.transport.open(context), context.clock),
+          transport: await openTransport(route.transport, context),
           gate: new Gate(),
         };
         outlets.#byAddress.set(key, outlet);
@@ -49,4 +49,9 @@ export class Outlets {
   async close(): Promise<void> {
     await Promise.allSettled([...this.#byAddress.values()].map(({ transport }) => transport.close()));
   }
+}
+
+async function openTransport(factory: TransportFactory, context: TransportContext): Promise<Transport> {
+  const transport = await factory.open(context);
+  return factory.gathers === true ? new GatheredTransport(transport, context.clock) : transport;
 }

@@ -43,6 +43,7 @@ export function kafka(options: KafkaOptions): Route {
     dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "kafka's dispatchTimeout"),
     transport: {
       kind: "kafka",
+      gathers: true,
       get address() {
         return JSON.stringify([address(), resolved]);
       },

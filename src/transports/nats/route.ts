@@ -30,6 +30,7 @@ export function nats(options: NatsOptions): Route {
     dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "nats' dispatchTimeout"),
     transport: {
       kind: "nats",
+      gathers: true,
       get address() {
         return JSON.stringify(address());
       },

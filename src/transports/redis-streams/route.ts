@@ -57,6 +57,7 @@ export function redisStreams(options: RedisStreamsOptions): Route {
     dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "redisStreams' dispatchTimeout"),
     transport: {
       kind: "redis-streams",
+      gathers: true,
       get address() {
         return JSON.stringify([redisUrl(options.url), resolved]);
       },

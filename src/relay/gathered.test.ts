@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Message } from "../message.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import type { PublishResult, Transport } from "../transport.ts";
+import { GatheredTransport } from "./gathered.ts";
+
+function message(key: string): Message {
+  return { destination: "topic", key, dedupeId: key, headers: {}, body: "null" };
+}
+
+/** Refuses what is called "no", and remembers its calls. */
+function scene(publish?: Transport["publish"]) {
+  const clock = new VirtualClock();
+  const calls: { keys: string[]; timeoutMs: number }[] = [];
+  const answer = ({ key }: Message): PublishResult =>
+    key === "no" ? { kind: "refused", error: new Error(key), permanent: false } : { kind: "acknowledged" };
+  const transport = new GatheredTransport(
+    {
+      publish: async (messages, options) => {
+        calls.push({ keys: messages.map(({ key }) => key), ...options });
+        return publish === undefined ? messages.map(answer) : publish(messages, options);
+      },
+      close: async () => {},
+    },
+    clock,
+  );
+  const kinds = async (keys: string[], timeoutMs = 100): Promise<string[]> =>
+    (await transport.publish(keys.map(message), { timeoutMs })).map(({ kind }) => kind);
+  return { clock, calls, kinds };
+}
+
+test("what is published in one turn goes as one batch, and each is told of its own", async () => {
+  const { clock, calls, kinds } = scene();
+  const both = Promise.all([kinds(["a", "no"], 100), kinds(["b"], 50)]);
+  await clock.advance(0);
+  assert.deepEqual(await both, [["acknowledged", "refused"], ["acknowledged"]]);
+  assert.deepEqual(calls, [{ keys: ["a", "no", "b"], timeoutMs: 50 }]);
+});
+
+test("a batch has its bounds, and none is cut in two", async () => {
+  const { clock, calls, kinds } = scene();
+  const keys = (many: number) => Array.from({ length: many }, (_, n) => `${n}`);
+  const all = Promise.all([kinds(keys(150)), kinds(keys(40)), kinds(keys(20)), kinds(keys(300))]);
+  await clock.advance(0);
+  await all;
+  assert.deepEqual(
+    calls.map((call) => call.keys.length),
+    [190, 20, 300],
+  );
+});
+
+test("a transport that throws has thrown for each", async () => {
+  const { clock, kinds } = scene(() => Promise.reject(new Error("broken")));
+  const all = Promise.allSettled([kinds(["a"]), kinds(["b"])]);
+  await clock.advance(0);
+  assert.deepEqual(
+    (await all).map(({ status }) => status),
+    ["rejected", "rejected"],
+  );
+});
