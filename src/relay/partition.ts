@@ -9,12 +9,14 @@ import { reconnectDelayMs } from "../transient.ts";
 import type { PublishResult } from "../transport.ts";
 import { Wakeup } from "../wakeup.ts";
 import { announce } from "./announce.ts";
+import { Beats } from "./beats.ts";
 import { Departures } from "./departures.ts";
 import type { DrainRate } from "./drain-rate.ts";
 import { Flights } from "./flights.ts";
 import type { Outlets } from "./outlets.ts";
 import { Publisher } from "./publisher.ts";
 import { type DueJob, type Lane, laneAt, Reader } from "./reader.ts";
+import { type Settlement, Settlements } from "./settlements.ts";
 import { verdictOf, verdictOnTakeover } from "./verdict.ts";
 
 export interface PartitionParts {
@@ -33,33 +35,10 @@ export interface PartitionParts {
   onClosed(ms: number): void;
 }
 
-/** One decided end on its way to the store. */
-interface Settlement {
-  readonly job: ClaimedJob;
-  readonly outcome: Outcome;
-  /** On the monotonic clock. */
-  readonly decidedAtMs: number;
-  /** A write of it has failed before. */
-  hasFailed: boolean;
-}
-
 /** How many jobs one read brings, for each that a claim of a worker would: reading takes nothing away from others. */
 const readPerBatch = 5;
 /** How long before their time jobs are named, so that only the publish itself is left to do then. At-most-once is named at its time. */
 const aheadMs = 160;
-/**
- * Where little is to be written it gathers until the next of these: a trip costs about as much for ten jobs as for one. Several
- * partitions of a process have them at the same moments, so that a store can write theirs together.
- */
-const beatMs = 20;
-/** The longest beat while something is due. A store that takes longer over checkpoints gets fewer and larger ones, which cost it less. */
-const longestBeatMs = 50;
-/** The beat while nothing is late: what is to be named next has time. */
-const calmBeatMs = aheadMs / 2;
-/** In how many turns the partitions have their beats: together they would keep the store, or this process, from everything else. */
-const turns = 4;
-/** Jobs are published at multiples of this, together with those of other partitions. */
-const departMs = 10;
 /** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
 const minRepeatMs = 20;
 
@@ -76,9 +55,9 @@ export class Partition {
   /** Named and not settled. */
   readonly #flights: Flights;
   /** Those of them that wait for their time. */
-  readonly #departures = new Departures();
-  #cancelDeparture: () => void = () => {};
-  #settlements: Settlement[] = [];
+  readonly #departures: Departures;
+  readonly #beats: Beats;
+  readonly #settlements = new Settlements();
   /** Asked to be named, and not answered: to be asked again as it was, so that no named job is stranded. */
   #naming: readonly DueJob[] = [];
   #namingIds: ReadonlySet<string> = new Set();
@@ -86,10 +65,6 @@ export class Partition {
   #safeUntilMs: number;
   #state: "serving" | "draining" | "over" = "serving";
   #isLost = false;
-  /** On the monotonic clock: when the last checkpoint began. */
-  #checkpointAtMs = Number.NEGATIVE_INFINITY;
-  /** How long the last one took. */
-  #checkpointMs = 0;
   #failures = 0;
 
   constructor(parts: PartitionParts, grant: PartitionGrant, safeUntilMs: number) {
@@ -100,6 +75,7 @@ export class Partition {
     const { runtime, store, settings, definitions, outlets } = parts;
     this.#wakeup = new Wakeup(runtime.clock);
     this.#flights = new Flights(parts.width, outlets.count);
+    this.#beats = new Beats(grant.partition, aheadMs / 2);
     this.reader = new Reader({
       store,
       partition: grant.partition,
@@ -109,10 +85,15 @@ export class Partition {
       mayGo: (job, nowMs) => this.#mayGo(job, nowMs),
       isTaken: (id) => this.#flights.has(id) || this.#namingIds.has(id),
       onRead: () => {
-        this.#depart();
+        this.#departures.look();
         this.#wakeup.wake();
       },
       onError: (error) => parts.emit("error", { error, during: "reading what is due on a partition" }),
+    });
+    this.#departures = new Departures({
+      clock: runtime.clock,
+      time: this.reader.time,
+      onDue: (jobs) => this.#publish(jobs),
     });
     this.#publisher = new Publisher({
       namespace: settings.namespace,
@@ -195,7 +176,7 @@ export class Partition {
         continue;
       }
       const name = this.#choose();
-      if (name.length === 0 && this.#settlements.length === 0) {
+      if (name.length === 0 && this.#settlements.count === 0) {
         await this.#wakeup.wait(this.#idleMs());
       } else if (await this.#checkpoint(name)) {
         this.#failures = 0;
@@ -206,46 +187,39 @@ export class Partition {
     }
     this.end();
     // What came too late for the loop: acknowledgements, and names that were answered after the end and not published.
-    if (this.#settlements.length > 0 && !this.#isLost) await this.#checkpoint([]);
+    if (this.#settlements.count > 0 && !this.#isLost) await this.#checkpoint([]);
     await reading;
   }
 
   #isOver(): boolean {
     if (this.#state !== "draining") return this.#state === "over";
-    return this.#flights.size === 0 && this.#settlements.length === 0 && this.#naming.length === 0;
+    return this.#flights.size === 0 && this.#settlements.count === 0 && this.#naming.length === 0;
   }
 
   /** What an earlier owner had named is published again, but for what must not be. */
   #takeOver(): void {
-    const again: ClaimedJob[] = [];
     for (const job of this.#grant.named) {
-      this.#flights.add(job, this.#parts.outlets.of(job.name), "fresh");
-      const verdict = verdictOnTakeover(job, this.#parts.outlets.of(job.name) !== undefined);
-      if (verdict === null) again.push(job);
+      const outlet = this.#parts.outlets.of(job.name);
+      this.#flights.add(job, outlet, "fresh");
+      const verdict = verdictOnTakeover(job, outlet !== undefined);
+      if (verdict === null) this.#departures.add([job]);
       else this.#settle(job, verdict);
     }
-    this.#departures.add(again);
   }
 
   // ── Naming ──
 
   #mayGo(job: Pick<DueJob, "name" | "queue">, nowMs: number): boolean {
-    const { outlets, isPaused } = this.#parts;
-    return outlets.of(job.name)?.gate.isOpen(nowMs) === true && !isPaused(job.queue);
+    const outlet = this.#parts.outlets.of(job.name);
+    return outlet?.gate.isOpen(nowMs) === true && !this.#parts.isPaused(job.queue);
   }
 
   /** How long to gather before the next checkpoint. The first after a rest goes at once, and so does one that is worth its trip. */
   #gatherMs(): number {
     if (this.#state !== "serving" || this.#naming.length > 0 || this.#flights.hasOnce) return 0;
     const { left, portion } = this.#flights;
-    if (this.#settlements.length + Math.min(this.reader.due(this.#aheadMs), left) >= portion) return 0;
-    const everyMs =
-      this.reader.due(0) === 0
-        ? calmBeatMs
-        : Math.min(longestBeatMs, Math.max(beatMs, 2 * this.#checkpointMs));
-    const turnMs = ((this.#grant.partition % turns) / turns) * everyMs;
-    const nextBeatMs = (Math.floor((this.#checkpointAtMs - turnMs) / everyMs) + 1) * everyMs + turnMs;
-    return Math.max(0, nextBeatMs - this.#parts.runtime.clock.monotonic());
+    if (this.#settlements.count + Math.min(this.reader.due(this.#aheadMs), left) >= portion) return 0;
+    return this.#beats.waitMs(this.#parts.runtime.clock.monotonic(), this.reader.due(0) > 0);
   }
 
   /** How long before their time jobs may be named now. */
@@ -258,9 +232,8 @@ export class Partition {
     if (this.#naming.length > 0) return this.#naming;
     if (this.#state !== "serving" || !this.#publisher.mayBegin) return [];
     const { outlets, drainRate, runtime } = this.#parts;
-    const nowMs = runtime.clock.monotonic();
+    const [nowMs, now] = [runtime.clock.monotonic(), this.reader.now];
     const room = this.#flights.room(this.reader.hasBacklog);
-    const { now } = this.reader;
     let ahead = this.#flights.ahead - this.#departures.size;
     return this.reader.take(this.#aheadMs, (job: DueJob, lane: Lane) => {
       if (room.isFull(lane)) return "full";
@@ -278,9 +251,8 @@ export class Partition {
 
   async #checkpoint(name: readonly DueJob[]): Promise<boolean> {
     const { store, owner, emit } = this.#parts;
-    const sent = this.#settlements;
-    this.#settlements = [];
-    this.#checkpointAtMs = this.#parts.runtime.clock.monotonic();
+    const sent = this.#settlements.take();
+    this.#beats.begin(this.#parts.runtime.clock.monotonic());
     this.#naming = name;
     this.#namingIds = new Set(name.map(({ id }) => id));
     try {
@@ -292,15 +264,14 @@ export class Partition {
         name: name.map(({ id, version }) => ({ id, version })),
         aheadMs,
       });
-      this.#checkpointMs = this.#parts.runtime.clock.monotonic() - this.#checkpointAtMs;
+      this.#beats.end(this.#parts.runtime.clock.monotonic());
       this.#naming = [];
       this.#namingIds = new Set();
       if (answer.outcome === "stale") this.lose();
       else if (!this.#isLost) this.#written(sent, answer, name);
       return true;
     } catch (error) {
-      this.#settlements = [...sent, ...this.#settlements];
-      this.#tellFailure(error, sent, name);
+      this.#tellFailure(error, this.#settlements.putBack(sent), name);
       if (!isTransient(error) || this.#failures === 0) emit("error", { error, during: "checkpointing" });
       return false;
     }
@@ -322,7 +293,6 @@ export class Partition {
       else named.push(job);
     }
     this.#departures.add(named);
-    this.#depart();
     if (this.#state !== "serving") this.#stay();
     // What was left out has changed, or is not due by the store's clock after all.
     if (answer.named.length < asked.length) {
@@ -332,27 +302,17 @@ export class Partition {
 
   // ── Publishing ──
 
-  /** Publishes what is due of what was named, and sees to it that the next goes at its time. */
-  #depart(): void {
-    this.#cancelDeparture();
-    const { clock } = this.#parts.runtime;
-    const nowMs = clock.monotonic();
-    const due = Map.groupBy(this.#departures.take(this.reader.now), (job) => this.#mayGo(job, nowMs));
-    this.#publisher.publish(due.get(true) ?? []);
+  #publish(jobs: readonly ClaimedJob[]): void {
+    const nowMs = this.#parts.runtime.clock.monotonic();
+    const parted = Map.groupBy(jobs, (job) => this.#mayGo(job, nowMs));
+    this.#publisher.publish(parted.get(true) ?? []);
     // Its queue was paused since, or its broker got into trouble.
-    for (const job of due.get(false) ?? []) this.#settle(job, { kind: "release" });
-    const { nextAt } = this.#departures;
-    if (nextAt === null) return;
-    // Unknown before the first answer of the store, which then comes here.
-    const atMs = Math.ceil(this.reader.time.reachedAtMs(nextAt) / departMs) * departMs;
-    if (atMs < Number.POSITIVE_INFINITY)
-      this.#cancelDeparture = clock.after(Math.max(0, atMs - nowMs), () => this.#depart());
+    for (const job of parted.get(false) ?? []) this.#settle(job, { kind: "release" });
   }
 
   /** What was named and waits for its time is given back. */
   #stay(): void {
-    this.#cancelDeparture();
-    const waiting = this.#departures.take(Number.POSITIVE_INFINITY);
+    const waiting = this.#departures.clear();
     if (!this.#isLost) for (const job of waiting) this.#settle(job, { kind: "release" });
   }
 
@@ -365,24 +325,12 @@ export class Partition {
     return this.#mark > before ? new Date(this.#mark) : null;
   }
 
-  #tellFailure(thrown: unknown, sent: readonly Settlement[], name: readonly DueJob[]): void {
+  #tellFailure(thrown: unknown, rollbacks: readonly Settlement[], name: readonly DueJob[]): void {
     const { emit } = this.#parts;
-    const error = recordError(thrown);
-    const retryInMs = this.#retryInMs();
-    for (const settlement of sent) {
-      if (settlement.outcome.kind !== "rollback" || settlement.hasFailed) continue;
-      settlement.hasFailed = true;
-      emit("dispatchRetry", {
-        job: settlement.job,
-        phase: "rollback_write",
-        error,
-        retryInMs,
-        ambiguous: false,
-      });
-    }
+    const rest = { error: recordError(thrown), retryInMs: this.#retryInMs(), ambiguous: false };
+    for (const { job } of rollbacks) emit("dispatchRetry", { job, phase: "rollback_write", ...rest });
     if (this.#failures > 0) return;
-    for (const job of name)
-      emit("dispatchRetry", { job, phase: "dispatched_write", error, retryInMs, ambiguous: false });
+    for (const job of name) emit("dispatchRetry", { job, phase: "dispatched_write", ...rest });
   }
 
   // ── Settling ──
@@ -405,9 +353,8 @@ export class Partition {
   };
 
   #settle(job: ClaimedJob, outcome: Outcome): void {
-    const decidedAtMs = this.#parts.runtime.clock.monotonic();
     this.#flights.decide(job, true);
-    this.#settlements.push({ job, outcome, decidedAtMs, hasFailed: false });
+    this.#settlements.add(job, outcome, this.#parts.runtime.clock.monotonic());
     this.#wakeup.wake();
   }
 
@@ -417,15 +364,11 @@ export class Partition {
    */
   async #repair(): Promise<void> {
     const { definitions, runtime, store, owner, emit } = this.#parts;
-    const nowMs = runtime.clock.monotonic();
-    const overdue = this.#settlements.filter(({ job, hasFailed, decidedAtMs }) => {
-      const timeoutMs = definitions.get(job.name)?.route?.dispatchTimeoutMs ?? Number.POSITIVE_INFINITY;
-      return hasFailed && nowMs >= decidedAtMs + timeoutMs;
-    });
+    const overdue = this.#settlements.overdue(definitions, runtime.clock.monotonic());
     if (overdue.length === 0 || !this.#publisher.mayBegin) return;
     try {
       const stored = await store.get({ ids: overdue.map(({ job }) => job.id) });
-      this.#settlements = this.#settlements.filter((settlement) => !overdue.includes(settlement));
+      this.#settlements.remove(overdue);
       const again: ClaimedJob[] = [];
       for (const [index, { job }] of overdue.entries()) {
         const found = stored[index];
@@ -450,7 +393,7 @@ export class Partition {
     const { settings, runtime, drainRate } = this.#parts;
     const dueMs = (this.reader.nextDueMs() ?? Number.POSITIVE_INFINITY) - runtime.clock.monotonic();
     // What is near and was not named may have to wait until it is due; others come near meanwhile.
-    const nameMs = dueMs > this.#aheadMs ? dueMs - this.#aheadMs : Math.min(dueMs, calmBeatMs);
+    const nameMs = dueMs > this.#aheadMs ? dueMs - this.#aheadMs : Math.min(dueMs, aheadMs / 2);
     const rateMs = this.reader.hasBacklog ? drainRate.waitMs() : 0;
     return Math.max(0, Math.min(settings.pollMs, nameMs, rateMs > 0 ? rateMs : settings.pollMs));
   }
