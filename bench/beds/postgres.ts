@@ -15,7 +15,8 @@ export async function postgresBed(): Promise<Bed> {
     async describe(durability) {
       await using client = await connect(urlFor(server.url, durability));
       const settings = ["fsync", "synchronous_commit", "shared_buffers", "wal_level"];
-      const values = await Promise.all(settings.map((name) => client.value(`show ${name}`)));
+      const values: unknown[] = [];
+      for (const name of settings) values.push(await client.value(`show ${name}`));
       return {
         engine: `PostgreSQL ${await client.value("show server_version")} (${server.source})`,
         settings: settings.map((name, index) => `${name}=${values[index]}`).join(" "),
