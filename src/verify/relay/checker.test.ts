@@ -295,6 +295,17 @@ describe("each broken promise of a relay is called by its name", () => {
     assert.deepEqual(again(600, drill, retry), []);
     assert.deepEqual(again(6_000, drill, retry), ["slow"]);
     assert.deepEqual(again(600, drill), ["rollback", "token"]);
+    // One that was stopped comes to it after another has taken over.
+    const late = [drill, retry].map((line) => ({ ...line, atMs: line.atMs + 3_000 }));
+    const takenOver = routed("j", "at-least-once", {
+      faults: [{ kind: "pause", node: "1.1", fromMs: 55, untilMs: 3_060, detail: "" }],
+      relay: [
+        ...published("j", 1, 50, { how: "refused", drilled: true, settled: null }),
+        ...published("j", 2, 2_000, { node: "2.2", epoch: 2 }),
+        ...late,
+      ],
+    });
+    assert(!brokenBy(takenOver).includes("slow"));
     const cancel = { kind: "cancel", job: "j", invokedAtMs: 55, endedAtMs: 60, outcome: "ok" } as const;
     const cancelled = routed("j", "at-least-once", {
       operations: [enqueued("j", "at-least-once"), { ...cancel, answer: "requested" }],
