@@ -29,7 +29,12 @@ describe("definitions", () => {
   });
 
   test("D6: a route is checked, and limits that nobody would keep on the way to a broker are refused", () => {
-    const transport = { kind: "test", address: "", open: () => assert.fail("defining opens nothing") };
+    const transport = {
+      kind: "test",
+      gathers: false,
+      address: "",
+      open: () => assert.fail("defining opens nothing"),
+    };
     const route = { transport, destination: "topic", dispatchTimeoutMs: 300_000 };
     const key = (input: { customer: string }): string => input.customer;
     const routed = defineJob<{ customer: string }>({ name: "a", route, concurrency: { key, limit: 1 } });

@@ -21,10 +21,10 @@ export interface TransportFactory {
   /** Routes whose transports have the same kind and address share one connection. Never shown: it may hold credentials. */
   readonly address: string;
   /**
-   * It answers a batch as a whole, so that a larger one keeps nobody waiting: then it is given as one what several partitions publish at
-   * one moment.
+   * Whether it answers a batch as a whole, so that a larger one keeps nobody waiting: then it is given as one what several partitions
+   * publish at one moment.
    */
-  readonly gathers?: true;
+  readonly gathers: boolean;
   /** Touches no network: a broker that is down when the relay starts is a refusal of each publish, not a failed start. */
   open(context: TransportContext): Promise<Transport>;
 }

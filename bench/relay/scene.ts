@@ -151,7 +151,7 @@ function countedRoute(route: Route): { route: Route; publishes: () => number } {
       ...route,
       transport: {
         kind: transport.kind,
-        ...(transport.gathers === true ? { gathers: true } : {}),
+        gathers: transport.gathers,
         address: transport.address,
         async open(context) {
           const open = await transport.open(context);

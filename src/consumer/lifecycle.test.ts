@@ -70,6 +70,7 @@ describe("how a consumer goes about it", () => {
       dispatchTimeoutMs: 1_000,
       transport: {
         kind: "memory",
+        gathers: false,
         address: "",
         open: async () => ({
           publish: async (messages) => {

@@ -19,6 +19,7 @@ export const canary: AnyDefinition = defineJob<null>({
     dispatchTimeoutMs: 10_000,
     transport: {
       kind: "canary",
+      gathers: false,
       address: "",
       open: async () => ({
         publish: async (messages) => messages.map(() => ({ kind: "acknowledged" })),

@@ -32,10 +32,21 @@ function scene(publish?: Transport["publish"]) {
 
 test("what is published in one turn goes as one batch, and each is told of its own", async () => {
   const { clock, calls, kinds } = scene();
-  const both = Promise.all([kinds(["a", "no"], 100), kinds(["b"], 50)]);
+  const both = Promise.all([kinds(["a", "no"], 100), kinds(["b"], 95)]);
   await clock.advance(0);
   assert.deepEqual(await both, [["acknowledged", "refused"], ["acknowledged"]]);
-  assert.deepEqual(calls, [{ keys: ["a", "no", "b"], timeoutMs: 50 }]);
+  assert.deepEqual(calls, [{ keys: ["a", "no", "b"], timeoutMs: 95 }]);
+});
+
+test("who has much less time goes alone, so that nobody is given up for its sake", async () => {
+  const { clock, calls, kinds } = scene();
+  const all = Promise.all([kinds(["a"], 1_000), kinds(["b"], 100), kinds(["c"], 100)]);
+  await clock.advance(0);
+  await all;
+  assert.deepEqual(calls, [
+    { keys: ["a"], timeoutMs: 1_000 },
+    { keys: ["b", "c"], timeoutMs: 100 },
+  ]);
 });
 
 test("a batch has its bounds, and none is cut in two", async () => {

@@ -5,6 +5,8 @@ import type { PublishOptions, PublishResult, Transport } from "../transport.ts";
 
 /** What one call carries at the most, unless a single publish has more. */
 const mostMessages = 200;
+/** By how much of its time a publish may be cut short to go along with another. */
+const mostShare = 1 / 10;
 
 interface Waiting {
   readonly messages: readonly Message[];
@@ -47,7 +49,8 @@ export class GatheredTransport implements Transport {
     let part: Waiting[] = [];
     let size = 0;
     for (const one of all) {
-      if (part.length > 0 && size + one.messages.length > mostMessages) {
+      const [first] = part;
+      if (first !== undefined && (size + one.messages.length > mostMessages || isApart(first, one, nowMs))) {
         void this.#send(part, nowMs);
         [part, size] = [[], 0];
       }
@@ -59,7 +62,6 @@ export class GatheredTransport implements Transport {
 
   async #send(part: readonly Waiting[], nowMs: number): Promise<void> {
     try {
-      // Nobody may be kept waiting for longer than it said.
       const timeoutMs = Math.min(...part.map(({ untilMs }) => untilMs)) - nowMs;
       const results = await this.#transport.publish(
         part.flatMap(({ messages }) => messages),
@@ -74,4 +76,10 @@ export class GatheredTransport implements Transport {
       for (const { reject } of part) reject(error);
     }
   }
+}
+
+/** Whether one of them would be given up long before its time for the sake of the other. */
+function isApart(one: Waiting, other: Waiting, nowMs: number): boolean {
+  const longestMs = Math.max(one.untilMs, other.untilMs) - nowMs;
+  return Math.abs(one.untilMs - other.untilMs) > mostShare * longestMs;
 }

@@ -53,5 +53,5 @@ export class Outlets {
 
 async function openTransport(factory: TransportFactory, context: TransportContext): Promise<Transport> {
   const transport = await factory.open(context);
-  return factory.gathers === true ? new GatheredTransport(transport, context.clock) : transport;
+  return factory.gathers ? new GatheredTransport(transport, context.clock) : transport;
 }

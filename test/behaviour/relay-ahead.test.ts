@@ -5,7 +5,6 @@ import { silentLogger } from "../../src/log.ts";
 import type { EscapementOptions } from "../../src/settings.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { FaultyStore } from "./faulty.ts";
 import { ScriptedTransport } from "./scripted-transport.ts";
 import { onEveryStore } from "./stores.ts";
 
@@ -17,16 +16,15 @@ const justBefore = second - 100;
 onEveryStore("named ahead of its time", (bed) => {
   function scene() {
     const clock = new VirtualClock();
-    const inner = bed.store();
+    const store = bed.store();
     const broker = new ScriptedTransport(clock);
     const start = async (jobs: readonly AnyDefinition[], options: EscapementOptions = {}) => {
-      const wire = new FaultyStore(inner);
-      const settings = { store: wire, jobs, relay: { partitions: 1 }, log: silentLogger, ...options };
+      const settings = { store, jobs, relay: { partitions: 1 }, log: silentLogger, ...options };
       const app = new TestEscapement(settings, clock);
       app.on("error", () => {});
       await app.start({ roles: ["relay"] });
       await clock.advance(0);
-      return { app, wire };
+      return app;
     };
     return { clock, broker, start };
   }
@@ -34,7 +32,7 @@ onEveryStore("named ahead of its time", (bed) => {
   test("B7: a job is named before its time, and published at it", async () => {
     const { clock, broker, start } = scene();
     const job = defineJob<null>({ name: "pay", route: broker.route() });
-    const { app } = await start([job]);
+    const app = await start([job]);
     const [at, since] = [new Date(clock.now() + second), clock.now()];
     await app.enqueueMany(job, [
       { input: null, id: "a", runAt: at },
@@ -56,7 +54,7 @@ onEveryStore("named ahead of its time", (bed) => {
   test("at-most-once is named at its time, so that a death before it costs nothing", async () => {
     const { clock, broker, start } = scene();
     const job = defineJob<null>({ name: "pay", delivery: "at-most-once", route: broker.route() });
-    const { app } = await start([job], { acceptWeakDurability: true });
+    const app = await start([job], { acceptWeakDurability: true });
     await app.enqueue(job, null, { id: "a", delay: second });
     await clock.advance(justBefore);
     assert.equal((await app.get("a"))?.state, "waiting");
@@ -68,7 +66,7 @@ onEveryStore("named ahead of its time", (bed) => {
   test("a cancel between the two keeps it from being published", async () => {
     const { clock, broker, start } = scene();
     const job = defineJob<null>({ name: "pay", route: broker.route() });
-    const { app } = await start([job]);
+    const app = await start([job]);
     await app.enqueue(job, null, { id: "a", delay: second });
     await clock.advance(justBefore);
     await app.cancel("a");
@@ -80,7 +78,7 @@ onEveryStore("named ahead of its time", (bed) => {
   test("a pause of its queue between the two holds it, and a resume lets it go", async () => {
     const { clock, broker, start } = scene();
     const job = defineJob<null>({ name: "pay", queue: "payments", route: broker.route() });
-    const { app } = await start([job]);
+    const app = await start([job]);
     await app.enqueue(job, null, { id: "a", delay: second });
     await clock.advance(justBefore);
     await app.pauseQueue("payments");
@@ -98,10 +96,10 @@ onEveryStore("named ahead of its time", (bed) => {
     const job = defineJob<null>({ name: "pay", route: broker.route() });
     const first = await start([job]);
     const at = clock.now() + leaseMs + 10 * second;
-    await first.app.enqueue(job, null, { id: "a", runAt: new Date(at) });
+    await first.enqueue(job, null, { id: "a", runAt: new Date(at) });
     await clock.advance(at - clock.now() - 100);
-    assert.equal((await first.app.get("a"))?.state, "active");
-    const stopping = first.app.stop();
+    assert.equal((await first.get("a"))?.state, "active");
+    const stopping = first.stop();
     await clock.advance(0);
     await stopping;
     assert.equal(broker.ids.length, 0, "a stop gives back what is not due");
@@ -111,7 +109,7 @@ onEveryStore("named ahead of its time", (bed) => {
     assert.equal(broker.ids.length, 0);
     await clock.advance(2 * second);
     assert.deepEqual(broker.ids, ["a"]);
-    await heir.app[Symbol.asyncDispose]();
-    await first.app[Symbol.asyncDispose]();
+    await heir[Symbol.asyncDispose]();
+    await first[Symbol.asyncDispose]();
   });
 });

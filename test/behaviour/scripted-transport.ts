@@ -24,6 +24,7 @@ export const ambiguous: PublishResult = { kind: "ambiguous", error: new Error("n
 /** A broker inside the test: it keeps what arrives and answers as it is told. */
 export class ScriptedTransport implements TransportFactory {
   readonly kind = "scripted";
+  readonly gathers = true;
   readonly address: string;
   readonly clock: VirtualClock;
   /** Everything that reached the broker, also what it then refused. */

@@ -24,7 +24,7 @@ export function simulatedTransport(parts: BrokerParts): TransportFactory & { isC
   const { process, world, chance, weather, history, witness } = parts;
   const factory = {
     kind: "simulated",
-    gathers: true as const,
+    gathers: true,
     address: "",
     isCut: false,
     open: async () => ({ publish, close: async () => {} }),

@@ -127,7 +127,10 @@ export function checkTakeover(report: TakeoverReport): void {
 
 async function enqueue(app: Escapement, tasks: number, progress: (line: string) => void): Promise<void> {
   // By name and address it is the relay's; this process never publishes.
-  const route = { transport: { kind: "nowhere", address: "", open: () => assert.fail() }, destination: "-" };
+  const route = {
+    transport: { kind: "nowhere", gathers: false, address: "", open: () => assert.fail() },
+    destination: "-",
+  };
   const job = defineJob<number>({ name: "task", route: { ...route, dispatchTimeoutMs: 300_000 } });
   const startAtMs = Date.now() - windowMs;
   const chunk = 20_000;

@@ -23,6 +23,7 @@ export function openNowhere(): Destination {
       dispatchTimeoutMs: 300_000,
       transport: {
         kind: "nowhere",
+        gathers: false,
         address: "",
         open: async () => ({
           async publish(messages) {

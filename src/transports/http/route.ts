@@ -47,6 +47,8 @@ export function http(options: HttpOptions): Route {
     dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "http's dispatchTimeout"),
     transport: {
       kind: "http",
+      // Each message is a request, and one that hangs must not keep the outcome of the others.
+      gathers: false,
       address: JSON.stringify([resolved, keys.map((key) => key.export().toString("base64"))]),
       open: async ({ clock }: TransportContext) =>
         new HttpTransport({ ...resolved, keys, clock, guard: new AddressGuard(resolved.allow) }),

@@ -132,9 +132,10 @@ export class RedisStreamsTransport implements Transport {
       const answers: unknown = await deadline.within(pipeline.exec().catch((error: unknown) => error));
       // What it still holds back must not be sent after all.
       if (answers === late) client.disconnect(true);
-      if (tries === reachTries || deadline.isOver || !part.every((_, place) => isUnsent(answers, place)))
-        return answers;
-      await sleep(clock, reconnectDelayMs(tries, Math.random()));
+      if (tries === reachTries || !part.every((_, place) => isUnsent(answers, place))) return answers;
+      await sleep(clock, Math.min(deadline.leftMs, reconnectDelayMs(tries, Math.random())));
+      // To wait for a client that was closed would open it again.
+      if (deadline.isOver || this.#closed) return answers;
       const trouble = await deadline.within(untilReady(client), connectTimeoutMs);
       if (trouble !== null || deadline.isOver) return answers;
     }

@@ -19,7 +19,7 @@ export function watchedRoute(route: Route, parts: WatchParts): Route {
     ...route,
     transport: {
       kind: transport.kind,
-      ...(transport.gathers === true ? { gathers: true } : {}),
+      gathers: transport.gathers,
       get address() {
         return transport.address;
       },

@@ -1,7 +1,7 @@
 -- What the relay does to almost every job, without taking its record apart: all that changes is the front. Not for jobs with keys, reasons
 -- or children, which may expire, or which another settled before.
 
-local swiftly = { owner = "", partition = false }
+local swiftly = { owner = "", partition = false, dueBy = 0 }
 -- The slots that were met: the key of each one's waiting jobs, and its number written out.
 local relayPlaces = {}
 
