@@ -55,6 +55,7 @@ const clients: Readonly<Record<string, string>> = {
   mysql2: "stores/mysql",
   ioredis: "stores/redis",
   "prom-client": "observe",
+  undici: "transports/http",
   "@platformatic/kafka": "transports/kafka",
   "@nats-io/transport-node": "transports/nats",
   "@nats-io/jetstream": "transports/nats",

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { Agent, request } from "node:http";
+import { Agent } from "undici";
 import type { Message } from "../../../src/message.ts";
 import { http } from "../../../src/transports/http/index.ts";
 import { within } from "../../audit.ts";
@@ -46,29 +46,31 @@ async function ask(child: ChildProcess, path: string): Promise<readonly string[]
 }
 
 function openRaw(): RawPublisher {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections, scheduling: "lifo" });
+  const agent = new Agent({ connections, pipelining: 1, allowH2: false });
   return {
     async publish(messages) {
       await Promise.all(messages.map((message) => post(agent, message)));
     },
     async [Symbol.asyncDispose]() {
-      agent.destroy();
+      await agent.destroy();
     },
   };
 }
 
 function post(agent: Agent, { destination, headers, body }: Message): Promise<void> {
+  const { origin, pathname: path } = new URL(destination);
   return new Promise((resolve, reject) => {
-    const options = {
-      method: "POST",
-      agent,
-      headers: { ...headers, "content-length": Buffer.byteLength(body) },
-    };
-    request(destination, options, (response) => {
-      if (response.statusCode !== 204) reject(new Error(`the receiver said ${response.statusCode}`));
-      response.resume().once("close", resolve);
-    })
-      .on("error", reject)
-      .end(body);
+    agent.dispatch(
+      { origin, path, method: "POST", headers, body },
+      {
+        onRequestStart: () => {},
+        onResponseData: () => {},
+        onResponseStart: (_, status) => {
+          if (status !== 204) reject(new Error(`the receiver said ${status}`));
+        },
+        onResponseEnd: () => resolve(),
+        onResponseError: (_, error) => reject(error),
+      },
+    );
   });
 }

@@ -75,10 +75,10 @@ export class AddressGuard {
     return family !== 0 && this.#allowed.check(address, family === 6 ? "ipv6" : "ipv4");
   }
 
-  /** A host that is an address is never looked up, so that it has to be asked here. */
-  checkHost(hostname: string): void {
+  /** Why a host must not be called, if it is an address: that is never looked up, so that it has to be asked here. */
+  refusal(hostname: string): ForbiddenAddress | null {
     const bare = hostname.replace(/^\[|\]$/g, "");
-    if (isIP(bare) !== 0 && !this.allows(bare)) throw this.#refusal(bare, [bare]);
+    return isIP(bare) === 0 || this.allows(bare) ? null : this.#forbidden(bare, [bare]);
   }
 
   /**
@@ -93,14 +93,14 @@ export class AddressGuard {
       const [first] = allowed;
       if (first === undefined) {
         const addresses = all.map(({ address }) => address);
-        return callback(this.#refusal(hostname, addresses), "", 0);
+        return callback(this.#forbidden(hostname, addresses), "", 0);
       }
       if (options.all) return callback(null, allowed);
       callback(null, first.address, first.family);
     });
   };
 
-  #refusal(host: string, addresses: readonly string[]): ForbiddenAddress {
+  #forbidden(host: string, addresses: readonly string[]): ForbiddenAddress {
     const where =
       addresses.join(", ") === host ? "" : ` leads to ${addresses.join(", ") || "nowhere"}, which`;
     return new ForbiddenAddress(

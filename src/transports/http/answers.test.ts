@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, describe, test } from "node:test";
+import { sleepAwake, systemClock } from "../../clock.ts";
 import { newMessage, openTransport } from "../../testing/transports/scene.ts";
 import type { PublishResult } from "../../transport.ts";
 import { type HttpOptions, http } from "./route.ts";
@@ -103,6 +104,32 @@ describe("what an answer means", () => {
   test("closed after the request was read: ambiguous", async () => {
     const url = await listen((request) => request.resume().once("end", () => request.socket.destroy()));
     assert.equal((await publishTo(url)).kind, "ambiguous");
+  });
+
+  test("closed after a hint that an answer will come: ambiguous", async () => {
+    const url = await listen((request, response) => {
+      response.writeEarlyHints({ link: "</style.css>; rel=preload" }, () => request.socket.destroy());
+    });
+    assert.equal((await publishTo(url)).kind, "ambiguous");
+  });
+
+  test("a kept connection that was closed meanwhile is not used, and one that closes under a request is not tried again", async () => {
+    let requests = 0;
+    const url = await listen((request, response) => {
+      requests += 1;
+      if (requests === 3) return void request.socket.destroy();
+      response.end(() => requests === 1 && request.socket.destroySoon());
+    });
+    const transport = await openTransport(http({ url, secret, allow: ["127.0.0.1"], concurrency: 1 }));
+    const kinds: string[] = [];
+    for (let turn = 0; turn < 4; turn++) {
+      const [result] = await transport.publish([newMessage(url)], { timeoutMs: 5_000 });
+      kinds.push(result?.kind ?? "");
+      await sleepAwake(systemClock, 50);
+    }
+    await transport.close();
+    assert.deepEqual(kinds, ["acknowledged", "acknowledged", "ambiguous", "acknowledged"]);
+    assert.equal(requests, 4);
   });
 
   test("an answer without an end is not read to its end", async () => {

@@ -33,8 +33,8 @@ export function judgeFailure({ error, maybeSent }: Failure, url: URL): PublishRe
 }
 
 /** Seconds, or a date. */
-function readRetryAfter(value: string | undefined, nowMs: number): number | null {
-  if (value === undefined) return null;
+function readRetryAfter(value: string | string[] | undefined, nowMs: number): number | null {
+  if (typeof value !== "string") return null;
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - nowMs;
   return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), longestRetryAfterMs);
 }

@@ -1,28 +1,20 @@
-import {
-  type ClientRequest,
-  type Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-} from "node:http";
-import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import type { Socket } from "node:net";
+import type { Agent, Dispatcher } from "undici";
 import type { Clock } from "../../clock.ts";
 import type { Deadline } from "../../deadline.ts";
-import type { AddressGuard } from "./address-guard.ts";
 
 export interface Posting {
   readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Names and values in turn. */
+  readonly headers: string[];
   readonly body: string;
   readonly clock: Clock;
   readonly deadline: Deadline;
-  readonly guard: AddressGuard;
-  readonly agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
+  readonly agent: Agent;
 }
 
 export interface Answer {
   readonly status: number;
-  readonly headers: IncomingMessage["headers"];
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** The beginning of the body. */
   readonly text: string;
 }
@@ -38,58 +30,78 @@ const mostBodyBytes = 64 * 1_024;
 const keptTextLength = 300;
 
 /** Sends one request and never rejects. */
-export function post(posting: Posting): Promise<Answer | Failure> {
-  const { url, headers, body, clock, deadline, guard, agents } = posting;
+export function post({ url, headers, body, clock, deadline, agent }: Posting): Promise<Answer | Failure> {
   return new Promise((resolve) => {
-    let maybeSent = false;
-    let request: ClientRequest | null = null;
-    const fail = (error: Error): void => {
+    const exchange = new Exchange((outcome) => {
       cancel();
-      resolve({ error, maybeSent });
-    };
-    const cancel = clock.after(deadline.leftMs, () => request?.destroy(new Error("no answer in time")));
+      resolve(outcome);
+    });
+    const cancel = clock.after(deadline.leftMs, () => exchange.giveUp(new Error("no answer in time")));
     try {
-      guard.checkHost(url.hostname);
-      const isTls = url.protocol === "https:";
-      const options = {
-        method: "POST",
-        agent: isTls ? agents.https : agents.http,
-        lookup: guard.lookup,
-        headers: { ...headers, "content-length": Buffer.byteLength(body), "user-agent": "escapement" },
-      };
-      request = isTls ? httpsRequest(url, options) : httpRequest(url, options);
-      request.once("socket", (socket: Socket) => {
-        // A connection that was kept is ready: the request is on its way at once.
-        if (request?.reusedSocket) maybeSent = true;
-        else socket.once(isTls ? "secureConnect" : "connect", () => (maybeSent = true));
-      });
-      request.on("error", fail);
-      request.once("response", (response) => {
-        // The status is known: whatever breaks now changes nothing.
-        request?.off("error", fail).on("error", () => {});
-        void beginningOf(response).then((text) => {
-          cancel();
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
-        });
-      });
-      request.end(body);
+      const { origin, pathname, search } = url;
+      agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, exchange);
     } catch (error) {
-      fail(error instanceof Error ? error : new Error(String(error)));
+      exchange.giveUp(error instanceof Error ? error : new Error(String(error)));
     }
   });
 }
 
-/** Reads the rest, so that the connection can be used again, but not more than is decent. Its end is the end, in whatever way. */
-function beginningOf(response: IncomingMessage): Promise<string> {
-  return new Promise((resolve) => {
-    let bytes = 0;
-    let text = "";
-    response.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (text.length < keptTextLength) text += chunk.toString("latin1");
-      if (bytes > mostBodyBytes) response.destroy();
-    });
-    response.on("error", () => {});
-    response.once("close", () => resolve(text.slice(0, keptTextLength)));
-  });
+/** A request and its answer. The first end counts. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #end: (outcome: Answer | Failure) => void;
+  #controller: Dispatcher.DispatchController | null = null;
+  #status: number | null = null;
+  #headers: Answer["headers"] = {};
+  #text = "";
+  #bytes = 0;
+  #isOver = false;
+
+  constructor(end: (outcome: Answer | Failure) => void) {
+    this.#end = end;
+  }
+
+  giveUp(error: Error): void {
+    this.#over(error);
+    this.#controller?.abort(error);
+  }
+
+  /** There is a connection, and nothing was written to it yet. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Given up while it waited for a connection; or the client would send it once more, which is not its to decide.
+    if (this.#isOver || this.#controller !== null) controller.abort(new Error("not sent any more"));
+    else this.#controller = controller;
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Answer["headers"]): void {
+    // The answer is still to come.
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  /** Reads the rest, so that the connection can be used again, but not more than is decent. */
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#text.length < keptTextLength) this.#text += chunk.toString("latin1");
+    if (this.#bytes > mostBodyBytes) this.giveUp(new Error("too long an answer"));
+  }
+
+  onResponseEnd(): void {
+    this.#over(null);
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#over(error);
+  }
+
+  #over(error: Error | null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    // Where the status is known, whatever broke after it changes nothing.
+    this.#end(
+      this.#status === null
+        ? { error: error ?? new Error("no answer"), maybeSent: this.#controller !== null }
+        : { status: this.#status, headers: this.#headers, text: this.#text.slice(0, keptTextLength) },
+    );
+  }
 }

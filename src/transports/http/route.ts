@@ -4,6 +4,7 @@ import { describe, EscapementError } from "../../errors.ts";
 import { checkInteger, checkKnown } from "../../options.ts";
 import type { Route, TransportContext } from "../../transport.ts";
 import { AddressGuard } from "./address-guard.ts";
+import { openAgent } from "./client.ts";
 import { readSecrets } from "./signature.ts";
 import { HttpTransport } from "./transport.ts";
 
@@ -50,8 +51,11 @@ export function http(options: HttpOptions): Route {
       // Each message is a request, and one that hangs must not keep the outcome of the others.
       gathers: false,
       address: JSON.stringify([resolved, keys.map((key) => key.export().toString("base64"))]),
-      open: async ({ clock }: TransportContext) =>
-        new HttpTransport({ ...resolved, keys, clock, guard: new AddressGuard(resolved.allow) }),
+      open: async ({ clock }: TransportContext) => {
+        const guard = new AddressGuard(resolved.allow);
+        const agent = await openAgent(guard, resolved.concurrency);
+        return new HttpTransport({ ...resolved, keys, clock, guard, agent });
+      },
     },
   };
 }

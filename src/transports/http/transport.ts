@@ -1,19 +1,19 @@
 import type { KeyObject } from "node:crypto";
-import { Agent as HttpAgent } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
+import type { Agent } from "undici";
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { encodeHeader, type Message } from "../../message.ts";
 import { heldBack, refused } from "../../publish-result.ts";
 import type { PublishOptions, PublishResult, Transport } from "../../transport.ts";
-import type { AddressGuard } from "./address-guard.ts";
+import type { AddressGuard, ForbiddenAddress } from "./address-guard.ts";
 import { judgeAnswer, judgeFailure } from "./judge.ts";
-import { type Answer, type Posting, post } from "./request.ts";
+import { type Answer, post } from "./request.ts";
 import { signatureOf } from "./signature.ts";
 
 export interface HttpParts {
   readonly clock: Clock;
   readonly guard: AddressGuard;
+  readonly agent: Agent;
   readonly keys: readonly KeyObject[];
   readonly headers: Readonly<Record<string, string>>;
   readonly concurrency: number;
@@ -21,18 +21,24 @@ export interface HttpParts {
   readonly maxRedirects: number;
 }
 
+interface Target {
+  readonly url: URL;
+  readonly forbidden: ForbiddenAddress | null;
+}
+
 /** Posts each message by itself, a bounded number at a time over connections that are kept. */
 export class HttpTransport implements Transport {
   readonly #parts: HttpParts;
-  readonly #agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
   readonly #waiting: (() => void)[] = [];
+  /** One's own, for every request: names and values in turn. */
+  readonly #headers: readonly string[];
+  #last: { readonly destination: string; readonly target: Target } | null = null;
   #running = 0;
   #closed = false;
 
   constructor(parts: HttpParts) {
     this.#parts = parts;
-    const options = { keepAlive: true, maxFreeSockets: parts.concurrency, scheduling: "lifo" } as const;
-    this.#agents = { http: new HttpAgent(options), https: new HttpsAgent(options) };
+    this.#headers = Object.entries(parts.headers).flat();
   }
 
   async publish(messages: readonly Message[], { timeoutMs }: PublishOptions): Promise<PublishResult[]> {
@@ -54,38 +60,55 @@ export class HttpTransport implements Transport {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#agents.http.destroy();
-    this.#agents.https.destroy();
+    await this.#parts.agent.destroy();
   }
 
   async #send(message: Message, deadline: Deadline): Promise<PublishResult> {
     if (this.#closed) return refused("this transport was closed");
     if (deadline.isOver) return refused("not sent in time");
-    const { clock, guard, headers, keys, requestTimeoutMs, maxRedirects } = this.#parts;
-    const id = message.headers["idempotency-key"] ?? message.dedupeId;
-    const timestamp = Math.floor(clock.now() / 1_000);
-    const own = {
-      ...message.headers,
-      "escapement-key": encodeHeader(message.key),
-      "webhook-id": id,
-      "webhook-timestamp": String(timestamp),
-      "webhook-signature": signatureOf({ id, timestamp, body: message.body }, keys),
-    };
-    const first = new URL(message.destination);
+    const { agent, clock, requestTimeoutMs, maxRedirects } = this.#parts;
+    const first = this.#targetOf(message.destination);
+    const own = this.#headersOf(message);
     const within = new Deadline(clock, Math.min(requestTimeoutMs, deadline.leftMs));
-    const posting = { body: message.body, clock, deadline: within, guard, agents: this.#agents };
-    let url = first;
+    let target = first;
     for (let redirects = 0; ; redirects++) {
-      const all = url.origin === first.origin ? { ...headers, ...own } : own;
-      const answer = await attempt({ ...posting, url, headers: all });
-      if ("kind" in answer) return answer;
+      const { url, forbidden } = target;
+      if (forbidden !== null) return judgeFailure({ error: forbidden, maybeSent: false }, url);
+      const headers = url.origin === first.url.origin ? [...this.#headers, ...own] : own;
+      const answer = await post({ url, headers, body: message.body, clock, deadline: within, agent });
+      if ("error" in answer) return judgeFailure(answer, url);
       const next = redirectOf(answer, url);
       if (next === null) return judgeAnswer(answer, url, clock.now());
       if (redirects === maxRedirects) {
-        return refused(`${first.host} redirected more than ${maxRedirects} times`, { permanent: true });
+        return refused(`${first.url.host} redirected more than ${maxRedirects} times`, { permanent: true });
       }
-      url = next;
+      target = this.#targetAt(next);
     }
+  }
+
+  #headersOf({ key, dedupeId, headers, body }: Message): string[] {
+    const id = headers["idempotency-key"] ?? dedupeId;
+    const timestamp = Math.floor(this.#parts.clock.now() / 1_000);
+    return [
+      ...Object.entries(headers).flat(),
+      ...["user-agent", "escapement"],
+      ...["escapement-key", encodeHeader(key)],
+      ...["webhook-id", id],
+      ...["webhook-timestamp", String(timestamp)],
+      ...["webhook-signature", signatureOf({ id, timestamp, body }, this.#parts.keys)],
+    ];
+  }
+
+  /** All messages of a route go to the same place, which is read once. */
+  #targetOf(destination: string): Target {
+    if (this.#last?.destination !== destination) {
+      this.#last = { destination, target: this.#targetAt(new URL(destination)) };
+    }
+    return this.#last.target;
+  }
+
+  #targetAt(url: URL): Target {
+    return { url, forbidden: this.#parts.guard.refusal(url.hostname) };
   }
 
   /** Runs at most `concurrency` at a time. */
@@ -105,15 +128,10 @@ export class HttpTransport implements Transport {
   }
 }
 
-async function attempt(posting: Posting): Promise<Answer | PublishResult> {
-  const outcome = await post(posting);
-  return "status" in outcome ? outcome : judgeFailure(outcome, posting.url);
-}
-
 /** Only redirects that keep the method and the body are followed. */
 function redirectOf({ status, headers }: Answer, from: URL): URL | null {
   const location = headers["location"];
-  if ((status !== 307 && status !== 308) || location === undefined) return null;
+  if ((status !== 307 && status !== 308) || typeof location !== "string") return null;
   const url = URL.parse(location, from.href);
   // From https it never goes down to http.
   const isFine = url !== null && (url.protocol === "https:" || url.protocol === from.protocol);
