@@ -1,5 +1,5 @@
 import { describe, type ErrorRecord, EscapementError } from "./errors.ts";
-import type { JobFacts, JobState } from "./job.ts";
+import type { JobFacts, JobOutline, JobState } from "./job.ts";
 import type { Logger } from "./log.ts";
 import { checkOneOf } from "./options.ts";
 import type { EnqueueReceipt } from "./receipt.ts";
@@ -37,7 +37,7 @@ export interface AppEvents {
   };
   /** A dispatch to a broker did not go through and will be tried again; `phase` tells where. */
   dispatchRetry: {
-    readonly job: JobFacts;
+    readonly job: JobOutline;
     readonly phase: DispatchPhase;
     readonly error: ErrorRecord;
     readonly retryInMs: number;

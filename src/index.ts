@@ -29,7 +29,7 @@ export {
   snooze,
 } from "./handler.ts";
 export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
-export type { Delivery, Job, JobFacts, JobState } from "./job.ts";
+export type { Delivery, Job, JobFacts, JobOutline, JobState } from "./job.ts";
 export type { Logger } from "./log.ts";
 export type { Message, MessageFacts } from "./message.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";

@@ -48,6 +48,9 @@ export interface JobFacts {
   readonly schedule: string | null;
 }
 
+/** What it takes to know which job is meant, and when it goes. */
+export type JobOutline = Pick<JobFacts, "id" | "name" | "queue" | "delivery" | "runAt" | "token">;
+
 /** A job as `get` and `list` show it. */
 export interface Job<Input = unknown, Result = unknown> extends JobFacts {
   readonly state: JobState;

@@ -10,7 +10,7 @@
  * - Answers stand in the order of what was asked. A batch is worked off in its order, each entry seeing what those before it did.
  */
 import type { Clock } from "./clock.ts";
-import type { Delivery, JobFacts, JobState } from "./job.ts";
+import type { Delivery, JobFacts, JobOutline, JobState } from "./job.ts";
 import type { Logger } from "./log.ts";
 import type { Outcome } from "./state.ts";
 
@@ -767,9 +767,14 @@ export interface PartitionDueParams {
   readonly after: DuePlace | null;
 }
 
+/** A job that is to be named; the rest of it comes with the naming, so that an input is read once, and held no longer than it has to be. */
+export interface DueJob extends JobOutline {
+  readonly version: number;
+}
+
 export interface PartitionDue {
   readonly now: Date;
-  readonly jobs: readonly (ClaimedJob & { readonly version: number })[];
+  readonly jobs: readonly DueJob[];
   /** Where the last of the jobs stands; null when there is none. */
   readonly last: DuePlace | null;
   /** The earliest runAt behind the last that was left out. */

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ClaimedJob } from "../store.ts";
+import type { ClaimedJob, DueJob } from "../store.ts";
 import { Flights, type Room } from "./flights.ts";
 import { Gate } from "./gate.ts";
 import type { Outlet } from "./outlets.ts";
-import type { DueJob } from "./reader.ts";
 
 const outlet = { kind: "test", gate: new Gate() } as unknown as Outlet;
 

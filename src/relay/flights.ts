@@ -1,6 +1,6 @@
-import type { ClaimedJob } from "../store.ts";
+import type { ClaimedJob, DueJob } from "../store.ts";
 import type { Outlet } from "./outlets.ts";
-import type { DueJob, Lane } from "./reader.ts";
+import type { Lane } from "./reader.ts";
 
 interface Flight {
   readonly job: ClaimedJob;

@@ -4,7 +4,7 @@ import type { Emit } from "../events.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
 import type { Outcome } from "../state.ts";
-import type { CheckpointResult, ClaimedJob, PartitionGrant, PartitionRef, Store } from "../store.ts";
+import type { CheckpointResult, ClaimedJob, DueJob, PartitionGrant, PartitionRef, Store } from "../store.ts";
 import { reconnectDelayMs } from "../transient.ts";
 import type { PublishResult } from "../transport.ts";
 import { Wakeup } from "../wakeup.ts";
@@ -15,7 +15,7 @@ import type { DrainRate } from "./drain-rate.ts";
 import { Flights } from "./flights.ts";
 import type { Outlets } from "./outlets.ts";
 import { Publisher } from "./publisher.ts";
-import { type DueJob, type Lane, laneAt, Reader } from "./reader.ts";
+import { type Lane, laneAt, Reader } from "./reader.ts";
 import { type Settlement, Settlements } from "./settlements.ts";
 import { verdictOf, verdictOnTakeover } from "./verdict.ts";
 

@@ -1,9 +1,8 @@
 import type { Clock } from "../clock.ts";
-import type { DuePlace, PartitionDue, Store } from "../store.ts";
+import type { DueJob, DuePlace, PartitionDue, Store } from "../store.ts";
 import { Wakeup } from "../wakeup.ts";
 import { StoreTime } from "./store-time.ts";
 
-export type DueJob = PartitionDue["jobs"][number];
 /** `fresh`: due just now, or soon. `backlog`: due for more than {@link freshMs}. */
 export type Lane = "fresh" | "backlog";
 

@@ -3,6 +3,7 @@ import {
   type AcquireParams,
   type CheckpointParams,
   type CheckpointResult,
+  type DueJob,
   type PartitionDue,
   type PartitionDueParams,
   type PartitionGrant,
@@ -115,10 +116,14 @@ export function partitionDue(space: Space, params: PartitionDueParams, now: numb
   const last = jobs.at(-1);
   return {
     now: new Date(now),
-    jobs: jobs.map((row) => ({ ...toClaimed(row), version: row.version })),
+    jobs: jobs.map(toDue),
     last: last === undefined ? null : { runAt: new Date(last.runAt), order: last.order },
     nextAt: toDate(left?.runAt ?? null),
   };
+}
+
+function toDue({ id, name, queue, delivery, runAt, token, version }: Row): DueJob {
+  return { id, name, queue, delivery, runAt: new Date(runAt), token, version };
 }
 
 export function checkpoint(space: Space, params: CheckpointParams, now: number): CheckpointResult {

@@ -1,11 +1,28 @@
-import type { DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
-import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
+import type { DueJob, DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
+import type { Tuple } from "./link.ts";
+import { dateOf, deliveryOf, numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { join, now, sql } from "./sql.ts";
+import { fixed, join, now, sql } from "./sql.ts";
 
+/** A row of {@link dueColumns}. */
 interface Found {
   readonly seq: number;
   readonly runAt: number;
+  readonly row: Tuple;
+}
+
+const dueColumns = fixed("line, seq, at, id, name, queue, delivery, run_at, token, version");
+
+function toDueJob({ row }: Found): DueJob {
+  return {
+    id: textOf(row[3]),
+    name: textOf(row[4]),
+    queue: textOf(row[5]),
+    delivery: deliveryOf(row[6]),
+    runAt: dateOf(row[7]),
+    token: numberOf(row[8]),
+    version: numberOf(row[9]),
+  };
 }
 
 /** How many jobs of each slot are read at first, if all have about as many; where that is too few, four times as many. */
@@ -31,7 +48,7 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
   const left = first[due.length];
   return {
     now: at,
-    jobs: await readJobs(session, due),
+    jobs: due.map(toDueJob),
     last: toPlace(due.at(-1)),
     nextAt: left === undefined ? null : new Date(left.runAt),
   };
@@ -39,15 +56,6 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
 
 function toPlace(found: Found | undefined): DuePlace | null {
   return found === undefined ? null : { runAt: new Date(found.runAt), order: found.seq };
-}
-
-async function readJobs({ link }: Session, found: readonly Found[]): Promise<PartitionDue["jobs"]> {
-  if (found.length === 0) return [];
-  const { rows } = await link.query(
-    sql`select ${claimedColumns}, version from escapement_jobs as j where seq in (${found.map(({ seq }) => seq)})`,
-  );
-  const jobs = new Map(rows.map((row) => [seqOf(row), { ...toClaimedJob(row), version: numberOf(row[19]) }]));
-  return found.flatMap(({ seq }) => jobs.get(seq) ?? []);
 }
 
 /**
@@ -86,14 +94,14 @@ async function readSlots(
   const behind = sql`at >= ${afterAt} and (at > ${afterAt} or seq > ${after?.order ?? 0})`;
   const slots = lines.map(
     (line) =>
-      sql`(select line, seq, at from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0 and ${behind}
+      sql`(select ${dueColumns} from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0 and ${behind}
         and (expire_at is null or expire_at > ${now} or attempt > 0) order by at, seq limit ${limit})`,
   );
   const { rows } = await link.query(sql`${join(slots, " union all ")}`);
   const found = Map.groupBy(rows, (row) => numberOf(row[0]));
   return [...found.values()].map((own) =>
     own
-      .map((row) => ({ seq: numberOf(row[1]), runAt: numberOf(row[2]) }))
+      .map((row) => ({ seq: numberOf(row[1]), runAt: numberOf(row[2]), row }))
       .sort((a, b) => a.runAt - b.runAt || a.seq - b.seq),
   );
 }

@@ -16,13 +16,14 @@ import { News } from "./news.ts";
 import {
   dateOf,
   dateOrNull,
+  deliveryOf,
   listOf,
   numberOf,
   recordOf,
+  textOf,
   textOrNull,
   toClaimedJob,
   tuplesOf,
-  versionOf,
 } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -123,7 +124,15 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
   return {
     now: dateOf(now),
     last: lastAt === undefined ? null : { runAt: dateOf(lastAt), order: numberOf(lastOrder) },
-    jobs: tuplesOf(jobs).map((row) => ({ ...toClaimedJob(row), version: versionOf(row) })),
+    jobs: tuplesOf(jobs).map(([id, name, queue, delivery, runAt, token, version]) => ({
+      id: textOf(id),
+      name: textOf(name),
+      queue: textOf(queue),
+      delivery: deliveryOf(delivery),
+      runAt: dateOf(runAt),
+      token: numberOf(token),
+      version: numberOf(version),
+    })),
     nextAt: dateOrNull(nextAt),
   };
 }

@@ -62,7 +62,7 @@ export function stateOrNull(value: unknown): JobState | null {
   return value === null ? null : stateOf(value);
 }
 
-function deliveryOf(value: unknown): Delivery {
+export function deliveryOf(value: unknown): Delivery {
   return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
 }
 
@@ -101,11 +101,6 @@ export function toClaimedJobs(columns: readonly (readonly unknown[])[]): Claimed
   });
 }
 
-/** The job's version, also in claimed_json. */
-export function versionOf(row: readonly unknown[]): number {
-  return numberOf(row[18]);
-}
-
 const claimedColumns =
   "id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt, attempts, crashes, max_crashes, " +
   "redrives, token, schedule, input, cancel_requested, version";
@@ -126,7 +121,7 @@ export function storedColumns(table: "jobs" | "history", schema: string): string
 export function toStoredJob(row: readonly unknown[]): StoredJob {
   return {
     ...toClaimedJob(row),
-    version: versionOf(row),
+    version: numberOf(row[18]),
     state: stateOf(row[19]),
     reason: textOrNull(row[20]),
     result: textOrNull(row[21]),

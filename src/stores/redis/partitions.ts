@@ -4,6 +4,7 @@ import {
   type CheckpointParams,
   type CheckpointResult,
   type ClaimedJob,
+  type DueJob,
   type PartitionDue,
   type PartitionDueParams,
   type PartitionGrant,
@@ -149,7 +150,7 @@ export async function partitionDue(space: Space, params: PartitionDueParams): Pr
   const lastAt = reader.date();
   const order = reader.f64();
   const last = lastAt === null ? null : { runAt: lastAt, order };
-  const jobs: (ClaimedJob & { readonly version: number })[] = [];
+  const jobs: DueJob[] = [];
   while (!reader.isAtEnd) jobs.push(readDue(reader));
   return { now, jobs, last, nextAt };
 }

@@ -1,5 +1,5 @@
 import { type Delivery, deliveries, type JobFacts, type JobState, jobStates } from "../../job.ts";
-import type { ClaimedJob, NewJob, StoredJob } from "../../store.ts";
+import type { ClaimedJob, DueJob, NewJob, StoredJob } from "../../store.ts";
 import { Reader, Writer } from "./wire.ts";
 
 /** What few jobs have, kept as JSON at the end of their record. The scripts know these names, too. */
@@ -172,9 +172,13 @@ export function readClaimed(reader: Reader): ClaimedJob {
   return { ...facts, input, cancelRequested };
 }
 
-export function readDue(reader: Reader): ClaimedJob & { readonly version: number } {
-  const { facts, input, cancelRequested, version } = readParts(reader);
-  return { ...facts, input, cancelRequested, version };
+/** Id and record, without the input. */
+export function readDue(reader: Reader): DueJob {
+  const own = reader.short();
+  reader.u32();
+  const { facts, version } = readRecord(own, reader);
+  const { id, name, queue, delivery, runAt, token } = facts;
+  return { id, name, queue, delivery, runAt, token, version };
 }
 
 /** A job with its place in the order of enqueueing. */

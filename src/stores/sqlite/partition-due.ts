@@ -1,11 +1,28 @@
-import type { DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
+import type { DueJob, DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
+import type { Tuple } from "./connection.ts";
 import { type Slots, slotsOf } from "./partitions.ts";
-import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
+import { dateOf, deliveryOf, numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
+/** A row of {@link dueColumns}. */
 interface Found {
   readonly seq: number;
   readonly runAt: number;
+  readonly row: Tuple;
+}
+
+const dueColumns = "seq, run_at, id, name, queue, delivery, token, version";
+
+function toDueJob({ row }: Found): DueJob {
+  return {
+    id: textOf(row[2]),
+    name: textOf(row[3]),
+    queue: textOf(row[4]),
+    delivery: deliveryOf(row[5]),
+    runAt: dateOf(row[1]),
+    token: numberOf(row[6]),
+    version: numberOf(row[7]),
+  };
 }
 
 /** How many jobs of each slot are read at first, if all have about as many; where that is too few, four times as many. */
@@ -27,7 +44,7 @@ export function partitionDue(session: Session, params: PartitionDueParams): Part
   const left = first[due.length];
   return {
     now: new Date(now),
-    jobs: readJobs(session, due),
+    jobs: due.map(toDueJob),
     last: toPlace(due.at(-1)),
     nextAt: left === undefined ? null : new Date(left.runAt),
   };
@@ -35,15 +52,6 @@ export function partitionDue(session: Session, params: PartitionDueParams): Part
 
 function toPlace(found: Found | undefined): DuePlace | null {
   return found === undefined ? null : { runAt: new Date(found.runAt), order: found.seq };
-}
-
-function readJobs({ connection }: Session, found: readonly Found[]): PartitionDue["jobs"] {
-  const rows = connection.tuples(
-    `select ${claimedColumns}, version from escapement_jobs where seq in (select value from json_each(?))`,
-    JSON.stringify(found.map(({ seq }) => seq)),
-  );
-  const jobs = new Map(rows.map((row) => [seqOf(row), { ...toClaimedJob(row), version: numberOf(row[19]) }]));
-  return found.flatMap(({ seq }) => jobs.get(seq) ?? []);
 }
 
 /**
@@ -87,8 +95,8 @@ function* occupiedSlots({ connection, ns }: Session, { firstSlot, endSlot }: Slo
 }
 
 function readSlot({ connection, ns, now }: Session, slot: number, limit: number, after: DuePlace): Found[] {
-  const rows = connection.all(
-    `select seq, run_at from escapement_jobs where shelf = 'relay' and ns = ? and slot = ?
+  const rows = connection.tuples(
+    `select ${dueColumns} from escapement_jobs where shelf = 'relay' and ns = ? and slot = ?
        and (run_at, seq) > (?, ?) and (expire_at is null or expire_at > ? or attempt > 0)
      order by run_at, seq limit +?`,
     ns,
@@ -98,5 +106,5 @@ function readSlot({ connection, ns, now }: Session, slot: number, limit: number,
     now,
     limit,
   );
-  return rows.map((row) => ({ seq: numberOf(row["seq"]), runAt: numberOf(row["run_at"]) }));
+  return rows.map((row) => ({ seq: numberOf(row[0]), runAt: numberOf(row[1]), row }));
 }

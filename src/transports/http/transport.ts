@@ -89,14 +89,11 @@ export class HttpTransport implements Transport {
   #headersOf({ key, dedupeId, headers, body }: Message): string[] {
     const id = headers["idempotency-key"] ?? dedupeId;
     const timestamp = Math.floor(this.#parts.clock.now() / 1_000);
-    return [
-      ...Object.entries(headers).flat(),
-      ...["user-agent", "escapement"],
-      ...["escapement-key", encodeHeader(key)],
-      ...["webhook-id", id],
-      ...["webhook-timestamp", String(timestamp)],
-      ...["webhook-signature", signatureOf({ id, timestamp, body }, this.#parts.keys)],
-    ];
+    const own = ["user-agent", "escapement", "escapement-key", encodeHeader(key)];
+    for (const name of Object.keys(headers)) own.push(name, headers[name] as string);
+    own.push("webhook-id", id, "webhook-timestamp", String(timestamp));
+    own.push("webhook-signature", signatureOf({ id, timestamp, body }, this.#parts.keys));
+    return own;
   }
 
   /** All messages of a route go to the same place, which is read once. */

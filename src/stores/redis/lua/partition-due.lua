@@ -1,9 +1,9 @@
--- uses: base record lines sources answer partition
+-- uses: base record lines sources partition
 -- What a partition will fire, by runAt. Sorted sets used: relays (its slots by their earliest job), relay:<slot>. It writes nothing.
 -- ARGV[2] the partition, ARGV[3] aheadMs, ARGV[4] how many at the most, ARGV[5] and ARGV[6] the runAt and seq behind which they stand,
 -- or "" each.
 -- Answers the store's time, the earliest runAt that was left out (infinite for none), runAt (infinite for none) and seq of the last
--- job, then the jobs' frames.
+-- job, then id and record of each.
 
 local partition, horizon, limit = readPartition(ARGV[2]), now + ARGV[3], tonumber(ARGV[4])
 if not partition then return struct.pack(">dddd", now, huge, huge, 0) end
@@ -53,10 +53,10 @@ while heap[1] do
         leftAt = math.min(leftAt, runAt)
         break
       end
-      jobs[#jobs + 1] = { id = id, text = text }
+      jobs[#jobs + 1] = struct.pack(">Hc0I4c0", #id, id, #text, text)
       lastAt, lastSeq = runAt, tonumber(string.sub(member, 1, 13))
     end
   end
   moveOn(heap)
 end
-return struct.pack(">dddd", now, leftAt, lastAt, lastSeq) .. claimedFrames(jobs)
+return struct.pack(">dddd", now, leftAt, lastAt, lastSeq) .. table.concat(jobs)

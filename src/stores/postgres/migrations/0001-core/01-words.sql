@@ -55,5 +55,5 @@ $$;
 -- What a dispatch needs, in the order in which rows.ts reads it.
 create function claimed_json(j jobs) returns json language sql stable as $$
   select json_build_array(j.id, j.name, j.queue, j.delivery, j.priority, j.tags, j.run_at, j.fire_at, j.enqueued_at, j.attempt,
-    j.attempts, j.crashes, j.max_crashes, j.redrives, j.token, j.schedule, j.input, j.cancel_requested, j.version)
+    j.attempts, j.crashes, j.max_crashes, j.redrives, j.token, j.schedule, j.input, j.cancel_requested)
 $$;

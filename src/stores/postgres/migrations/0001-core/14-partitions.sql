@@ -108,7 +108,8 @@ begin
   end loop;
   return json_build_object('now', v_now, 'nextAt', v_next, 'last', coalesce((
     select json_build_array(j.run_at, j.seq) from jobs j where j.seq = v_seqs[cardinality(v_seqs)]), '[]'), 'jobs', (
-    select coalesce(json_agg(claimed_json(j) order by j.run_at, j.seq), '[]') from jobs j where j.seq = any (v_seqs)));
+    select coalesce(json_agg(json_build_array(j.id, j.name, j.queue, j.delivery, j.run_at, j.token, j.version) order by j.run_at, j.seq), '[]')
+    from jobs j where j.seq = any (v_seqs)));
 end
 $$;
 
