@@ -103,7 +103,7 @@ function remember(
   }
   for (const [index, { seq, concurrencyKey, rateKey }] of taken.entries()) {
     const job = jobs[index];
-    if (job !== undefined && concurrencyKey === null && rateKey === null) recall.hold(job, seq);
+    if (job !== undefined && concurrencyKey === null && rateKey === null) recall.claimed.hold(job, seq);
   }
 }
 

@@ -1,11 +1,24 @@
 import { slotCount } from "../../store.ts";
 import type { Link, Tuple } from "./link.ts";
 import { numberOf, textOf } from "./rows.ts";
-import { join, type Sql, sql } from "./sql.ts";
+import { fixed, join, type Sql, sql } from "./sql.ts";
 
 /** Lines that a namespace has once. */
 const commonKinds = ["lane", "blocked", "succeeded", "dead", "lost", "cancelled", "alias"] as const;
 type CommonKind = (typeof commonKinds)[number];
+
+/**
+ * Relayed jobs of so many slots stand in one line: a read of a partition asks for each of its lines, and each costs a good deal. A line that
+ * two partitions share is one that both have to look through.
+ */
+const slotsPerLine = 4;
+
+function firstOfLine(slot: number): number {
+  return slot - (slot % slotsPerLine);
+}
+
+/** The same in SQL. */
+export const lineSlot = fixed(`slot div ${slotsPerLine} * ${slotsPerLine}`);
 
 /** A line of waiting jobs that claims read. */
 export interface WaitingLine {
@@ -18,6 +31,7 @@ interface Place {
   readonly kind: string;
   readonly queue: string;
   readonly name: string;
+  /** The first of its slots. */
   readonly slot: number;
 }
 
@@ -59,13 +73,13 @@ export class Lines {
   }
 
   inSlot(kind: "relay" | "named", slot: number): number {
-    return this.#get({ kind, queue: "", name: "", slot });
+    return this.#get({ kind, queue: "", name: "", slot: firstOfLine(slot) });
   }
 
-  /** Those of the slots that any relayed job was ever in. */
+  /** The lines of these slots that any relayed job was ever in; the first and the last may have others beside them. */
   inSlots(kind: "relay" | "named", firstSlot = 0, endSlot = slotCount): number[] {
     const found: number[] = [];
-    for (let slot = firstSlot; slot < endSlot; slot += 1) {
+    for (let slot = firstOfLine(firstSlot); slot < endSlot; slot += slotsPerLine) {
       const line = this.#numbers.get(keyOf({ kind, queue: "", name: "", slot }));
       if (line !== undefined) found.push(line);
     }
@@ -153,7 +167,7 @@ function keyOf({ kind, queue, name, slot }: Place): string {
 function placesOf(job: Parameters<Lines["knows"]>[0]): Place[] {
   const { queue, name, slot } = job;
   if (job.relayed)
-    return ["relay", "named"].map((kind) => ({ kind, queue: "", name: "", slot }) satisfies Place);
+    return ["relay", "named"].map((kind) => ({ kind, queue: "", name: "", slot: firstOfLine(slot) }));
   return [
     { kind: "plain", queue, name, slot: 0 },
     { kind: "fragile", queue, name, slot: 0 },

@@ -2,7 +2,7 @@ import type { DueJob, DuePlace, PartitionDue, PartitionDueParams } from "../../s
 import type { Tuple } from "./link.ts";
 import { dateOf, deliveryOf, numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, join, now, sql } from "./sql.ts";
+import { fixed, join, now, type Sql, sql } from "./sql.ts";
 
 /** A row of {@link dueColumns}. */
 interface Found {
@@ -25,9 +25,14 @@ function toDueJob({ row }: Found): DueJob {
   };
 }
 
-/** How many jobs of each slot are read at first, if all have about as many; where that is too few, four times as many. */
-function firstChunk(limit: number, slots: number): number {
-  return Math.min(limit, Math.max(4, Math.ceil((1.5 * limit) / slots)));
+interface Slots {
+  readonly firstSlot: number;
+  readonly endSlot: number;
+}
+
+/** How many jobs of each line are read at first, if all have about as many; where that is too few, four times as many. */
+function firstChunk(limit: number, lines: number): number {
+  return Math.min(limit, Math.max(4, Math.ceil((1.5 * limit) / lines)));
 }
 
 export async function partitionDue(session: Session, params: PartitionDueParams): Promise<PartitionDue> {
@@ -42,8 +47,8 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
   const at = new Date(session.now);
   if (row === undefined) return { now: at, jobs: [], last: null, nextAt: null };
   const horizon = session.now + params.aheadMs;
-  const lines = session.lines.inSlots("relay", numberOf(row[0]), numberOf(row[1]));
-  const first = await firstInLines(session, lines, params, horizon);
+  const slots = { firstSlot: numberOf(row[0]), endSlot: numberOf(row[1]) };
+  const first = await firstInLines(session, slots, params, horizon);
   const due = first.slice(0, params.limit).filter(({ runAt }) => runAt <= horizon);
   const left = first[due.length];
   return {
@@ -60,22 +65,23 @@ function toPlace(found: Found | undefined): DuePlace | null {
 
 /**
  * The first jobs of some slots by runAt: `limit` of them, or all up to the first beyond the horizon. A little is read from each
- * slot and merged, so that a long backlog is never sorted. Index: escapement_jobs_line.
+ * line and merged, so that a long backlog is never sorted. Index: escapement_jobs_line.
  */
 async function firstInLines(
   session: Session,
-  lines: readonly number[],
+  slots: Slots,
   { limit: most, after }: PartitionDueParams,
   horizon: number,
 ): Promise<Found[]> {
+  const lines = session.lines.inSlots("relay", slots.firstSlot, slots.endSlot);
   if (lines.length === 0) return [];
   const limit = most + 1;
   for (let chunk = firstChunk(limit, lines.length); ; chunk = Math.min(chunk * 4, limit)) {
-    const slots = await readSlots(session, lines, chunk, after);
+    const read = await readLines(session, lines, slots, chunk, after);
     let known = Number.POSITIVE_INFINITY;
-    // Beyond the last one that was read, a slot may have more.
-    for (const jobs of slots) if (jobs.length === chunk) known = Math.min(known, jobs.at(-1)?.runAt ?? known);
-    const found = slots.flat().sort((a, b) => a.runAt - b.runAt || a.seq - b.seq);
+    // Beyond the last one that was read, a line may have more.
+    for (const jobs of read) if (jobs.length === chunk) known = Math.min(known, jobs.at(-1)?.runAt ?? known);
+    const found = read.flat().sort((a, b) => a.runAt - b.runAt || a.seq - b.seq);
     const sure = found.filter(({ runAt }) => runAt < known || known === Number.POSITIVE_INFINITY);
     const enough = sure.length >= limit || sure.some(({ runAt }) => runAt > horizon);
     if (enough || known === Number.POSITIVE_INFINITY) return sure;
@@ -83,21 +89,23 @@ async function firstInLines(
   }
 }
 
-async function readSlots(
+async function readLines(
   { link }: Session,
   lines: readonly number[],
+  { firstSlot, endSlot }: Slots,
   limit: number,
   after: DuePlace | null,
 ): Promise<readonly (readonly Found[])[]> {
-  const afterAt = after?.runAt.getTime() ?? -1;
   // Not as a comparison of pairs, for which no index is used.
-  const behind = sql`at >= ${afterAt} and (at > ${afterAt} or seq > ${after?.order ?? 0})`;
-  const slots = lines.map(
+  const behind = (runAt: number, order: number): Sql =>
+    sql`and at >= ${runAt} and (at > ${runAt} or seq > ${order})`;
+  const place = after === null ? fixed("") : behind(after.runAt.getTime(), after.order);
+  const parts = lines.map(
     (line) =>
-      sql`(select ${dueColumns} from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0 and ${behind}
-        and (expire_at is null or expire_at > ${now} or attempt > 0) order by at, seq limit ${limit})`,
+      sql`(select ${dueColumns} from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0 ${place}
+        and slot >= ${firstSlot} and slot < ${endSlot} and (expire_at is null or expire_at > ${now} or attempt > 0) order by at, seq limit ${limit})`,
   );
-  const { rows } = await link.query(sql`${join(slots, " union all ")}`);
+  const { rows } = await link.query(sql`${join(parts, " union all ")}`);
   const found = Map.groupBy(rows, (row) => numberOf(row[0]));
   return [...found.values()].map((own) =>
     own

@@ -41,7 +41,8 @@ async function grant(session: Session, row: Tuple, params: AcquireParams): Promi
     sql`update escapement_partitions set owner = ${params.owner}, epoch = ${epoch}, lease_until = ${now} + ${Math.ceil(params.leaseMs)}
       where ns = ${ns} and partition_number = ${partition}`,
   );
-  const named = sql`line in (${lines.inSlots("named", slots.firstSlot, slots.endSlot)})`;
+  const named = sql`line in (${lines.inSlots("named", slots.firstSlot, slots.endSlot)})
+    and slot >= ${slots.firstSlot} and slot < ${slots.endSlot}`;
   link.write(
     sql`update escapement_jobs set claimer = ${session.claimers.of(params.owner)}, claimed_at = ${now}, token = token + 1 where ${named}`,
   );
@@ -73,7 +74,7 @@ export async function releasePartitions({ link, ns }: Session, params: Partition
   }
 }
 
-function isOwned(ns: number, owner: string, { partition, epoch }: PartitionRef): Sql {
+export function isOwned(ns: number, owner: string, { partition, epoch }: PartitionRef): Sql {
   return sql`ns = ${ns} and partition_number = ${partition} and epoch = ${epoch} and owner = ${owner}`;
 }
 
@@ -131,6 +132,7 @@ async function nameAll(
     sql`select ${claimedColumns} from escapement_jobs as j where seq in (${seqs})`,
   );
   const named = new Map(rows.map((one) => [seqOf(one), toClaimedJob(one)]));
+  for (const [seq, job] of named) session.recall.named.hold(job, seq);
   return seqs.flatMap((seq) => named.get(seq) ?? []);
 }
 

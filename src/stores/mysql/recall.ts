@@ -6,28 +6,34 @@ const maxRuns = 8;
 /** How many held jobs are remembered; one that is not costs another trip, and nothing else. */
 const maxHeld = 100_000;
 
+/** Jobs that a handle holds, by id and token. */
+export class HeldJobs {
+  readonly #seqs = new Map<string, number>();
+
+  hold({ id, token }: ClaimRef, seq: number): void {
+    if (this.#seqs.size >= maxHeld) this.#seqs.clear();
+    this.#seqs.set(keyOf(id, token), seq);
+  }
+
+  seqOf({ id, token }: ClaimRef): number | undefined {
+    return this.#seqs.get(keyOf(id, token));
+  }
+
+  drop({ id, token }: ClaimRef): void {
+    this.#seqs.delete(keyOf(id, token));
+  }
+}
+
 /** What a handle remembers between calls, so that most of them need one trip. All of it is checked before anything rests on it. */
 export class Recall {
-  /** Plain jobs that were claimed through this handle, by id and token. */
-  readonly #held = new Map<string, number>();
+  /** Plain jobs that were claimed through this handle. */
+  readonly claimed = new HeldJobs();
+  /** Relayed jobs that were named through it. */
+  readonly named = new HeldJobs();
   /** Where due jobs were seen lately, the latest last. */
   readonly #runs = new Map<string, Run>();
   /** The last claim met lanes, limited queues or jobs that must run alone; the next one will, too. */
   obstructed = false;
-
-  hold({ id, token }: ClaimRef, seq: number): void {
-    if (this.#held.size >= maxHeld) this.#held.clear();
-    this.#held.set(keyOf(id, token), seq);
-  }
-
-  /** The seq of a plain job that was claimed through this handle. */
-  held({ id, token }: ClaimRef): number | undefined {
-    return this.#held.get(keyOf(id, token));
-  }
-
-  drop({ id, token }: ClaimRef): void {
-    this.#held.delete(keyOf(id, token));
-  }
 
   /** Jobs are due, or soon will be, in this run. */
   expect({ line, urgency }: Run): void {

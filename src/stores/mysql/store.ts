@@ -80,6 +80,7 @@ import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules
 import { cancel, redrive } from "./select.ts";
 import { Space } from "./space.ts";
 import { maySwift, swiftFinish, swiftStep } from "./swift.ts";
+import { maySwiftCheckpoint, swiftCheckpoint } from "./swift-checkpoint.ts";
 
 export interface MysqlStoreOptions {
   readonly connections: Connections;
@@ -290,6 +291,10 @@ export class MysqlStore implements Store {
 
   async checkpoint(params: CheckpointParams): Promise<CheckpointResult> {
     await this.#space.prepareClaimer(params.owner);
+    if (maySwiftCheckpoint(await this.#space.known(), params)) {
+      const swift = await this.#space.write((session) => swiftCheckpoint(session, params));
+      if (swift !== null) return swift;
+    }
     return this.#space.write((session) => checkpoint(session, params));
   }
 

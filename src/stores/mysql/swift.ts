@@ -3,6 +3,7 @@ import type { ClaimParams, ClaimResult, Finish, FinishResult, StepResult } from 
 import type { Identity } from "./identity.ts";
 import type { WaitingLine } from "./lines.ts";
 import type { Answer, Tuple } from "./link.ts";
+import type { HeldJobs } from "./recall.ts";
 import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { claimLock, hiddenMs, isDue, type Run, runsOf, type TimedRun, toRun } from "./shelves.ts";
@@ -16,7 +17,7 @@ import { writeSucceeded } from "./succeeded.ts";
  */
 
 /** A piece of work that one packet does, if all its conditions hold. */
-interface Part<T> {
+export interface Part<T> {
   /** Statements that find out what the condition rests on. */
   readonly before: readonly Sql[];
   readonly condition: Sql;
@@ -30,14 +31,20 @@ export function maySwift(
   finishes: readonly Finish[],
   params: ClaimParams | null,
 ): boolean {
+  if (!areSuccesses(recall.claimed, finishes)) return false;
+  if (params === null) return finishes.length > 0;
+  return !recall.obstructed && params.limit > 0;
+}
+
+/** Whether all are successes of jobs that are remembered, each once. */
+export function areSuccesses(held: HeldJobs, finishes: readonly Finish[]): boolean {
   const seqs = new Set<number>();
   for (const one of finishes) {
-    const seq = recall.held(one);
+    const seq = held.seqOf(one);
     if (seq === undefined || one.outcome.kind !== "succeed" || seqs.has(seq)) return false;
     seqs.add(seq);
   }
-  if (params === null) return finishes.length > 0;
-  return !recall.obstructed && params.limit > 0;
+  return true;
 }
 
 /** Ends claims with success. */
@@ -46,7 +53,8 @@ export function swiftFinish(
   claimer: string,
   finishes: readonly Finish[],
 ): Promise<FinishResult[] | null> {
-  return runParts(session, [finishPart(session, claimer, finishes)], ([finished]) => finished);
+  const part = finishPart(session, session.recall.claimed, claimer, finishes, isPlain);
+  return runParts(session, [part], ([finished]) => finished);
 }
 
 export async function swiftStep(
@@ -54,13 +62,17 @@ export async function swiftStep(
   finishes: readonly Finish[],
   params: ClaimParams,
 ): Promise<StepResult | null> {
-  const parts = [finishPart(session, params.claimer, finishes), claimPart(session, params)] as const;
+  const part = finishPart(session, session.recall.claimed, params.claimer, finishes, isPlain);
+  const parts = [part, claimPart(session, params)] as const;
   return runParts(session, parts, ([finished, claimed]) => ({ finished, claimed }));
 }
 
-const go = fixed("@escapement_go = 1");
+const isPlain = fixed("relayed = 0");
 
-async function runParts<const P extends readonly Part<unknown>[], T>(
+/** Whether all conditions hold. */
+export const go = fixed("@escapement_go = 1");
+
+export async function runParts<const P extends readonly Part<unknown>[], T>(
   session: Session,
   parts: P,
   combine: (values: { [K in keyof P]: P[K] extends Part<infer V> ? V : never }) => T,
@@ -80,13 +92,20 @@ async function runParts<const P extends readonly Part<unknown>[], T>(
   return combine(values);
 }
 
-function finishPart(session: Session, claimer: string, finishes: readonly Finish[]): Part<FinishResult[]> {
-  const { recall, notices } = session;
-  const held = new Map(finishes.map((one) => [recall.held(one) ?? 0, one]));
+/** @param kind what kind of jobs they have to be. */
+export function finishPart(
+  session: Session,
+  remembered: HeldJobs,
+  claimer: string,
+  finishes: readonly Finish[],
+  kind: Sql,
+): Part<FinishResult[]> {
+  const { notices } = session;
+  const held = new Map(finishes.map((one) => [remembered.seqOf(one) ?? 0, one]));
   const state = follow("active", "succeed");
   const none = finishes.length === 0;
   return {
-    before: none ? [] : checkHeld(held, session.claimers.of(claimer)),
+    before: none ? [] : checkHeld(held, session.claimers.of(claimer), kind),
     condition: none ? fixed("true") : sql`@escapement_held = ${held.size} and @escapement_children = 0`,
     run() {
       const successes = [...held].map(([seq, { outcome }]) => ({
@@ -99,7 +118,7 @@ function finishPart(session: Session, claimer: string, finishes: readonly Finish
         read() {
           for (const one of finishes) {
             notices.ended(one.id);
-            recall.drop(one);
+            remembered.drop(one);
           }
           return finishes.map(() => ({ outcome: "written", state }));
         },
@@ -109,7 +128,7 @@ function finishPart(session: Session, claimer: string, finishes: readonly Finish
 }
 
 /** Locks the rows, so that neither a child nor anybody else comes in between. */
-function checkHeld(held: ReadonlyMap<number, Finish>, claimer: number): Sql[] {
+function checkHeld(held: ReadonlyMap<number, Finish>, claimer: number, kind: Sql): Sql[] {
   const seqs = [...held.keys()];
   const tokens = Map.groupBy(held, ([, { token }]) => token);
   const isMine = [...tokens].map(([token, own]) =>
@@ -119,7 +138,7 @@ function checkHeld(held: ReadonlyMap<number, Finish>, claimer: number): Sql[] {
   );
   return [
     sql`select count(*) into @escapement_held from escapement_jobs force index (primary)
-      where seq in (${seqs}) and state = 'active' and claimer = ${claimer} and (${join(isMine, " or ")}) for update`,
+      where seq in (${seqs}) and state = 'active' and claimer = ${claimer} and ${kind} and (${join(isMine, " or ")}) for update`,
     sql`select count(*) into @escapement_children from escapement_parents where parent in (${seqs})`,
   ];
 }
@@ -276,7 +295,7 @@ function resultOf(
 ): ClaimResult {
   const { now: at, recall } = session;
   const jobs = rows.map(toClaimedJob);
-  for (const [index, job] of jobs.entries()) recall.hold(job, seqOf(rows[index] ?? []));
+  for (const [index, job] of jobs.entries()) recall.claimed.hold(job, seqOf(rows[index] ?? []));
   // What is due and was not taken, although there was room, is hidden by others, or has expired.
   const dueAgainAt = isFull(params, jobs) ? at : at + hiddenMs;
   let nextAt = Number.POSITIVE_INFINITY;

@@ -15,12 +15,13 @@ export async function own(scene: Scene, owner: string): Promise<PartitionGrant> 
   return grant;
 }
 
-/** A checkpoint of the only partition that settles and names nothing unless told. */
+/** A checkpoint of the first partition, unless told otherwise, that settles and names nothing unless told. */
 export const checkpoint = (
   scene: Scene,
   owner: string,
   epoch: number,
   changes: {
+    partition?: number;
     settled?: { id: string; token: number }[];
     name?: string[];
     version?: number;
@@ -30,7 +31,7 @@ export const checkpoint = (
 ) =>
   scene.store.checkpoint({
     owner,
-    partition: 0,
+    partition: changes.partition ?? 0,
     epoch,
     settled: (changes.settled ?? []).map(({ id, token }) => ({ id, token, outcome: succeed })),
     mark: changes.mark ?? null,

@@ -74,7 +74,7 @@ export function partitionTests(test: ConformanceTest): void {
 
   test("what is due is read by time, from its own slots only, with the time of what was left out", async (scene) => {
     const now = await scene.now();
-    const [first] = await acquire(scene, "a", 2, 2);
+    const [first] = await acquire(scene, "a", 3, 3);
     assert(first);
     await scene.add(
       relayed("soon", { runAt: later(now, hour) }),
@@ -100,6 +100,32 @@ export function partitionTests(test: ConformanceTest): void {
     const few = await due(0, 1);
     assert.deepEqual([few.jobs[0]?.id, few.nextAt], ["first", later(now, -minute)]);
     assert.equal((await scene.job("first")).state, "waiting", "reading names nothing");
+  });
+
+  test("what was named is handed over with its own partition, also next to a boundary", async (scene) => {
+    const [left, right] = await acquire(scene, "a", 2, 3);
+    assert(left && right);
+    await scene.add(
+      relayed("left", { slot: left.endSlot - 1 }),
+      relayed("right", { slot: right.firstSlot }),
+      relayed("waits", { slot: right.firstSlot }),
+    );
+    for (const [{ partition, epoch }, id] of [
+      [left, "left"],
+      [right, "right"],
+    ] as const) {
+      await checkpoint(scene, "a", epoch, { partition, name: [id] });
+      await scene.store.releasePartitions({ owner: "a", held: [{ partition, epoch }] });
+    }
+    const grants = await acquire(scene, "b", 2, 3);
+    assert.deepEqual(
+      grants.map(({ partition, named }) => [partition, named.map(({ id, token }) => [id, token])]),
+      [
+        [0, [["left", 2]]],
+        [1, [["right", 2]]],
+      ],
+    );
+    assert.equal((await scene.job("waits")).state, "waiting");
   });
 }
 

@@ -15,7 +15,8 @@ create table if not exists escapement_namespaces (
 ) engine = innodb row_format = dynamic;
 
 -- Short numbers for where jobs stand. A line is what one index range of escapement_jobs covers: the waiting plain jobs of one queue
--- and name, the active jobs of one queue, the succeeded ones of a namespace, and so on. A line is made once and never changes.
+-- and name, the active jobs of one queue, the succeeded ones of a namespace, and so on. Relayed jobs of several slots share a line,
+-- which has the first of them. A line is made once and never changes.
 create table if not exists escapement_lines (
   line int not null auto_increment primary key,
   ns int not null,
