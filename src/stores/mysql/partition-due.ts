@@ -30,9 +30,13 @@ interface Slots {
   readonly endSlot: number;
 }
 
-/** How many jobs of each line are read at first, if all have about as many; where that is too few, four times as many. */
+/**
+ * How many jobs of each line are read at first; where that is too few, four times as many. Where all have about as many, hardly any has more
+ * among the first.
+ */
 function firstChunk(limit: number, lines: number): number {
-  return Math.min(limit, Math.max(4, Math.ceil((1.5 * limit) / lines)));
+  const mean = limit / Math.max(1, lines);
+  return Math.min(limit, Math.ceil(mean + 3 * Math.sqrt(mean) + 1));
 }
 
 export async function partitionDue(session: Session, params: PartitionDueParams): Promise<PartitionDue> {

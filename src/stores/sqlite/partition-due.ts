@@ -25,9 +25,13 @@ function toDueJob({ row }: Found): DueJob {
   };
 }
 
-/** How many jobs of each slot are read at first, if all have about as many; where that is too few, four times as many. */
+/**
+ * How many jobs of each slot are read at first; where that is too few, four times as many. Where all have about as many, hardly any has more
+ * among the first.
+ */
 function firstChunk(limit: number, slots: number): number {
-  return Math.min(limit, Math.max(4, Math.ceil((1.5 * limit) / slots)));
+  const mean = limit / Math.max(1, slots);
+  return Math.min(limit, Math.ceil(mean + 3 * Math.sqrt(mean) + 1));
 }
 
 export function partitionDue(session: Session, params: PartitionDueParams): PartitionDue {

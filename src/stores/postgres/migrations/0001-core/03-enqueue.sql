@@ -62,6 +62,18 @@ create function loose_rows(
   order by t.id collate "C", t.place
 $$;
 
+-- A job that has ended, by its id; nulls where there is none. It is found by its place in the order of history_id: a plan that was made
+-- while the table was empty would as soon read the whole namespace by another index.
+create function ended_job(p_ns integer, p_id text) returns history language plpgsql as $$
+declare
+  v_job history;
+begin
+  select * into v_job from history where (ns, id) >= (p_ns, p_id) order by ns, id limit 1;
+  if v_job.ns = p_ns and v_job.id = p_id then return v_job; end if;
+  return null;
+end
+$$;
+
 -- The places of ids that are known in history or as aliases. Ids that rise with time are beyond the last one there, and need no look-up.
 create function find_known(p_ns integer, p_ids text[]) returns integer[] language plpgsql as $$
 declare
@@ -73,7 +85,10 @@ begin
   end if;
   return array(
     select t.place from unnest(p_ids) with ordinality as t (id, place) cross join lateral (
-      (select from history h where h.ns = p_ns and h.id = t.id offset 0) union all (select from aliases a where a.ns = p_ns and a.id = t.id offset 0)
+      -- As in ended_job.
+      (select from (select ns, id from history where (ns, id) >= (p_ns, t.id) order by ns, id limit 1) h where h.ns = p_ns and h.id = t.id)
+      union all
+      (select from aliases a where a.ns = p_ns and a.id = t.id offset 0)
     ) known
   );
 end
@@ -139,8 +154,8 @@ begin
       select seq, id, state into v_seq, v_id, v_state from jobs where ns = p_ns and id = p_id;
     end if;
     if found then return; end if;
-    select seq, id, state into v_seq, v_id, v_state from history where ns = p_ns and id = p_id;
-    if found then return; end if;
+    select seq, id, state into v_seq, v_id, v_state from ended_job(p_ns, p_id);
+    if v_seq is not null then return; end if;
   end loop;
   select r.* into v_seq, v_id, v_state
   from aliases a cross join lateral resolve_seq(a.job, p_hold) r where a.ns = p_ns and a.id = p_id;
@@ -202,7 +217,7 @@ begin
     p_new.after_failure, p_new.schedule, coalesce(p_new.tags, '{}'), p_new.input
   ) on conflict (ns, id) do nothing returning * into v_job;
   if v_job.seq is null then return null; end if;
-  if exists (select from history where ns = p_ns and id = p_new.id) or exists (select from aliases where ns = p_ns and id = p_new.id) then
+  if (ended_job(p_ns, p_new.id)).seq is not null or exists (select from aliases where ns = p_ns and id = p_new.id) then
     delete from jobs where seq = v_job.seq;
     return null;
   end if;

@@ -68,8 +68,8 @@ begin
   for i in 1..2 loop
     select state, settled, coalesce(settled_by, claimer) into v_state, v_settled, v_by from jobs where ns = p_ns and id = p_id;
     exit when found;
-    select state, settled, coalesce(settled_by, claimer) into v_state, v_settled, v_by from history where ns = p_ns and id = p_id;
-    exit when found;
+    select state, settled, coalesce(settled_by, claimer) into v_state, v_settled, v_by from ended_job(p_ns, p_id);
+    exit when v_state is not null;
   end loop;
   v_outcome := case when v_settled > 0 and v_settled = p_token and v_by = p_claimer then 'repeated' else 'stale' end;
 end

@@ -73,6 +73,7 @@ language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_slots integer[];
+  v_mean float8;
   v_chunk integer;
   v_known bigint;
   v_seqs bigint[];
@@ -87,22 +88,26 @@ begin
       select next.slot, o.end_slot from occupied o cross join lateral (
         select slot from jobs where shelf = 'relay' and ns = p_ns and slot > o.slot and slot < o.end_slot order by slot limit 1) next
     ) select slot from occupied);
-  -- So many of each, if all have about as many.
-  v_chunk := greatest(4, ceil(1.5 * p_limit / greatest(1, cardinality(v_slots))));
+  -- So many of each: where all have about as many, hardly any has more among the first.
+  v_mean := p_limit::float8 / greatest(1, cardinality(v_slots));
+  v_chunk := ceil(v_mean + 3 * sqrt(v_mean) + 1);
   loop
-    -- Beyond the last job that was read of a slot, it may have more.
-    select min(last_at) into v_known from unnest(v_slots) as s cross join lateral (
-      select run_at as last_at from jobs where shelf = 'relay' and ns = p_ns and slot = s
-        and (run_at, seq) > (p_after_at, p_after_seq) and (expire_at is null or expire_at > v_now or attempt > 0)
-      order by run_at, seq limit 1 offset v_chunk - 1) last;
-    select array_agg(seq order by run_at, seq) filter (where place <= p_limit and run_at <= v_now + p_ahead_ms),
-      min(run_at) filter (where place > p_limit or run_at > v_now + p_ahead_ms)
-    into v_seqs, v_next from (
-      select j.seq, j.run_at, row_number() over (order by j.run_at, j.seq) as place from unnest(v_slots) as s cross join lateral (
-        select seq, run_at from jobs where shelf = 'relay' and ns = p_ns and slot = s
-          and (run_at, seq) > (p_after_at, p_after_seq) and (expire_at is null or expire_at > v_now or attempt > 0)
-        order by run_at, seq limit v_chunk) j
-    ) found where v_known is null or run_at < v_known or v_chunk > p_limit;
+    with read as materialized (
+      select j.seq, j.run_at, j.nth from unnest(v_slots) as s cross join lateral (
+        select seq, run_at, row_number() over (order by run_at, seq) as nth from (
+          select seq, run_at from jobs where shelf = 'relay' and ns = p_ns and slot = s
+            and (run_at, seq) > (p_after_at, p_after_seq) and (expire_at is null or expire_at > v_now or attempt > 0)
+          order by run_at, seq limit v_chunk) first) j
+    ), known as (
+      -- Beyond the last job that was read of a slot, it may have more.
+      select min(run_at) as at from read where nth = v_chunk
+    ), placed as (
+      select r.seq, r.run_at, row_number() over (order by r.run_at, r.seq) as place from read r cross join known k
+      where k.at is null or r.run_at < k.at or v_chunk > p_limit
+    )
+    select array_agg(seq order by place) filter (where place <= p_limit and run_at <= v_now + p_ahead_ms),
+      min(run_at) filter (where place > p_limit or run_at > v_now + p_ahead_ms), (select at from known)
+    into v_seqs, v_next, v_known from placed;
     exit when v_known is null or v_chunk > p_limit or v_next is not null;
     v_chunk := v_chunk * 4;
   end loop;

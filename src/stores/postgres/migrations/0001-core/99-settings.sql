@@ -19,9 +19,10 @@ begin
     execute format('alter function %s set plan_cache_mode = force_generic_plan', v_verb);
     execute format('alter function %s set lock_timeout = ''8s''', v_verb);
   end loop;
-  -- These read by slots, in order. To an empty table any index by namespace is as good, and what it finds quickly sorted.
+  -- These read in the order of an index. To an empty table any index by namespace is as good, and what it finds quickly sorted.
   for v_verb in
-    select oid from pg_proc where pronamespace = current_schema()::regnamespace and proname in ('acquire_partitions', 'partition_due')
+    select oid from pg_proc where pronamespace = current_schema()::regnamespace
+      and proname in ('ended_job', 'find_known', 'acquire_partitions', 'partition_due')
   loop
     execute format('alter function %s set enable_sort = off', v_verb);
   end loop;
