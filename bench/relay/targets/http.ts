@@ -3,10 +3,12 @@ import { once } from "node:events";
 import { Agent } from "undici";
 import type { Message } from "../../../src/message.ts";
 import { http } from "../../../src/transports/http/index.ts";
+import { readSecrets, signatureOf } from "../../../src/transports/http/signature.ts";
 import { within } from "../../audit.ts";
 import type { OpenTarget, RawPublisher } from "./target.ts";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+const keys = readSecrets(secret, "secret");
 /** As many as the transport keeps. */
 const connections = 16;
 const deadlineMs = 30_000;
@@ -45,6 +47,7 @@ async function ask(child: ChildProcess, path: string): Promise<readonly string[]
   return ids as string[];
 }
 
+/** The bare client, sending the same requests: signed, since a receiver would refuse them otherwise. */
 function openRaw(): RawPublisher {
   const agent = new Agent({ connections, pipelining: 1, allowH2: false });
   return {
@@ -57,8 +60,18 @@ function openRaw(): RawPublisher {
   };
 }
 
-function post(agent: Agent, { destination, headers, body }: Message): Promise<void> {
+function post(agent: Agent, message: Message): Promise<void> {
+  const { destination, key, dedupeId: id, body } = message;
   const { origin, pathname: path } = new URL(destination);
+  const timestamp = Math.floor(Date.now() / 1_000);
+  const headers = {
+    ...message.headers,
+    "user-agent": "escapement",
+    "escapement-key": key,
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signatureOf({ id, timestamp, body }, keys),
+  };
   return new Promise((resolve, reject) => {
     agent.dispatch(
       { origin, path, method: "POST", headers, body },
