@@ -78,7 +78,7 @@ test("the installed package runs a job in a thread, on a SQLite file", async () 
   assert.deepEqual(JSON.parse(output), { doubled: 42, isMainThread: false });
 });
 
-test("a transport whose client is not installed says what to install, and the others work without it", async () => {
+test("a transport whose client is not installed says what to install", async () => {
   await writeFile(
     join(consumer, "transports.js"),
     `import { http } from "escapement/http";
@@ -101,7 +101,7 @@ test("a transport whose client is not installed says what to install, and the ot
   assert.match(lines[0] ?? "", /npm install @platformatic\/kafka/);
   assert.match(lines[1] ?? "", /npm install @nats-io\/transport-node @nats-io\/jetstream/);
   assert.match(lines[2] ?? "", /npm install ioredis/);
-  assert.equal(lines[3], "open");
+  assert.match(lines[3] ?? "", /npm install undici/);
 });
 
 test("the installed command makes a project that works: init, enqueue, tick, status", async () => {
