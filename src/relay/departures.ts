@@ -3,7 +3,7 @@ import type { ClaimedJob } from "../store.ts";
 import type { StoreTime } from "./store-time.ts";
 
 /** Jobs go at multiples of this, together with those of other partitions. */
-const departMs = 10;
+const departMs = 20;
 
 export interface DeparturesParts {
   readonly clock: Clock;

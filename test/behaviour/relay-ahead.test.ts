@@ -45,7 +45,7 @@ onEveryStore("named ahead of its time", (bed) => {
     const late = broker.arrivals.map((arrival) => arrival.at - since - second);
     assert.deepEqual(broker.ids, ["a", "b"]);
     assert(
-      late.every((ms) => ms >= 0 && ms <= 15),
+      late.every((ms) => ms >= 0 && ms <= 25),
       `${late} ms after the time of the first`,
     );
     await app[Symbol.asyncDispose]();

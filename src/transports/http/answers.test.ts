@@ -160,7 +160,12 @@ describe("the request", () => {
       seen.resolve({ method: request.method, ...request.headers });
       response.end();
     });
-    const route = http({ url, secret, allow: ["127.0.0.1"], headers: { Authorization: "Bearer x" } });
+    const route = http({
+      url,
+      secret,
+      allow: ["127.0.0.1"],
+      headers: { Authorization: "Bearer x", "User-Agent": "mine" },
+    });
     const transport = await openTransport(route);
     await transport.publish([newMessage(url, { id: "some-key" })], { timeoutMs: 5_000 });
     await transport.close();
@@ -170,6 +175,7 @@ describe("the request", () => {
     assert.equal(headers["webhook-id"], "some-key");
     assert.equal(headers["content-type"], "application/json");
     assert.equal(headers["authorization"], "Bearer x");
+    assert.equal(headers["user-agent"], "mine");
   });
 
   test("at most `concurrency` at a time, over connections that are kept", async () => {
@@ -267,6 +273,7 @@ describe("options that would not work are refused", () => {
     ["a bare secret", { secret: "hunter2" }, /24 to 64 random bytes/],
     ["no secret", { secret: [] }, /1 to 8 secrets/],
     ["a header that it sets itself", { headers: { "Webhook-Id": "x" } }, /does not set itself/],
+    ["a header that the connection needs", { headers: { Expect: "100-continue" } }, /does not set itself/],
     ["a header with a line break", { headers: { "x-a": "b\r\nc: d" } }, /printable ASCII/],
     ["a name instead of an address", { allow: ["localhost"] }, /addresses or ranges/],
     ["too many bits", { allow: ["10.0.0.0/33"] }, /addresses or ranges/],

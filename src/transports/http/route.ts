@@ -92,7 +92,9 @@ function checkHeaders(headers: Readonly<Record<string, string>>): Record<string,
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
     const isOurs =
-      /^(webhook-|escapement-|idempotency-key$|content-|host$|connection$|transfer-encoding$)/.test(lower);
+      /^(webhook-|escapement-|idempotency-key$|content-|host$|connection$|keep-alive$|upgrade$|expect$|transfer-encoding$)/.test(
+        lower,
+      );
     if (
       !/^[\w!#$%&'*+.^`|~-]+$/.test(name) ||
       isOurs ||

@@ -38,7 +38,7 @@ export class HttpTransport implements Transport {
 
   constructor(parts: HttpParts) {
     this.#parts = parts;
-    this.#headers = Object.entries(parts.headers).flat();
+    this.#headers = Object.entries({ "user-agent": "escapement", ...parts.headers }).flat();
   }
 
   async publish(messages: readonly Message[], { timeoutMs }: PublishOptions): Promise<PublishResult[]> {
@@ -89,7 +89,7 @@ export class HttpTransport implements Transport {
   #headersOf({ key, dedupeId, headers, body }: Message): string[] {
     const id = headers["idempotency-key"] ?? dedupeId;
     const timestamp = Math.floor(this.#parts.clock.now() / 1_000);
-    const own = ["user-agent", "escapement", "escapement-key", encodeHeader(key)];
+    const own = ["escapement-key", encodeHeader(key)];
     for (const name of Object.keys(headers)) own.push(name, headers[name] as string);
     own.push("webhook-id", id, "webhook-timestamp", String(timestamp));
     own.push("webhook-signature", signatureOf({ id, timestamp, body }, this.#parts.keys));
