@@ -54,8 +54,9 @@ const report = await takeover({
 console.log(JSON.stringify(report, null, 2));
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, null, 2)}\n`);
 if (values.write !== undefined) {
-  const name = `Takeover: ${values.store.replace(/:.*/, "")} to ${to}`;
-  const command = `npm run takeover -- --tasks ${values.tasks} --kill-after ${values["kill-after"]} --store ${name.split(" ")[1]} --to ${to} --lease ${values.lease} --in-flight ${values["in-flight"]}${values.effects ? " --effects" : ""}`;
+  const store = values.store.replace(/:.*/, "");
+  const name = `Takeover${values.effects ? " with effects" : ""}: ${store} to ${to}`;
+  const command = `npm run takeover -- --tasks ${values.tasks} --kill-after ${values["kill-after"]} --store ${store} --to ${to} --lease ${values.lease} --in-flight ${values["in-flight"]}${values.effects ? " --effects" : ""}`;
   const day = new Date().toISOString().slice(0, 10);
   writeSection(values.write, name, takeoverSection(name, report, command, day));
 }
