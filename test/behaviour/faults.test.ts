@@ -406,9 +406,14 @@ onEveryStore("faults", (bed) => {
       { store: inner, jobs: [endless, quick, crashing], log: silentLogger },
       clock,
     );
-    await app.enqueue(endless, null, { priority: 10 });
-    await app.start({ queues: ["default"] });
+    await app.enqueue(endless, null);
+    await app.start({ roles: ["worker"], queues: ["default"] });
     await clock.advance(100);
+    // Only now is it found that the second victim has died: before, the job might have been taken by an idle process.
+    await using reaper = new TestEscapement({ store: inner, jobs: [], log: silentLogger }, clock);
+    await reaper.start({ roles: ["reaper"] });
+    await clock.advance(1_000);
+    assert.equal(await app.count({ names: ["crashing"], states: ["waiting"] }), 1);
     const { id } = await app.enqueue(quick, null);
     await clock.advance(90_000);
     assert.equal((await app.get(id))?.state, "succeeded");
