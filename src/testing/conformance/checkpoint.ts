@@ -86,6 +86,23 @@ export function checkpointTests(test: ConformanceTest): void {
     assert.deepEqual((await own(scene, "b")).mark, mark);
   });
 
+  test("a handle that remembers what it named finds out that it was settled since", async (scene) => {
+    const { epoch } = await own(scene, "a");
+    await scene.add(relayed("x"), relayed("y"), relayed("z"));
+    await checkpoint(scene, "a", epoch, { name: ["x", "y"] });
+    const other = { store: await scene.open() };
+    const changes = { settled: [{ id: "x", token: 1 }], name: ["z"] };
+    // As if it were the handle's own, whose reply was lost.
+    const { named } = await checkpoint(other, "a", epoch, changes);
+    const settled = [...changes.settled, { id: "y", token: 1 }];
+    const again = await checkpoint(scene, "a", epoch, { ...changes, settled });
+    assert.deepEqual(again.finished, [
+      { outcome: "repeated", state: "succeeded" },
+      { outcome: "written", state: "succeeded" },
+    ]);
+    assert.deepEqual(again.named, named);
+  });
+
   test("a stale epoch is refused: nothing is settled, marked or named", async (scene) => {
     const { epoch } = await own(scene, "a");
     await scene.add(relayed("x"), relayed("y"));

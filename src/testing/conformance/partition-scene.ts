@@ -17,7 +17,7 @@ export async function own(scene: Scene, owner: string): Promise<PartitionGrant> 
 
 /** A checkpoint of the first partition, unless told otherwise, that settles and names nothing unless told. */
 export const checkpoint = (
-  scene: Scene,
+  scene: Pick<Scene, "store">,
   owner: string,
   epoch: number,
   changes: {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
 import { after, describe, test } from "node:test";
 import { sleepAwake, systemClock } from "../../clock.ts";
 import { newMessage, openTransport } from "../../testing/transports/scene.ts";
@@ -9,10 +9,10 @@ import type { PublishResult } from "../../transport.ts";
 import { type HttpOptions, http } from "./route.ts";
 import { secret } from "./test/place.ts";
 
-const servers: Server[] = [];
+const servers: (Server | TcpServer)[] = [];
 after(() => {
   for (const server of servers) {
-    server.closeAllConnections();
+    if ("closeAllConnections" in server) server.closeAllConnections();
     server.close();
   }
 });
@@ -99,6 +99,16 @@ describe("what an answer means", () => {
       const result = await publishTo(url);
       assert(result.kind === "refused" && !result.permanent, JSON.stringify(result));
     }
+  });
+
+  test("connected, and never secured: refused, since nothing was sent", async () => {
+    const silent = createTcpServer();
+    servers.push(silent);
+    silent.listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const url = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/`;
+    const result = await publishTo(url, { requestTimeout: 300 });
+    assert(result.kind === "refused" && !result.permanent);
   });
 
   test("closed after the request was read: ambiguous", async () => {
@@ -224,6 +234,7 @@ describe("redirects", () => {
     const seen: (string | undefined)[] = [];
     const last = await listen((request, response) => {
       seen.push(request.headers["authorization"], String(request.headers["webhook-signature"]).slice(0, 3));
+      assert.equal(request.headers["user-agent"], "escapement");
       response.end();
     });
     for (const status of [307, 308]) {

@@ -9,7 +9,7 @@ export interface Posting {
   readonly body: string;
   readonly clock: Clock;
   readonly deadline: Deadline;
-  readonly agent: Agent;
+  readonly agent: Pick<Agent, "dispatch">;
 }
 
 export interface Answer {

@@ -32,13 +32,17 @@ export class HttpTransport implements Transport {
   readonly #waiting: (() => void)[] = [];
   /** One's own, for every request: names and values in turn. */
   readonly #headers: readonly string[];
+  /** No secret: it is sent along also where another host is redirected to. */
+  readonly #userAgent: string;
   #last: { readonly destination: string; readonly target: Target } | null = null;
   #running = 0;
   #closed = false;
 
   constructor(parts: HttpParts) {
     this.#parts = parts;
-    this.#headers = Object.entries({ "user-agent": "escapement", ...parts.headers }).flat();
+    const { "user-agent": userAgent = "escapement", ...headers } = parts.headers;
+    this.#userAgent = userAgent;
+    this.#headers = Object.entries(headers).flat();
   }
 
   async publish(messages: readonly Message[], { timeoutMs }: PublishOptions): Promise<PublishResult[]> {
@@ -89,8 +93,8 @@ export class HttpTransport implements Transport {
   #headersOf({ key, dedupeId, headers, body }: Message): string[] {
     const id = headers["idempotency-key"] ?? dedupeId;
     const timestamp = Math.floor(this.#parts.clock.now() / 1_000);
-    const own = ["escapement-key", encodeHeader(key)];
-    for (const name of Object.keys(headers)) own.push(name, headers[name] as string);
+    const own = ["user-agent", this.#userAgent, "escapement-key", encodeHeader(key)];
+    for (const [name, value] of Object.entries(headers)) own.push(name, value);
     own.push("webhook-id", id, "webhook-timestamp", String(timestamp));
     own.push("webhook-signature", signatureOf({ id, timestamp, body }, this.#parts.keys));
     return own;

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Agent, Dispatcher } from "undici";
+import { Deadline } from "../../deadline.ts";
+import { VirtualClock } from "../../testing/virtual-clock.ts";
+import { post } from "./request.ts";
+
+/** What only the client can do, and does at moments that no server can bring about. */
+function scene() {
+  const clock = new VirtualClock();
+  const handlers: Dispatcher.DispatchHandler[] = [];
+  const agent: Pick<Agent, "dispatch"> = {
+    dispatch: (_options, handler) => {
+      handlers.push(handler);
+      return true;
+    },
+  };
+  const aborted: string[] = [];
+  /** A connection is there, and the client begins to send on it. */
+  const start = (name: string): void => {
+    const controller = { abort: () => aborted.push(name) };
+    handlers[0]?.onRequestStart?.(controller as Partial<Dispatcher.DispatchController> as never, null);
+  };
+  const outcome = post({
+    url: new URL("http://host/"),
+    headers: [],
+    body: "",
+    clock,
+    deadline: new Deadline(clock, 1_000),
+    agent,
+  });
+  return { clock, start, aborted, outcome };
+}
+
+test("what was given up while it waited for a connection is refused, and never sent", async () => {
+  const { clock, start, aborted, outcome } = scene();
+  await clock.advance(2_000);
+  const result = await outcome;
+  assert("maybeSent" in result && !result.maybeSent);
+  start("late");
+  assert.deepEqual(aborted, ["late"]);
+});
+
+test("a request that the client would begin a second time is called off, and ambiguous", async () => {
+  const { clock, start, aborted, outcome } = scene();
+  start("first");
+  start("second");
+  assert.deepEqual(aborted, ["second"]);
+  await clock.advance(2_000);
+  const result = await outcome;
+  assert("maybeSent" in result && result.maybeSent);
+});
