@@ -18,6 +18,8 @@ export interface Broker {
   copies(url: string, topic: string): Promise<ReceivedMessage[]>;
   /** The part of the cluster that leads the topic; null where there is none to tell. */
   leader(url: string, topic: string): Promise<string | null>;
+  /** Waits until the topic takes messages again, through whichever server: a cluster that is back may still elect who leads the topic. */
+  back(url: string, topic: string): Promise<void>;
   /** Takes the topic away. */
   forget(url: string, topic: string): Promise<void>;
 }

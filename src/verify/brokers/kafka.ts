@@ -57,6 +57,7 @@ export const kafkaBroker: Broker = {
     kafkaSource({ brokers: url, topic, group: `${topic}-${group}`, sessionTimeout: sessionTimeoutMs }),
   copies,
   leader: async () => null,
+  back: async () => {},
   async forget(url, topic) {
     await administering(url, (admin) => admin.deleteTopics({ topics: [topic] }));
   },

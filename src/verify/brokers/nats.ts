@@ -1,6 +1,6 @@
 import { sleep, systemClock } from "../../clock.ts";
 import type { ReceivedMessage } from "../../source.ts";
-import { parseNats } from "../../transports/nats/address.ts";
+import { type NatsAddress, parseNats } from "../../transports/nats/address.ts";
 import { connectOnce, loadJetStream } from "../../transports/nats/connect.ts";
 import { nats, natsSource } from "../../transports/nats/index.ts";
 import { type Broker, group } from "./broker.ts";
@@ -15,12 +15,15 @@ const waitMs = 3_000;
 const patienceMs = 30_000;
 const againMs = 250;
 
-async function asking<T>(url: string, ask: (manager: Manager, client: JetStream) => Promise<T>): Promise<T> {
+async function asking<T>(
+  address: NatsAddress,
+  ask: (manager: Manager, client: JetStream) => Promise<T>,
+): Promise<T> {
   const { jetstream, jetstreamManager }: Client = await loadJetStream();
   const untilMs = systemClock.monotonic() + patienceMs;
   for (;;) {
     try {
-      const connection = await connectOnce(parseNats(url));
+      const connection = await connectOnce(address);
       try {
         const manager = await jetstreamManager(connection, { checkAPI: false, timeout: waitMs });
         return await ask(manager, jetstream(connection));
@@ -36,7 +39,7 @@ async function asking<T>(url: string, ask: (manager: Manager, client: JetStream)
 
 export const natsBroker: Broker = {
   prepare: (url, topic) =>
-    asking(url, async (manager) => {
+    asking(parseNats(url), async (manager) => {
       const replicas = parseNats(url).servers.length >= 3 ? 3 : 1;
       await manager.streams.add({ name: topic, subjects: [topic], num_replicas: replicas });
     }),
@@ -45,7 +48,7 @@ export const natsBroker: Broker = {
   source: (url, topic, leaseMs) =>
     natsSource({ servers: url, stream: topic, consumer: group, ackWait: leaseMs }),
   copies: (url, topic) =>
-    asking(url, async (manager, client) => {
+    asking(parseNats(url), async (manager, client) => {
       const { state } = await manager.streams.info(topic);
       const found: ReceivedMessage[] = [];
       const consumer = await client.consumers.get(topic);
@@ -60,8 +63,17 @@ export const natsBroker: Broker = {
       return found;
     }),
   leader: (url, topic) =>
-    asking(url, async (manager) => (await manager.streams.info(topic)).cluster?.leader ?? null),
+    asking(parseNats(url), async (manager) => (await manager.streams.info(topic)).cluster?.leader ?? null),
+  async back(url, topic) {
+    const { servers, ...login } = parseNats(url);
+    for (const server of servers) {
+      await asking({ ...login, servers: [server] }, async (manager) => {
+        const { cluster } = await manager.streams.info(topic);
+        if (cluster?.leader === undefined) throw new Error(`nobody leads ${topic}`);
+      });
+    }
+  },
   async forget(url, topic) {
-    await asking(url, (manager) => manager.streams.delete(topic));
+    await asking(parseNats(url), (manager) => manager.streams.delete(topic));
   },
 };

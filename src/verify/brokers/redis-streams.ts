@@ -34,6 +34,7 @@ export const redisBroker: Broker = {
       }
     }),
   leader: async () => null,
+  back: async () => {},
   async forget(url, topic) {
     await asking(url, (client) => client.del(topic));
   },

@@ -188,7 +188,7 @@ function settledByMs({ settles, history }: RoutedCase, { token, node }: Publish)
 
 /** What the broker has was handled, and took effect as often as was promised. */
 function checkConsumed(facts: RoutedCase): Violation[] {
-  const { job, runs, effects, copies, history } = facts;
+  const { job, runs, effects, copies, final, history } = facts;
   const [, second] = runs;
   if (job.delivery === "at-most-once" && second !== undefined)
     return broken(facts, "duplicated", `its handler started again on ${second.node}`, second.startAtMs);
@@ -198,6 +198,8 @@ function checkConsumed(facts: RoutedCase): Violation[] {
   const isDone =
     job.delivery === "effectively-once" ? effects.length === 1 : runs.some(({ how }) => how === "returned");
   if (isDone) return [];
+  // Whoever cancelled it was in time.
+  if (final?.state === "cancelled" && !copies.some(({ kept }) => kept)) return [];
   // One that was begun there is never begun again.
   const struck = faultOn(history.faults, null, job.dueAtMs, history.endedAtMs);
   if (job.delivery === "at-most-once" && struck !== undefined) return [];

@@ -123,6 +123,26 @@ describe("each broken promise of a relay is called by its name", () => {
     assert.deepEqual(brokenBy(routed("j", "at-least-once", killed)), ["lost"]);
   });
 
+  test("lost: a receiver died with it in hand, and nobody published it again; unless it was cancelled meanwhile", () => {
+    const cancel = { kind: "cancel", job: "j", invokedAtMs: 80, endedAtMs: 90, outcome: "ok" } as const;
+    const parts = (kept: boolean) => ({
+      operations: [enqueued("j", "at-least-once"), { ...cancel, answer: "cancelled" } as const],
+      relay: published("j", 1, 50, { how: "ambiguous" }),
+      faults: [fault("broker-restart", null, 45, 70)],
+      copies: [copy("j", 1, { kept })],
+      lines: [],
+      effects: [],
+      final: { state: "cancelled" as const, rollbacks: 1 },
+    });
+    for (const delivery of ["at-least-once", "effectively-once"] as const) {
+      assert.deepEqual(brokenBy(routed("j", delivery, parts(false))), []);
+      assert.deepEqual(brokenBy(routed("j", delivery, parts(true))), ["lost"]);
+      const operations = [enqueued("j", delivery)];
+      const ended = { ...parts(false), operations, final: { rollbacks: 1 } };
+      assert.deepEqual(brokenBy(routed("j", delivery, ended)), ["lost"]);
+    }
+  });
+
   test("lost: given up without a reason, or though it is at-least-once", () => {
     const unsure = published("j", 1, 50, { how: "ambiguous", settled: "lose", told: false });
     const lost = { relay: unsure, final: { state: "lost" as const } };

@@ -22,6 +22,8 @@ export interface Copy {
   readonly job: string;
   readonly token: number;
   readonly attempt: number;
+  /** Whether it outlasts who took it: what a receiver by HTTP had in hand when it died is gone. */
+  readonly kept: boolean;
 }
 
 interface Written {

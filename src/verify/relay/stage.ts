@@ -114,6 +114,7 @@ export class RelayStage implements AsyncDisposable {
     return async (abruptly) => {
       const leader = await broker.leader(url, topic);
       await restart(abruptly, leader);
+      await broker.back(url, topic);
       return `${leader === null ? "the broker" : `its leader, ${leader}`}${abruptly ? ", killed" : ", in good order"}`;
     };
   }
@@ -135,14 +136,15 @@ export class RelayStage implements AsyncDisposable {
     const found = await this.#broker.copies(this.#direct.url, this.#direct.topic);
     return found.map(({ headers }) => {
       const { id: job, token, attempt } = readFacts(headers);
-      return { job, token, attempt };
+      return { job, token, attempt, kept: true };
     });
   }
 
   /** Waits until the consumers have dealt with all that the broker has, as long as there is progress. */
   async settle(): Promise<void> {
     const read = () => readLogs(this.#parts.logs, prefix);
-    const copied = new Set((await this.copies(read().relay)).map(({ job }) => job));
+    const copies = await this.copies(read().relay);
+    const copied = new Set(copies.filter(({ kept }) => kept).map(({ job }) => job));
     let left = Number.POSITIVE_INFINITY;
     let changedAtMs = systemClock.monotonic();
     while (systemClock.monotonic() - changedAtMs < patienceMs) {
@@ -173,14 +175,15 @@ export function inboxFile(folder: string): string {
 
 /** Each request, but for those that were refused. */
 function taken(lines: readonly RelayLine[]): Copy[] {
-  const refused = new Map<string, number>();
-  for (const line of lines)
-    if (line.what === "reply" && !line.taken) refused.set(refOf(line), (refused.get(refOf(line)) ?? 0) + 1);
+  const replies = Map.groupBy(
+    lines.filter((line) => line.what === "reply"),
+    refOf,
+  );
   return lines.flatMap((line) => {
     if (line.what !== "receive") return [];
-    const left = refused.get(refOf(line)) ?? 0;
-    if (left > 0) refused.set(refOf(line), left - 1);
-    return left > 0 ? [] : [{ job: line.job, token: line.token, attempt: line.attempt }];
+    const reply = replies.get(refOf(line))?.shift();
+    if (reply?.taken === false) return [];
+    return [{ job: line.job, token: line.token, attempt: line.attempt, kept: reply !== undefined }];
   });
 }
 

@@ -53,8 +53,8 @@ export function published(
   return lines;
 }
 
-export function copy(job: string, token: number, attempt = 1): Copy {
-  return { job, token, attempt };
+export function copy(job: string, token: number, { attempt = 1, kept = true } = {}): Copy {
+  return { job, token, attempt, kept };
 }
 
 export function granted(epoch: number, atMs: number, node: string): RelayLine {
