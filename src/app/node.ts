@@ -53,6 +53,7 @@ export class Node {
   #canary: Canary | null = null;
   #reaper: Reaper | null = null;
   #presence: Presence | null = null;
+  #isRelaying = false;
   #keepAlive: NodeJS.Timeout | null = null;
 
   constructor(parts: NodeParts) {
@@ -94,7 +95,7 @@ export class Node {
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
     await this.#presence.start();
     await this.#planner?.start();
-    await this.#relay?.start();
+    await this.#startRelay();
     // The last that can fail: a start that failed must not have begun a handler, which could outlive it.
     await this.#worker?.start();
     this.#canary?.start();
@@ -125,21 +126,26 @@ export class Node {
     return this.#relay?.status ?? null;
   }
 
+  /** The others are told last: a share that nobody asks for yet would lie fallow while its transports are opened. */
+  async #startRelay(): Promise<void> {
+    if (this.#relay === null) return;
+    await this.#relay.start();
+    this.#isRelaying = true;
+    await this.#presence?.tell();
+  }
+
   /** The others are told first, so that they count on its share while it is still giving it back. */
   async #stopRelay(timeoutMs: number): Promise<void> {
     const relay = this.#relay;
     if (relay === null) return;
     await this.#canary?.stop();
-    this.#isRelayStopping = true;
+    this.#isRelaying = false;
     await this.#presence?.tell();
     await relay.stop(timeoutMs);
   }
 
-  #isRelayStopping = false;
-
   #record(): NodeRecord {
     const { settings, definitions } = this.#parts;
-    const isRelaying = this.#relay !== null && !this.#isRelayStopping;
     const canServe = ({ run, route }: AnyDefinition): boolean =>
       route === null ? run !== null : this.#relay !== null;
     return {
@@ -147,7 +153,7 @@ export class Node {
       host: hostname(),
       pid: process.pid,
       version,
-      roles: this.#roles.filter((role) => role !== "relay" || isRelaying),
+      roles: this.#roles.filter((role) => role !== "relay" || this.#isRelaying),
       queues: this.#queues?.map(({ queue }) => queue) ?? null,
       names: [...definitions.values()].filter(canServe).map(({ name }) => name),
       concurrency: settings.concurrency,

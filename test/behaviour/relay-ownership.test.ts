@@ -250,6 +250,31 @@ onEveryStore("relays", (bed) => {
     assert.ok(broker.isClosed);
   });
 
+  test("B6: one that is still opening its transports is left no share: the others take over what a dead relay held", async () => {
+    const { clock, broker, start, kill } = fleet();
+    const job = defineJob<null>({ name: "pay", route: broker.route() });
+    const dead = await start([job]);
+    const heir = await start([job]);
+    await clock.advance(3_000);
+    assert.deepEqual([dead.mine.size, heir.mine.size], [2, 2]);
+    const opening = Promise.withResolvers<void>();
+    const slow = new ScriptedTransport(clock);
+    const open = async () => {
+      await opening.promise;
+      return broker.open();
+    };
+    const held = { kind: "slow", gathers: true, address: "slow", open };
+    const starting = start([defineJob<null>({ name: "pay", route: slow.route({ transport: held }) })]);
+    kill(dead);
+    await clock.advance(leaseMs + 1_000);
+    assert.equal(heir.mine.size, 4);
+    opening.resolve();
+    const last = await starting;
+    await clock.advance(3_000);
+    assert.deepEqual([heir.mine.size, last.mine.size], [2, 2]);
+    for (const { app } of [last, heir, dead]) await app[Symbol.asyncDispose]();
+  });
+
   test("a process without a route takes no partition", async () => {
     const { clock, start } = fleet();
     const plain = await start([defineJob<null>({ name: "plain", run: () => {} })]);
