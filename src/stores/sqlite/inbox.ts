@@ -12,7 +12,7 @@ import type { Connection } from "./connection.ts";
 import { type Engine, openFileEngine } from "./engine.ts";
 import { numberOf, textOf } from "./rows.ts";
 import { CallerError, runCaller } from "./transact.ts";
-import { Transactions } from "./transactions.ts";
+import { type Sharing, Transactions } from "./transactions.ts";
 
 export interface SqliteInboxOptions {
   readonly path: string;
@@ -61,7 +61,7 @@ class SqliteInbox implements InboxStore {
   }
 
   async migrate(): Promise<void> {
-    await this.#write((connection) => connection.database.exec(schema));
+    await this.#write((connection) => connection.database.exec(schema), "alone");
   }
 
   begin({ key, holder, leaseMs }: InboxBegin): Promise<InboxBegun> {
@@ -104,7 +104,7 @@ class SqliteInbox implements InboxStore {
         );
         if (changed === 0) throw new StaleToken("another copy took the key over");
         return runCaller(connection.database, run);
-      });
+      }, "guarded");
       return { outcome: "committed", value };
     } catch (error) {
       if (error instanceof StaleToken) return { outcome: "stale" };
@@ -140,10 +140,10 @@ class SqliteInbox implements InboxStore {
     return Math.trunc(this.#clock.now());
   }
 
-  async #write<T>(work: (connection: Connection) => T): Promise<T> {
+  async #write<T>(work: (connection: Connection) => T, sharing?: Sharing): Promise<T> {
     this.#opened ??= this.#open();
     const { transactions } = await this.#opened;
-    return transactions.write(work, { alone: true });
+    return transactions.write(work, sharing);
   }
 
   async #open(): Promise<Opened> {

@@ -79,7 +79,7 @@ import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules
 import { cancel, redrive } from "./select.ts";
 import type { Session } from "./session.ts";
 import { callersDatabase, transact, unwrapCaller, whenEnded } from "./transact.ts";
-import { Transactions } from "./transactions.ts";
+import { type Sharing, Transactions } from "./transactions.ts";
 
 interface SqliteStoreOptions {
   readonly engine: Engine;
@@ -134,13 +134,10 @@ export class SqliteStore implements Store {
     if (this.#identity !== null && (await this.pendingMigrations()).length === 0) return;
     const { path } = this.#engine;
     const { namespace, clock } = this.#context;
-    this.#identity = await this.#transactions.write(
-      (connection) => {
-        migrate(connection, path, Math.trunc(clock.now()));
-        return identify(connection, namespace, this.#boot);
-      },
-      { alone: true },
-    );
+    this.#identity = await this.#transactions.write((connection) => {
+      migrate(connection, path, Math.trunc(clock.now()));
+      return identify(connection, namespace, this.#boot);
+    }, "alone");
   }
 
   pendingMigrations(): Promise<readonly PendingMigration[]> {
@@ -206,7 +203,7 @@ export class SqliteStore implements Store {
   }
 
   async transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
-    return unwrapCaller(this.#write((session) => transact(session, params), { alone: true }));
+    return unwrapCaller(this.#write((session) => transact(session, params), "guarded"));
   }
 
   async reap({ limit }: ReapParams): Promise<ReapResult> {
@@ -310,10 +307,10 @@ export class SqliteStore implements Store {
     };
   }
 
-  #write<T>(work: (session: Session) => T, options: { readonly alone?: boolean } = {}): Promise<T> {
+  #write<T>(work: (session: Session) => T, sharing?: Sharing): Promise<T> {
     return this.#transactions.write(
       (connection, notices) => work(this.#session(connection, notices)),
-      options,
+      sharing,
     );
   }
 

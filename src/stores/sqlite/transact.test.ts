@@ -25,24 +25,28 @@ async function setUp(): Promise<{ file: string; store: Store; user: DatabaseSync
   return { file, store, user };
 }
 
-async function held(store: Store) {
-  await store.enqueue({ jobs: [newJob("a", { delivery: "effectively-once" })] });
+const unheld = { claimer: "node", encode: (value: unknown) => JSON.stringify(value) };
+
+/** Each of the ids is active and this claimer's. */
+async function heldAll(store: Store, ids: readonly string[]) {
+  await store.enqueue({ jobs: ids.map((id) => newJob(id, { delivery: "effectively-once" })) });
   const names = [{ name: "work", concurrency: null, rate: null }];
   const { jobs } = await store.claim({
     claimer: "node",
     sequence: 1,
     leaseMs: 60_000,
-    limit: 1,
+    limit: ids.length,
     queues: null,
     names,
     alone: false,
   });
-  return {
-    claimer: "node",
-    id: "a",
-    token: jobs[0]?.token ?? 0,
-    encode: (value: unknown) => JSON.stringify(value),
-  };
+  return jobs.map(({ id, token }) => ({ ...unheld, id, token }));
+}
+
+async function held(store: Store) {
+  const [claim] = await heldAll(store, ["a"]);
+  assert(claim !== undefined);
+  return claim;
 }
 
 function invoice(database: unknown): string {
@@ -91,6 +95,85 @@ test("a function that ends the transaction itself is told so, and the job stays 
   assert.equal((await store.get({ ids: ["a"] }))[0]?.state, "active");
   await store.close();
 });
+
+test("functions of one turn share a commit", async () => {
+  const { store, user } = await setUp();
+  const claims = await heldAll(store, ["a", "b", "c"]);
+  const seen: [inside: number, outside: number][] = [];
+  const run = (database: unknown): void => {
+    invoice(database);
+    seen.push([invoices(database as DatabaseSync), invoices(user)]);
+  };
+  await Promise.all(claims.map((claim) => store.transact({ ...claim, run })));
+  assert.deepEqual(seen, [
+    [1, 0],
+    [2, 0],
+    [3, 0],
+  ]);
+  assert.equal(invoices(user), 3);
+  await store.close();
+});
+
+test("a function that throws costs the others of its commit nothing, and none is run again", async () => {
+  const { store, user } = await setUp();
+  const claims = await heldAll(store, ["a", "b", "c"]);
+  let runs = 0;
+  const results = await Promise.allSettled(
+    claims.map((claim) =>
+      store.transact({
+        ...claim,
+        run(database) {
+          runs += 1;
+          invoice(database);
+          if (claim.id === "b") throw new RangeError("no");
+        },
+      }),
+    ),
+  );
+  assert.deepEqual(
+    results.map((result) => (result.status === "rejected" ? result.reason.name : result.value.outcome)),
+    ["committed", "RangeError", "committed"],
+  );
+  assert.deepEqual([runs, invoices(user)], [3, 2]);
+  const found = await store.get({ ids: ["a", "b", "c"] });
+  assert.deepEqual(
+    found.map((job) => job?.state),
+    ["succeeded", "active", "succeeded"],
+  );
+  await store.close();
+});
+
+for (const how of ["commit", "rollback", "release escapement_call", "rollback; begin"]) {
+  test(`a function that says ${how} to a shared transaction doubles and loses nothing of the others`, async () => {
+    const { store, user } = await setUp();
+    const ids = ["a", "b", "c"];
+    const claims = await heldAll(store, ids);
+    await Promise.allSettled(
+      claims.map((claim) =>
+        store.transact({
+          ...claim,
+          run(database) {
+            if (claim.id === "b") return (database as DatabaseSync).exec(how);
+            (database as DatabaseSync).prepare("insert into invoices values (?)").run(claim.id);
+          },
+        }),
+      ),
+    );
+    const found = await store.get({ ids });
+    const rows = user.prepare("select customer from invoices order by customer").all();
+    assert.deepEqual(
+      [
+        found.filter((job) => job?.state === "succeeded" && job.id !== "b").map((job) => job?.id),
+        rows.flat(),
+      ],
+      [
+        ["a", "c"],
+        ["a", "c"],
+      ],
+    );
+    await store.close();
+  });
+}
 
 test("jobs enqueued with the caller's own transaction commit and roll back with it, and wake listeners", async () => {
   const { store, user } = await setUp();

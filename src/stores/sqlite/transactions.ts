@@ -17,9 +17,15 @@ const maxGroup = 500;
 
 type Work<T> = (connection: Connection, notices: NoticeDraft) => T;
 
+/**
+ * With whom a call may share its commit. `shared`: with any, and when one throws, all are tried again, each by itself. `guarded`: a
+ * function of the user's, which should not be run again for the sake of others; when one in its company throws, only what that one wrote
+ * is undone. `alone`: with nobody.
+ */
+export type Sharing = "shared" | "guarded" | "alone";
+
 interface Call {
-  /** It shares its transaction with no other call. */
-  readonly alone: boolean;
+  readonly sharing: Sharing;
   readonly run: (connection: Connection, notices: NoticeDraft) => void;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -54,12 +60,12 @@ export class Transactions {
     this.#deadlineMs = options.deadlineMs ?? lockDeadlineMs;
   }
 
-  write<T>(work: Work<T>, { alone = false }: { readonly alone?: boolean } = {}): Promise<T> {
+  write<T>(work: Work<T>, sharing: Sharing = "shared"): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(this.#closedError());
       let answer: () => void = () => {};
       this.#calls.push({
-        alone,
+        sharing,
         run: (connection, notices) => {
           const value = work(connection, notices);
           answer = () => resolve(value);
@@ -117,8 +123,7 @@ export class Transactions {
     const group = this.#nextGroup();
     if (group.length === 0) return;
     try {
-      this.#commit(group);
-      this.#done(group);
+      this.#done(group, this.#commit(group));
     } catch (error) {
       if (isLocked(error)) return this.#waitForLock(error);
       this.#commitSingly(group, error);
@@ -133,23 +138,45 @@ export class Transactions {
   }
 
   #nextGroup(): readonly Call[] {
-    if (this.#calls[0]?.alone === true) return this.#calls.slice(0, 1);
-    const end = this.#calls.findIndex(({ alone }) => alone);
+    if (this.#calls[0]?.sharing === "alone") return this.#calls.slice(0, 1);
+    const end = this.#calls.findIndex(({ sharing }) => sharing === "alone");
     return this.#calls.slice(0, Math.min(end < 0 ? maxGroup : end, maxGroup));
   }
 
-  #commit(group: readonly Call[]): void {
+  /** Returns who threw what, where the others were guarded against it. */
+  #commit(group: readonly Call[]): ReadonlyMap<Call, unknown> {
     const { connection, publish } = this.#options;
     const notices = new NoticeDraft();
+    const failed = new Map<Call, unknown>();
+    const isGuarded = group.length > 1 && group.some(({ sharing }) => sharing === "guarded");
     connection.run("begin immediate");
     try {
-      for (const call of group) call.run(connection, notices);
+      for (const call of group) {
+        if (isGuarded) this.#guard(call, notices, failed);
+        else call.run(connection, notices);
+      }
       connection.run("commit");
     } catch (error) {
       if (connection.database.isTransaction) connection.run("rollback");
       throw error;
     }
     publish(notices.toNotices());
+    return failed;
+  }
+
+  #guard(call: Call, notices: NoticeDraft, failed: Map<Call, unknown>): void {
+    const { connection } = this.#options;
+    connection.run("savepoint escapement_call");
+    try {
+      call.run(connection, notices);
+      connection.run("release escapement_call");
+    } catch (error) {
+      // The others' writes are gone with it.
+      if (!connection.database.isTransaction) throw error;
+      connection.run("rollback to escapement_call");
+      connection.run("release escapement_call");
+      failed.set(call, error);
+    }
   }
 
   #commitSingly(group: readonly Call[], error: unknown): void {
@@ -169,9 +196,12 @@ export class Transactions {
     }
   }
 
-  #done(group: readonly Call[]): void {
+  #done(group: readonly Call[], failed: ReadonlyMap<Call, unknown>): void {
     this.#calls.splice(0, group.length);
-    for (const call of group) call.resolve();
+    for (const call of group) {
+      if (failed.has(call)) call.reject(this.#translate(failed.get(call)));
+      else call.resolve();
+    }
   }
 
   #waitForLock(error: unknown): void {
