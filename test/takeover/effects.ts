@@ -10,8 +10,7 @@ import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
 export async function startEffects(source: Source, file: string) {
   const database = new DatabaseSync(file);
   database.exec("create table effects (task integer not null)");
-  // The run ends long before the power does.
-  const inbox = createInbox({ store: sqliteInbox({ path: file, durability: "normal" }) });
+  const inbox = createInbox({ store: sqliteInbox(file) });
   let handled = 0;
   let handledAtMs = Date.now();
   const job = defineJob<number>({
