@@ -175,6 +175,9 @@ describe("plans on Postgres", { skip: server.skip }, () => {
     const told = plans.join("\n");
     assert.match(told, /Index Scan using jobs_plain/);
     assert.match(told, /Index Scan using jobs_lane/);
+    assert.match(told, /Index Scan using gates_ready/);
+    assert.match(told, /Scan using gates_pkey on gates .*\n\s*Index Cond: \(\(ns = \$?\w+\) AND \(lane = /);
+    assert.doesNotMatch(told, /Scan using gates_\w+ on gates .*\n.*\n\s*Filter: .*lane = /);
     assert.match(told, /Index Scan using jobs_id/);
     assert.match(told, /Index (Only )?Scan using jobs_relay/);
     assert.doesNotMatch(told, /Seq Scan on (jobs|history|gates|arrivals|lanes|parents|trail)/);

@@ -56,10 +56,10 @@ create function find_gate_groups(a ask) returns waiting_line[] language plpgsql 
 begin
   return (
     with recursive found as (
-      (select g.queue, g.name from gates g where g.ns = a.ns order by g.queue, g.name limit 1)
+      (select g.queue, g.name from gates g where g.ns + 0 = a.ns order by g.queue, g.name limit 1)
       union all
       select next.* from found f cross join lateral (
-        select g.queue, g.name from gates g where g.ns = a.ns and (g.queue, g.name) > (f.queue, f.name) order by g.queue, g.name limit 1) next
+        select g.queue, g.name from gates g where g.ns + 0 = a.ns and (g.queue, g.name) > (f.queue, f.name) order by g.queue, g.name limit 1) next
     )
     select coalesce(array_agg(row(f.queue, f.name, 0)::waiting_line), '{}') from found f
     where f.name = any (a.names) and (a.queues is null or f.queue = any (a.queues))
@@ -76,10 +76,10 @@ declare
   v_most integer := greatest(a.most, 20);
   v_lanes text[] := array(
     select distinct found.lane from unnest(p_groups) as p cross join lateral (
-      (select g.lane from gates g where g.ns = a.ns and g.queue = p.queue and g.name = p.name and g.ready_at <= a.now
+      (select g.lane from gates g where g.ns + 0 = a.ns and g.queue = p.queue and g.name = p.name and g.ready_at <= a.now
        order by g.ready_at limit v_most)
       union all
-      (select g.lane from gates g where g.ns = a.ns and g.queue = p.queue and g.name = p.name and g.ready_at is null
+      (select g.lane from gates g where g.ns + 0 = a.ns and g.queue = p.queue and g.name = p.name and g.ready_at is null
          and g.concurrency_limit < coalesce(a.concurrency[array_position(a.names, p.name)], 2147483647) limit v_most)
     ) found where queue_opens_at(a, l, p.queue) <= a.now
   );
@@ -164,7 +164,7 @@ create function gates_next_at(a ask, l limits, p_groups waiting_line[]) returns 
 begin
   return (
     select min(greatest(g.ready_at, queue_opens_at(a, l, p.queue))) from unnest(p_groups) as p cross join lateral (
-      select ready_at from gates where ns = a.ns and queue = p.queue and name = p.name and ready_at is not null order by ready_at limit 1) g
+      select ready_at from gates where ns + 0 = a.ns and queue = p.queue and name = p.name and ready_at is not null order by ready_at limit 1) g
   );
 end
 $$;
