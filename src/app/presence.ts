@@ -12,6 +12,7 @@ export class Presence {
   readonly #emit: Emit;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
+  #telling: Promise<void> = Promise.resolve();
 
   constructor(store: Store, clock: Clock, everyMs: number, record: () => NodeRecord, emit: Emit) {
     this.#store = store;
@@ -46,8 +47,13 @@ export class Presence {
     }
   }
 
-  /** Tells it now; at the next heartbeat it is told again. */
-  async tell(): Promise<void> {
+  /** Tells it now; at the next heartbeat it is told again. One after the other, so that the latest word is the last. */
+  tell(): Promise<void> {
+    this.#telling = this.#telling.then(() => this.#tell());
+    return this.#telling;
+  }
+
+  async #tell(): Promise<void> {
     try {
       await this.#store.putNode(this.#record());
     } catch (error) {

@@ -187,7 +187,7 @@ export class Partition {
     }
     this.end();
     // What came too late for the loop: acknowledgements, and names that were answered after the end and not published.
-    if (this.#settlements.count > 0 && !this.#isLost) await this.#checkpoint([]);
+    for (let n = 3; n > 0 && this.#settlements.count > 0 && !this.#isLost; n--) await this.#checkpoint([]);
     await reading;
   }
 

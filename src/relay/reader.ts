@@ -201,7 +201,10 @@ export class Reader {
   async #read(): Promise<void> {
     const { clock } = this.#parts;
     this.#isHungry = false;
-    if (clock.monotonic() >= this.#lookBackMs) this.#passed = null;
+    if (clock.monotonic() >= this.#lookBackMs) {
+      this.#passed = null;
+      this.#lookBackMs = Number.POSITIVE_INFINITY;
+    }
     this.#withheld = 0;
     if (this.#passed === null) this.#passingSinceMs = clock.monotonic();
     const main = await this.#pages(this.#passed);

@@ -250,6 +250,26 @@ onEveryStore("relays", (bed) => {
     assert.ok(broker.isClosed);
   });
 
+  test("a stop whose time is up writes what the broker said, also at the second try", async () => {
+    const { clock, broker, start } = fleet();
+    const job = defineJob<null>({ name: "pay", route: broker.route() });
+    broker.delayMs = 1_000;
+    const node = await start([job]);
+    await node.app.enqueue(job, null, { id: "x" });
+    await clock.advance(500);
+    assert.deepEqual(broker.ids, ["x"]);
+    const store = await node.wire.open({ namespace: "default", clock, log: silentLogger });
+    node.wire.fail("refuse", ["checkpoint"]);
+    await clock.advance(1_000);
+    const stopping = node.app.stop({ timeout: 5_000 });
+    await clock.advance(4_999);
+    node.wire.fail("refuse", ["checkpoint"], 1);
+    await clock.advance(2_000);
+    await stopping;
+    assert.equal((await store.get({ ids: ["x"] }))[0]?.state, "succeeded");
+    await store.close();
+  });
+
   test("B6: one that is still opening its transports is left no share: the others take over what a dead relay held", async () => {
     const { clock, broker, start, kill } = fleet();
     const job = defineJob<null>({ name: "pay", route: broker.route() });

@@ -9,7 +9,9 @@ import { silentLogger } from "../../log.ts";
 import type { Store } from "../../store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { FaultProxy } from "../../verify/proxy.ts";
+import { targetOf } from "./client.ts";
 import { mysql } from "./index.ts";
+import { OwnPool } from "./pool.ts";
 import { newPrefix, open } from "./test/harness.ts";
 
 const server = await testbed.mysql();
@@ -198,6 +200,32 @@ describe("the way to MySQL", { skip: server.skip }, () => {
     const [rows] = await pool.promise().query<RowDataPacket[]>("select @@tx_isolation as level");
     assert.equal(rows[0]?.["level"], "REPEATABLE-READ", "its settings are left alone");
     await pool.promise().end();
+  });
+});
+
+describe("the pool of MySQL's connections", { skip: server.skip }, () => {
+  test("a connection that is ready only when whoever waited for it has gone serves the next", async () => {
+    await using proxy = await FaultProxy.start(server.url);
+    const timeoutMs = 2_000;
+    const pool = new OwnPool({ target: targetOf(proxy.url), size: 1, tablePrefix: "", timeoutMs });
+    const first = await pool.borrow();
+    const given = (borrowing: Promise<{ release(): void }>) =>
+      borrowing.then(
+        (borrowed) => {
+          borrowed.release();
+          return "given";
+        },
+        ({ code }) => code,
+      );
+    const impatient = given(pool.borrow());
+    await new Promise((resolve) => setTimeout(resolve, timeoutMs - 200));
+    const patient = given(pool.borrow());
+    // A new connection takes several trips, and the impatient one has 200 ms left.
+    proxy.delay(100);
+    first.discard();
+    assert.deepEqual([await impatient, await patient], ["store-busy", "given"]);
+    assert.equal(await given(pool.borrow()), "given");
+    await pool.close();
   });
 });
 

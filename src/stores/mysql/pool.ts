@@ -40,6 +40,8 @@ interface OwnPoolOptions extends PoolOptions {
 interface Waiter {
   readonly resolve: (borrowed: Borrowed) => void;
   readonly reject: (error: unknown) => void;
+  /** It was told to come again later, and takes nothing any more. */
+  isGone: boolean;
 }
 
 const ignore = (): void => {};
@@ -104,7 +106,10 @@ export class OwnPool implements Connections {
   #serveNext(): void {
     const next = this.#closed ? undefined : this.#waiters.shift();
     if (next === undefined) return;
-    this.#connect().then((connection) => next.resolve(this.#lend(connection, false)), next.reject);
+    this.#connect().then((connection) => {
+      if (next.isGone) this.#giveBack(connection);
+      else next.resolve(this.#lend(connection, false));
+    }, next.reject);
   }
 
   #wait(): Promise<Borrowed> {
@@ -119,9 +124,13 @@ export class OwnPool implements Connections {
           clearTimeout(timer);
           reject(error);
         },
+        isGone: false,
       };
       const timer = setTimeout(() => {
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        waiter.isGone = true;
+        // It is in line no more where a connection is being made for it.
+        const place = this.#waiters.indexOf(waiter);
+        if (place >= 0) this.#waiters.splice(place, 1);
         const message = `MySQL store ${this.where}: all ${size} connections were busy for ${timeoutMs} ms; raise the option connections, or look for long transactions`;
         reject(new EscapementError("store-busy", message));
       }, timeoutMs);

@@ -43,6 +43,8 @@ export class KafkaSession implements SourceSession {
     for (let tries = 1; !signal.aborted; tries++) {
       try {
         const membership = await this.#join();
+        // Whoever stopped meanwhile has found no membership to end.
+        if (signal.aborted) return await this.#leave();
         tries = 0;
         await this.#read(membership, deliver, signal);
       } catch (error) {

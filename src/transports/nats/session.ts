@@ -27,6 +27,8 @@ export class NatsSession implements SourceSession {
   readonly extendEveryMs: number;
   readonly #parts: NatsSessionParts;
   #connection: NatsConnection | null = null;
+  #batch: ConsumerMessages | null = null;
+  #isClosed = false;
 
   constructor(parts: NatsSessionParts) {
     this.#parts = parts;
@@ -41,6 +43,7 @@ export class NatsSession implements SourceSession {
         tries = 0;
         while (!signal.aborted) await this.#pull(consumer, deliver, signal);
       } catch (error) {
+        if (signal.aborted) break;
         if (tries <= 1) log.warn({ error, stream }, "NATS could not be read; this is tried again");
         await this.#connection?.close().catch(() => {});
         await sleep(clock, reconnectDelayMs(Math.max(tries, 1), Math.random()), signal);
@@ -49,6 +52,7 @@ export class NatsSession implements SourceSession {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     // What was acknowledged last may still be on its way out.
     await this.#connection?.flush().catch(() => {});
     await this.#connection?.close();
@@ -58,6 +62,8 @@ export class NatsSession implements SourceSession {
     const { client, address, stream, consumer, subject, ackWaitMs, capacity, log } = this.#parts;
     const connection = await connectOnce(address);
     this.#connection = connection;
+    if (this.#isClosed) await connection.close();
+    void connection.closed().then(() => this.#batch?.stop());
     const manager = await client.jetstreamManager(connection, { checkAPI: false, timeout: apiTimeoutMs });
     const known = await manager.consumers.info(stream, consumer).catch((error: Error) => {
       if (/consumer not found/i.test(error.message)) return null;
@@ -86,13 +92,15 @@ export class NatsSession implements SourceSession {
     const batch: ConsumerMessages = await consumer.fetch({ max_messages: max, expires: expiresMs });
     const stop = (): void => batch.stop();
     signal.addEventListener("abort", stop, { once: true });
-    void this.#connection?.closed().then(stop);
+    this.#batch = batch;
+    if (this.#connection?.isClosed()) stop();
     const rooms: Promise<void>[] = [];
     try {
       // All of them are in hand from now on, so that none of them comes again while it waits for room.
       for await (const message of batch) rooms.push(deliver(deliveredOf(message)));
       await Promise.all(rooms);
     } finally {
+      this.#batch = null;
       signal.removeEventListener("abort", stop);
     }
     if (this.#connection?.isClosed()) throw new Error("the connection to NATS broke");
