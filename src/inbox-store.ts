@@ -16,8 +16,8 @@ export interface InboxStore {
   extend(params: InboxClaim & { readonly leaseMs: number }): Promise<boolean>;
   /** The effect failed and was undone: the next copy may try at once. */
   release(params: InboxClaim): Promise<void>;
-  /** Forgets keys whose retention is over, and returns how many. */
-  prune(params: { readonly limit: number }): Promise<number>;
+  /** Forgets keys whose retention is over, and those that were begun, and never done, as long ago. Returns how many. */
+  prune(params: InboxPrune): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -32,6 +32,13 @@ export interface InboxBegin {
   /** Whoever repeats a begin whose reply was lost is known by this. */
   readonly holder: string;
   readonly leaseMs: number;
+  /** How long after its lease a key is remembered that is never done. */
+  readonly retentionMs: number;
+}
+
+export interface InboxPrune {
+  readonly limit: number;
+  readonly retentionMs: number;
 }
 
 export type InboxBegun =

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { defineJob } from "../definition.ts";
 import { UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, snooze } from "../handler.ts";
+import { sqliteInbox } from "../stores/sqlite/index.ts";
 import { until } from "../testing/transports/scene.ts";
 import { newReceived } from "./test/memory-source.ts";
 import { newInbox, stage } from "./test/stage.ts";
@@ -164,7 +165,7 @@ describe("what a consumer makes of a message", () => {
     assert.equal(scene.consumer.counts.failed, 1);
   });
 
-  test("an at-most-once job is never started twice, and one whose outcome is unknown is reported", async () => {
+  test("an at-most-once job is never started twice; a copy of one that ended is a duplicate", async () => {
     let runs = 0;
     const job = defineJob<string>({
       name: "risky",
@@ -176,15 +177,34 @@ describe("what a consumer makes of a message", () => {
     });
     await using scene = await stage({ jobs: [job] });
     const headers = { "escapement-delivery": "at-most-once" };
-    const fine = newReceived("risky", "fine", headers);
+    const [fine, fails] = [newReceived("risky", "fine", headers), newReceived("risky", "fails", headers)];
     await scene.source.send(fine);
-    await scene.source.send(newReceived("risky", "fails", headers));
+    await scene.source.send(fails);
     await until("one is dead", () => scene.dead.length === 1 && scene.source.acked.length === 2);
-    await scene.source.send(fine, 2);
-    await until("the copy is reported", () => scene.dead.length === 2);
-    assert.match(String(scene.dead[1]?.error), /lost: .* its outcome is not known/);
-    assert.equal(runs, 2);
+    for (const copy of [fine, fails]) await scene.source.send(copy, 2);
+    await until("the copies are acknowledged", () => scene.source.acked.length === 4);
+    assert.deepEqual([runs, scene.dead.length, scene.consumer.counts.duplicates], [2, 1, 2]);
   });
+
+  for (const deliveries of [1, 2]) {
+    test(`an at-most-once job that was begun, and whose end nobody knows, is told as lost (delivery ${deliveries})`, async () => {
+      let runs = 0;
+      const job = defineJob<null>({ name: "risky", delivery: "at-most-once", run: () => void runs++ });
+      await using scene = await stage({ jobs: [job] });
+      const message = newReceived("risky", null, { "escapement-delivery": "at-most-once" });
+      const key = message.headers["idempotency-key"] ?? "";
+      const dead = sqliteInbox({ path: scene.path, durability: "normal" });
+      await dead.migrate();
+      await dead.begin({ key, holder: "dead", leaseMs: 1, retentionMs: 60_000 });
+      await dead.close();
+      await scene.source.send(message, deliveries);
+      await until("it is told", () => scene.dead.length === 1 && scene.source.acked.length === 1);
+      assert.match(String(scene.dead[0]?.error), /lost: .* its outcome is not known/);
+      await scene.source.send(message, deliveries);
+      await until("the copy is acknowledged", () => scene.source.acked.length === 2);
+      assert.deepEqual([runs, scene.dead.length], [0, 1], "and told once");
+    });
+  }
 
   test("an effectively-once effect commits with the marker, and what the handler does after that changes nothing", async () => {
     let runs = 0;

@@ -193,7 +193,6 @@ export class Consumer implements AsyncDisposable {
       const handled = await this.#handling
         .handle(one.message, understood, {
           attempt,
-          isRedelivered: one.deliveries > 1,
           receivedAt,
           stopped: this.#stopped.signal,
         })

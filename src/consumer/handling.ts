@@ -38,7 +38,6 @@ export interface HandlingParts {
 export interface Try {
   /** The number of this try, 1 for the first. */
   readonly attempt: number;
-  readonly isRedelivered: boolean;
   /** When the message arrived, by the clock of this process. */
   readonly receivedAt: number;
   readonly stopped: AbortSignal;
@@ -86,15 +85,15 @@ export class Handling {
       const { attempt, stopped } = one;
       return dispatcher.run({ ...understood, body: message.body, attempt, tx, stopped, lost });
     };
-    const handled = await this.#try(understood, one.isRedelivered, run);
+    const handled = await this.#try(understood, run);
     figures?.ended(facts.name, handled.kind, startedAtMs === null ? null : clock.monotonic() - startedAtMs);
     return handled;
   }
 
-  async #try(understood: Understood, isRedelivered: boolean, run: Run): Promise<Handled> {
+  async #try(understood: Understood, run: Run): Promise<Handled> {
     try {
       return understood.facts.delivery === "at-most-once"
-        ? await this.#once(understood, isRedelivered, run)
+        ? await this.#once(understood, run)
         : await this.#guarded(understood, run);
     } catch (error) {
       // Whatever the inbox cannot do now, it may do later; the message is not to blame.
@@ -106,21 +105,24 @@ export class Handling {
     }
   }
 
-  /** The key is marked before the handler starts, so that no copy ever starts it again. */
-  async #once({ facts }: Understood, isRedelivered: boolean, run: Run): Promise<Handled> {
-    const { outcome, ...rest } = await this.#parts.inbox.handle({ key: facts.idempotencyKey }, () => null);
-    if (outcome === "busy") return { kind: "busy", retryInMs: (rest as { retryInMs: number }).retryInMs };
-    if (outcome === "duplicate") {
-      if (!isRedelivered) return { kind: "duplicate" };
-      return {
-        kind: "dead",
-        error: new EscapementError(
-          "job-failed",
-          "lost: an earlier delivery of this at-most-once job was begun, and its outcome is not known",
-        ),
-      };
+  /** The key is taken before the handler starts, and marked when it has ended: who finds it taken before, and not marked, never starts. */
+  async #once({ facts }: Understood, run: Run): Promise<Handled> {
+    const held = await this.#parts.inbox.hold({ key: facts.idempotencyKey });
+    if (held.outcome === "duplicate") return { kind: "duplicate" };
+    if (held.outcome === "busy") return { kind: "busy", retryInMs: held.retryInMs };
+    const { hold } = held;
+    if (!hold.isFirst) {
+      await hold.commit(() => null);
+      const text =
+        "lost: an earlier delivery of this at-most-once job was begun, and its outcome is not known";
+      return { kind: "dead", error: new EscapementError("job-failed", text) };
     }
     const ended = await run(noTransaction, null);
+    await hold
+      .commit(() => null)
+      .catch((error: unknown) => {
+        this.#parts.log.warn({ error, id: facts.id }, "the end of an at-most-once job could not be marked");
+      });
     if (ended.kind === "returned") return { kind: "handled" };
     if (ended.kind === "snoozed") {
       const text = "an at-most-once job cannot be snoozed once it has started";
@@ -174,7 +176,7 @@ type Run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null) => Prom
 function noTransaction(): never {
   throw new EscapementError(
     "transaction-unavailable",
-    "tx is not available to an at-most-once job: its marker was written before it started",
+    "tx is not available to an at-most-once job: its key was taken before it started, and nothing is undone",
   );
 }
 

@@ -150,7 +150,6 @@ class Endpoint {
     const stopped = this.#stopped.signal;
     const handled = await this.#handling.handle(message, understood, {
       attempt,
-      isRedelivered: false,
       receivedAt,
       stopped,
     });

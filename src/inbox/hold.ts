@@ -7,6 +7,8 @@ const safeShare = 0.8;
 
 /** A key that this process holds: the work goes on outside the inbox, and only its end is written there. */
 export interface InboxHold {
+  /** No copy was begun before this one. */
+  readonly isFirst: boolean;
   /** Fires when the key may no longer be held: another copy may begin, so that this one should end. */
   readonly lost: AbortSignal;
   /**
@@ -38,6 +40,10 @@ export class Hold implements InboxHold {
     this.#parts = parts;
     this.#renewedAt = parts.clock.monotonic();
     this.#beat();
+  }
+
+  get isFirst(): boolean {
+    return this.#parts.claim.token === 1;
   }
 
   get lost(): AbortSignal {

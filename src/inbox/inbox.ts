@@ -94,7 +94,8 @@ export class Inbox implements EffectInbox, AsyncDisposable {
   async prune(options: { readonly limit?: number } = {}): Promise<number> {
     checkKnown(options, ["limit"], "prune");
     await this.#ready();
-    return this.#store.prune({ limit: checkInteger(options.limit ?? 10_000, 1, 1_000_000, "limit") });
+    const limit = checkInteger(options.limit ?? 10_000, 1, 1_000_000, "limit");
+    return this.#store.prune({ limit, retentionMs: this.retentionMs });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,8 +116,8 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     const key = checkKey(message.key, "the key of a message");
     await this.#ready();
     const holder = this.#runtime.newId();
-    const leaseMs = this.#leaseMs;
-    const begun = await withRetries(this.#runtime, () => this.#store.begin({ key, holder, leaseMs }));
+    const params = { key, holder, leaseMs: this.#leaseMs, retentionMs: this.retentionMs };
+    const begun = await withRetries(this.#runtime, () => this.#store.begin(params));
     if (begun.outcome === "done") return { outcome: "duplicate" };
     if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
     return { outcome: "begun", claim: { key, token: begun.token } };

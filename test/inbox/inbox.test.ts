@@ -33,6 +33,8 @@ function bed() {
   };
 }
 
+const retentionMs = 1_000;
+
 const insert = (by: string) => (db: DatabaseSync) => {
   db.prepare("insert into effects values ('k', ?)").run(by);
   return by;
@@ -82,9 +84,15 @@ describe("the inbox", () => {
     // A holder that began and then died: what a killed consumer leaves behind.
     const dead = sqliteInbox({ path, clock });
     await settled(clock, dead.migrate());
-    const begun = await settled(clock, dead.begin({ key: "k", holder: "dead", leaseMs: 30_000 }));
+    const begun = await settled(
+      clock,
+      dead.begin({ key: "k", holder: "dead", leaseMs: 30_000, retentionMs }),
+    );
     assert.deepEqual(begun, { outcome: "begun", token: 1 });
-    const again = await settled(clock, dead.begin({ key: "k", holder: "dead", leaseMs: 30_000 }));
+    const again = await settled(
+      clock,
+      dead.begin({ key: "k", holder: "dead", leaseMs: 30_000, retentionMs }),
+    );
     assert.deepEqual(again, begun, "a lost reply can be asked for again");
     const inbox = open();
     const busy = await settled(clock, inbox.handle({ key: "k" }, insert("b")));

@@ -19,6 +19,8 @@ interface Bed {
   readonly close: () => Promise<void>;
 }
 
+const retentionMs = 1_000;
+
 type Queryable = { query(sql: string, values?: unknown[]): Promise<unknown> };
 
 const [postgres, mysql, redis] = [await testbed.postgres(), await testbed.mysql(), await testbed.redis()];
@@ -106,7 +108,7 @@ for (const [name, server, open] of [
       for (let round = 0; round < 60; round += 1) {
         const begun = await Promise.all(
           stores.map((store, n) =>
-            store.begin({ key: `round ${round}`, holder: String(n), leaseMs: 30_000 }),
+            store.begin({ key: `round ${round}`, holder: String(n), leaseMs: 30_000, retentionMs }),
           ),
         );
         assert.equal(begun.filter(({ outcome }) => outcome === "begun").length, 1);
@@ -120,18 +122,18 @@ for (const [name, server, open] of [
       const bed = await open();
       const [dead, other] = [bed.store(), bed.store()];
       await dead.migrate();
-      const begun = await dead.begin({ key: "k", holder: "dead", leaseMs: 30_000 });
+      const begun = await dead.begin({ key: "k", holder: "dead", leaseMs: 30_000, retentionMs });
       assert.deepEqual(begun, { outcome: "begun", token: 1 });
       assert.deepEqual(
-        await dead.begin({ key: "k", holder: "dead", leaseMs: 30_000 }),
+        await dead.begin({ key: "k", holder: "dead", leaseMs: 30_000, retentionMs }),
         begun,
         "a lost reply",
       );
-      const busy = await other.begin({ key: "k", holder: "other", leaseMs: 30_000 });
+      const busy = await other.begin({ key: "k", holder: "other", leaseMs: 30_000, retentionMs });
       assert.deepEqual(busy, { outcome: "running", retryInMs: 30_000 });
       assert.equal(await dead.extend({ key: "k", token: 1, leaseMs: 60_000 }), true);
       await bed.clock.advance(60_001);
-      assert.deepEqual(await other.begin({ key: "k", holder: "other", leaseMs: 30_000 }), {
+      assert.deepEqual(await other.begin({ key: "k", holder: "other", leaseMs: 30_000, retentionMs }), {
         outcome: "begun",
         token: 2,
       });
@@ -147,9 +149,11 @@ for (const [name, server, open] of [
         "committed",
       );
       assert.deepEqual(await bed.effects(), ["other"]);
-      assert.deepEqual(await dead.begin({ key: "k", holder: "third", leaseMs: 1 }), { outcome: "done" });
+      assert.deepEqual(await dead.begin({ key: "k", holder: "third", leaseMs: 1, retentionMs }), {
+        outcome: "done",
+      });
       await bed.clock.advance(1_001);
-      if (dead.atomic) assert.equal(await dead.prune({ limit: 10 }), 1);
+      if (dead.atomic) assert.equal(await dead.prune({ limit: 10, retentionMs }), 1);
       await Promise.all([dead.close(), other.close(), bed.close()]);
     });
 

@@ -7,6 +7,7 @@ import type {
   InboxClaim,
   InboxCommit,
   InboxCommitted,
+  InboxPrune,
   InboxStore,
 } from "../../inbox-store.ts";
 import { loadClient, type RawConnection, targetOf } from "./client.ts";
@@ -26,8 +27,6 @@ export function mysqlInbox(urlOrOptions: string | MysqlInboxOptions): InboxStore
   return new MysqlInbox(typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions);
 }
 
-/** A key that was begun and never done is forgotten when nobody has come back to it for so long. */
-const abandonedMs = 30 * 86_400_000;
 const maxIdle = 5;
 const maxTries = 8;
 
@@ -111,12 +110,12 @@ class MysqlInbox implements InboxStore {
     await this.#patiently((connection) => this.#change(connection, claim, "running_until = 0"));
   }
 
-  prune({ limit }: { readonly limit: number }): Promise<number> {
+  prune({ limit, retentionMs }: InboxPrune): Promise<number> {
     const now = this.#now();
     return this.#inTransaction(async (connection) => {
       await ask(
         connection,
-        `delete from ${this.#table} where done_until <= ${now} or running_until <= ${now} - ${abandonedMs}
+        `delete from ${this.#table} where done_until <= ${now} or running_until <= ${now} - ${Math.trunc(retentionMs)}
          limit ${Math.trunc(limit)}`,
       );
       const [[count] = [0]] = await ask(connection, "select row_count()");

@@ -6,6 +6,7 @@ import type {
   InboxClaim,
   InboxCommit,
   InboxCommitted,
+  InboxPrune,
   InboxStore,
 } from "../../inbox-store.ts";
 import { openPool, type PgClient, type PgPool } from "./client.ts";
@@ -32,8 +33,6 @@ export function postgresInbox(urlOrOptions: string | PostgresInboxOptions): Inbo
   return new PostgresInbox(options);
 }
 
-/** A key that was begun and never done is forgotten when nobody has come back to it for so long. */
-const abandonedMs = 30 * 86_400_000;
 /** Makers of the table wait for each other: `if not exists` alone does not keep two from trying. */
 const makerLock = 0x65736370;
 
@@ -63,7 +62,8 @@ class PostgresInbox implements InboxStore {
     });
   }
 
-  async begin({ key, holder, leaseMs }: InboxBegin): Promise<InboxBegun> {
+  async begin(params: InboxBegin): Promise<InboxBegun> {
+    const { key, holder, leaseMs } = params;
     const now = this.#now();
     // Takes the key where nobody has it, and tells in the same statement who has it where somebody does.
     const { rows } = await this.#query(
@@ -79,7 +79,7 @@ class PostgresInbox implements InboxStore {
       [key, holder, leaseMs],
     );
     // Somebody took it after this statement had begun: the insert met a row that the rest of it does not see.
-    if (rows.length === 0) return this.begin({ key, holder, leaseMs });
+    if (rows.length === 0) return this.begin(params);
     const row = recordOf(rows[0]);
     if (row["done"] === true) return { outcome: "done" };
     if (row["begun"] === true) return { outcome: "begun", token: Number(row["token"]) };
@@ -105,12 +105,12 @@ class PostgresInbox implements InboxStore {
     await this.#query(`update ${this.#table} set running_until = 0 where ${isHeld}`, [key, token]);
   }
 
-  async prune({ limit }: { readonly limit: number }): Promise<number> {
+  async prune({ limit, retentionMs }: InboxPrune): Promise<number> {
     const now = this.#now();
     const { rows } = await this.#query(
       `delete from ${this.#table} where key in (
          select key from ${this.#table} where done_until <= ${now} or running_until <= ${now} - $2 limit $1) returning key`,
-      [limit, abandonedMs],
+      [limit, retentionMs],
     );
     return rows.length;
   }

@@ -29,9 +29,6 @@ export function redisInbox(urlOrOptions: string | RedisInboxOptions): InboxStore
   return new RedisInbox(typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions);
 }
 
-/** A key that was begun and never done is forgotten when nobody has come back to it for so long. */
-const abandonedMs = 30 * 86_400_000;
-
 /** KEYS: the marker. ARGV: now ('' for the server's), then what the verb needs. The marker is a hash: token, holder, running (until), done (until). */
 const prelude = `
 local now = ARGV[1]
@@ -50,7 +47,7 @@ const scripts = {
     local token = redis.call('HINCRBY', KEYS[1], 'token', 1)
     redis.call('HSET', KEYS[1], 'holder', ARGV[2], 'running', now + tonumber(ARGV[3]))
     redis.call('HDEL', KEYS[1], 'done')
-    redis.call('PEXPIRE', KEYS[1], ${abandonedMs})
+    redis.call('PEXPIRE', KEYS[1], ARGV[4])
     return {'begun', tostring(token)}`,
   done: `${prelude}
     if not held(ARGV[2]) then return {'stale'} end
@@ -77,8 +74,9 @@ class RedisInbox implements InboxStore {
     await this.#open();
   }
 
-  async begin({ key, holder, leaseMs }: InboxBegin): Promise<InboxBegun> {
-    const [outcome, value] = await this.#run("begin", key, [holder, String(Math.trunc(leaseMs))]);
+  async begin({ key, holder, leaseMs, retentionMs }: InboxBegin): Promise<InboxBegun> {
+    const times = [leaseMs, leaseMs + retentionMs].map((ms) => String(Math.trunc(ms)));
+    const [outcome, value] = await this.#run("begin", key, [holder, ...times]);
     if (outcome === "done") return { outcome: "done" };
     if (outcome === "running") return { outcome: "running", retryInMs: Number(value) };
     return { outcome: "begun", token: Number(value) };

@@ -5,6 +5,7 @@ import type {
   InboxClaim,
   InboxCommit,
   InboxCommitted,
+  InboxPrune,
   InboxStore,
 } from "../../inbox-store.ts";
 import { silentLogger } from "../../log.ts";
@@ -36,9 +37,6 @@ const schema = `create table if not exists escapement_inbox (
 ) strict, without rowid;
 create index if not exists escapement_inbox_done on escapement_inbox (done_until) where done_until is not null;
 create index if not exists escapement_inbox_running on escapement_inbox (running_until) where running_until is not null`;
-
-/** A key that was begun and never done is forgotten when nobody has come back to it for so long. */
-const abandonedMs = 30 * 86_400_000;
 
 class StaleToken extends Error {
   override readonly name = "StaleToken";
@@ -122,11 +120,11 @@ class SqliteInbox implements InboxStore {
     await this.#write((connection) => connection.run(sql, key, token));
   }
 
-  prune({ limit }: { readonly limit: number }): Promise<number> {
+  prune({ limit, retentionMs }: InboxPrune): Promise<number> {
     const sql = `delete from escapement_inbox where key in (
       select key from escapement_inbox where done_until <= ?1 union all
       select key from escapement_inbox where running_until <= ?2 limit +?3)`;
-    return this.#write((connection) => connection.run(sql, this.#now(), this.#now() - abandonedMs, limit));
+    return this.#write((connection) => connection.run(sql, this.#now(), this.#now() - retentionMs, limit));
   }
 
   async close(): Promise<void> {
