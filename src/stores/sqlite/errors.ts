@@ -68,6 +68,11 @@ function isWritable(path: string): boolean {
 export function translateError(error: unknown, path: string): unknown {
   const code = resultCode(error);
   if (code === null || !(error instanceof Error)) return error;
+  if (error.message.includes("statements in progress")) {
+    const advice = "read it to its end, or do not iterate over what a writing statement returns";
+    const message = `SQLite store ${path}: a function given to tx has left a statement of iterate() open; ${advice}`;
+    return new EscapementError("transaction-used", message, { cause: error });
+  }
   const known = codes.get(code === cannotOpen && !isWritable(path) ? readOnly : code);
   if (known === undefined) return error;
   return new EscapementError(known.code, `SQLite store ${path}: ${error.message}; ${known.advice}`, {

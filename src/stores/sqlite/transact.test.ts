@@ -175,6 +175,52 @@ for (const how of ["commit", "rollback", "release escapement_call", "rollback; b
   });
 }
 
+test("who is tried again by itself waits for the lock like anybody else", async () => {
+  const { store, user } = await setUp();
+  const claims = await heldAll(store, ["a", "b", "c"]);
+  let isFirst = true;
+  const results = await Promise.allSettled(
+    claims.map((claim) =>
+      store.transact({
+        ...claim,
+        run(database) {
+          if (claim.id !== "b") return invoice(database);
+          (database as DatabaseSync).exec("rollback");
+          // Another comes in between, and stays for a while.
+          if (isFirst) user.exec("begin immediate");
+          if (isFirst) setTimeout(() => user.exec("commit"), 100);
+          isFirst = false;
+          return "";
+        },
+      }),
+    ),
+  );
+  assert.deepEqual(
+    results.map((result) => (result.status === "rejected" ? result.reason.code : result.value.outcome)),
+    ["committed", "transaction-used", "committed"],
+  );
+  assert.equal(invoices(user), 2);
+  await store.close();
+});
+
+test("a function that leaves a statement open is told so, and not taken for somebody who holds the lock", async () => {
+  const { store, user } = await setUp();
+  const claim = await held(store);
+  let runs = 0;
+  let left: Iterator<unknown> | undefined;
+  const run = (database: unknown): void => {
+    runs += 1;
+    left = (database as DatabaseSync).prepare("insert into invoices values (7) returning customer").iterate();
+    left.next();
+  };
+  await assert.rejects(store.transact({ ...claim, run }), { code: "transaction-used", message: /iterate/ });
+  assert.equal(runs, 1);
+  left?.return?.();
+  assert.equal((await store.transact({ ...claim, run: invoice })).outcome, "committed");
+  assert.equal(invoices(user), 1);
+  await store.close();
+});
+
 test("jobs enqueued with the caller's own transaction commit and roll back with it, and wake listeners", async () => {
   const { store, user } = await setUp();
   const { promise: woken, resolve } = Promise.withResolvers<Notice>();

@@ -49,6 +49,8 @@ export class Transactions {
   readonly #options: TransactionsOptions;
   readonly #deadlineMs: number;
   readonly #calls: Call[] = [];
+  /** How many of them shared a transaction that failed: they get one each. */
+  #single = 0;
   #scheduled = false;
   /** When waiting for the lock began; it is waited for in real time, whatever the clock of the store says. */
   #lockedSince: number | null = null;
@@ -123,12 +125,16 @@ export class Transactions {
     const group = this.#nextGroup();
     if (group.length === 0) return;
     try {
-      this.#done(group, this.#commit(group));
+      this.#options.connection.run("begin immediate");
     } catch (error) {
       if (isLocked(error)) return this.#waitForLock(error);
-      this.#commitSingly(group, error);
+      return this.#failed(group, error);
     }
-    this.#afterGroup();
+    try {
+      this.#done(group, this.#commit(group));
+    } catch (error) {
+      this.#failed(group, error);
+    }
   }
 
   #afterGroup(): void {
@@ -138,18 +144,17 @@ export class Transactions {
   }
 
   #nextGroup(): readonly Call[] {
-    if (this.#calls[0]?.sharing === "alone") return this.#calls.slice(0, 1);
+    if (this.#single > 0 || this.#calls[0]?.sharing === "alone") return this.#calls.slice(0, 1);
     const end = this.#calls.findIndex(({ sharing }) => sharing === "alone");
     return this.#calls.slice(0, Math.min(end < 0 ? maxGroup : end, maxGroup));
   }
 
-  /** Returns who threw what, where the others were guarded against it. */
+  /** Runs the calls in the open transaction and commits it. Returns who threw what, where the others were guarded against it. */
   #commit(group: readonly Call[]): ReadonlyMap<Call, unknown> {
     const { connection, publish } = this.#options;
     const notices = new NoticeDraft();
     const failed = new Map<Call, unknown>();
     const isGuarded = group.length > 1 && group.some(({ sharing }) => sharing === "guarded");
-    connection.run("begin immediate");
     try {
       for (const call of group) {
         if (isGuarded) this.#guard(call, notices, failed);
@@ -179,34 +184,28 @@ export class Transactions {
     }
   }
 
-  #commitSingly(group: readonly Call[], error: unknown): void {
-    if (group.length === 1) {
-      group[0]?.reject(this.#translate(error));
-      this.#calls.shift();
-      return;
-    }
-    for (const call of group) {
-      try {
-        this.#commit([call]);
-        call.resolve();
-      } catch (own) {
-        call.reject(this.#translate(own));
-      }
-      this.#calls.shift();
-    }
+  /** Nothing of it was committed. Calls that shared the transaction are tried again, each in one of its own. */
+  #failed(group: readonly Call[], error: unknown): void {
+    const [first] = group;
+    if (group.length > 1) this.#single = group.length;
+    else if (first !== undefined) return this.#done(group, new Map([[first, error]]));
+    this.#afterGroup();
   }
 
   #done(group: readonly Call[], failed: ReadonlyMap<Call, unknown>): void {
     this.#calls.splice(0, group.length);
+    this.#single = Math.max(0, this.#single - group.length);
     for (const call of group) {
       if (failed.has(call)) call.reject(this.#translate(failed.get(call)));
       else call.resolve();
     }
+    this.#afterGroup();
   }
 
   #waitForLock(error: unknown): void {
     this.#lockedSince ??= performance.now();
     if (performance.now() - this.#lockedSince > this.#deadlineMs) {
+      this.#single = 0;
       for (const call of this.#calls.splice(0)) call.reject(this.#translate(error));
       this.#afterGroup();
       return;
