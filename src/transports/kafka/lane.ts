@@ -16,6 +16,11 @@ interface Numbered {
 /** What goes to one partition, in order. The client makes one batch of all that it is given, so that this is where its size is bounded. */
 export class Lane {
   readonly partition: number;
+  /**
+   * It shares no request with other partitions. Where a broker has forgotten the producer on one of them, the client sends the whole
+   * request again under another number, and what the others had taken is there twice.
+   */
+  isAlone = false;
   readonly #maxBytes: number;
   readonly #records: Numbered[] = [];
   #next = 0;

@@ -113,6 +113,7 @@ export class KafkaTransport implements Transport {
       const record = this.#recordOf(messages[index] as Message, partitions);
       const lane = lanes.get(record.partition) ?? new Lane(record.partition, this.#parts.maxBatchBytes);
       lane.add(index, record);
+      lane.isAlone ||= messages[index]?.headers["escapement-delivery"] === "at-most-once";
       lanes.set(record.partition, lane);
     }
     await this.#drain(topic, [...lanes.values()], results, deadline);
@@ -137,7 +138,7 @@ export class KafkaTransport implements Transport {
     }
   }
 
-  /** Sends the front of every lane in one request, until all lanes are empty or stuck. */
+  /** Sends the front of every lane, all that can in one request, until all lanes are empty or stuck. */
   async #drain(
     topic: string,
     lanes: readonly Lane[],
@@ -145,21 +146,34 @@ export class KafkaTransport implements Transport {
     deadline: Deadline,
   ): Promise<void> {
     for (let open = [...lanes]; open.length > 0; open = open.filter((lane) => lane.isOpen)) {
-      const batches = open.map((lane) => ({ lane, records: lane.front() }));
-      // The request before may have failed for another partition, and the producer needs a new number.
-      const trouble = await this.#unready(topic, deadline);
-      if (trouble !== null) {
-        for (const { index } of open.flatMap((lane) => lane.left())) results[index] = trouble;
-        return;
-      }
-      const failure = await deadline
-        .within(this.#send(batches.flatMap(({ records }) => records.map(({ record }) => record))))
-        .then((end) => (end === late ? late : null))
-        .catch((error: unknown) => error);
-      if (failure === late) await this.#discard();
-      for (const { lane, records } of batches) {
-        for (const { index, result } of this.#settle(lane, records, failure, topic)) results[index] = result;
-      }
+      const shared = open.filter(({ isAlone }) => !isAlone);
+      const alone = open.filter(({ isAlone }) => isAlone).map((lane) => [lane]);
+      for (const request of shared.length === 0 ? alone : [shared, ...alone])
+        await this.#request(topic, request, results, deadline);
+    }
+  }
+
+  async #request(
+    topic: string,
+    lanes: readonly Lane[],
+    results: PublishResult[],
+    deadline: Deadline,
+  ): Promise<void> {
+    // The request before may have failed for another partition, and the producer needs a new number.
+    const trouble = await this.#unready(topic, deadline);
+    if (trouble !== null) {
+      for (const { index } of lanes.flatMap((lane) => lane.left())) results[index] = trouble;
+      for (const lane of lanes) lane.stop();
+      return;
+    }
+    const batches = lanes.map((lane) => ({ lane, records: lane.front() }));
+    const failure = await deadline
+      .within(this.#send(batches.flatMap(({ records }) => records.map(({ record }) => record))))
+      .then((end) => (end === late ? late : null))
+      .catch((error: unknown) => error);
+    if (failure === late) await this.#discard();
+    for (const { lane, records } of batches) {
+      for (const { index, result } of this.#settle(lane, records, failure, topic)) results[index] = result;
     }
   }
 
