@@ -332,6 +332,8 @@ export class Escapement implements AsyncDisposable {
       await this.#starting;
     } catch (error) {
       this.#node = null;
+      await this.#scheduleFile?.stop();
+      await this.#observation?.stop();
       throw error;
     }
   }

@@ -30,5 +30,7 @@ export class Observation {
 
   async stop(): Promise<void> {
     await this.#listener?.stop();
+    this.#listener = null;
+    this.#port = null;
   }
 }

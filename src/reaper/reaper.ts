@@ -13,7 +13,7 @@ export interface ReaperParts {
 
 const reapLimit = 100;
 const pruneLimit = 1_000;
-const pruneEveryMs = 60_000;
+const pruneEveryMs = 10_000;
 /** How many full batches one turn works off before it lets others have the store. */
 const maxBatches = 10;
 /** A node that has said nothing for this long is forgotten. */
@@ -46,8 +46,9 @@ export class Reaper {
       try {
         await this.#reap();
         if (clock.monotonic() >= nextPruneMs) {
-          await this.#prune();
-          nextPruneMs = clock.monotonic() + pruneEveryMs * (0.5 + random());
+          const isDone = await this.#prune();
+          // Whoever is left behind by what is enqueued goes on at the next turn.
+          nextPruneMs = clock.monotonic() + (isDone ? pruneEveryMs * (0.5 + random()) : 0);
         }
       } catch (error) {
         emit("error", { error, during: "reaping" });
@@ -65,7 +66,8 @@ export class Reaper {
     }
   }
 
-  async #prune(): Promise<void> {
+  /** Whether nothing is left to forget. */
+  async #prune(): Promise<boolean> {
     const { store, settings } = this.#parts;
     for (let batch = 0; batch < maxBatches; batch++) {
       const { more } = await store.prune({
@@ -73,7 +75,8 @@ export class Reaper {
         nodesMs: nodesKeptMs,
         limit: pruneLimit,
       });
-      if (!more) return;
+      if (!more) return true;
     }
+    return false;
   }
 }

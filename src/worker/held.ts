@@ -36,6 +36,11 @@ export class Held {
     return this.#endController.signal;
   }
 
+  /** Nothing that this process has sent can have ended the claim. */
+  get isUnderWay(): boolean {
+    return this.transaction === "none" && !this.recorded;
+  }
+
   /** On the monotonic clock; null without a timeout. */
   get timeoutAtMs(): number | null {
     const { timeoutMs } = this.definition;

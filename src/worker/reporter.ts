@@ -21,6 +21,7 @@ export class Reporter {
   readonly #clock: Clock;
   #reports = new Map<string, Report>();
   #cancelTimer: (() => void) | null = null;
+  #writing: Promise<void> = Promise.resolve();
   readonly #flushed: (error: unknown) => void;
 
   constructor(store: Store, claimer: string, clock: Clock, onError: (error: unknown) => void) {
@@ -38,7 +39,8 @@ export class Reporter {
 
   line(held: Held, line: string): void {
     const { lines } = this.#of(held);
-    lines.push(String(line).slice(0, maxLineLength));
+    // Cut in the middle of a character, it would be no text that every store can keep.
+    lines.push(String(line).slice(0, maxLineLength).toWellFormed());
     if (lines.length > maxLinesPerFlush) lines.shift();
   }
 
@@ -46,7 +48,8 @@ export class Reporter {
   async flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
-    if (this.#reports.size === 0) return;
+    // One that is under way may be on another connection than the outcome.
+    if (this.#reports.size === 0) return this.#writing;
     const reports: ReportParams["reports"] = [...this.#reports.values()].map(({ held, progress, lines }) => ({
       id: held.job.id,
       token: held.job.token,
@@ -54,6 +57,11 @@ export class Reporter {
       ...(progress === undefined ? {} : { progress }),
     }));
     this.#reports = new Map();
+    this.#writing = Promise.all([this.#writing, this.#write(reports)]).then(() => {});
+    return this.#writing;
+  }
+
+  async #write(reports: ReportParams["reports"]): Promise<void> {
     try {
       await this.#store.report({ claimer: this.#claimer, reports });
     } catch (error) {

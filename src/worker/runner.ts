@@ -45,7 +45,13 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
       get signal() {
         return held.signal;
       },
-      tx: inbox === null ? transaction.run : inboxTransaction(inbox, described.idempotencyKey),
+      tx:
+        inbox === null
+          ? transaction.run
+          : inboxTransaction(inbox, described.idempotencyKey, {
+              clock: parts.clock,
+              signal: () => held.signal,
+            }),
       log: (line) => parts.reporter.line(held, line),
       progress: (value) => {
         parts.reporter.progress(held, value);
@@ -127,7 +133,7 @@ class JobTransaction {
   }
 
   run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
-    const { store, claimer, maxResultBytes } = this.#parts;
+    const { store, claimer, maxResultBytes, reporter } = this.#parts;
     const { id, token } = this.#held.job;
     if (this.#used) {
       throw new EscapementError(
@@ -137,6 +143,7 @@ class JobTransaction {
     }
     this.#used = true;
     this.#held.transaction = "open";
+    await reporter.flush();
     const answer = await store
       .transact<Awaited<T>>({
         claimer,

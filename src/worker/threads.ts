@@ -47,13 +47,17 @@ export class Threads {
     const run = this.#runs;
     return new Promise<unknown>((resolve, reject) => {
       let ending: NodeJS.Timeout | undefined;
+      let isEnding = false;
       const order = (what: ThreadOrder): void => thread.postMessage(what);
       const onStop = (): void => {
         const { cause, message } = context.signal.reason as StopReason;
         order({ kind: "stop", cause, message });
       };
       const onEnd = (): void => {
-        ending = setTimeout(() => void thread.terminate(), graceMs);
+        ending = setTimeout(() => {
+          isEnding = true;
+          void thread.terminate();
+        }, graceMs);
       };
       const settle = (finish: () => void, reusable: boolean): void => {
         clearTimeout(ending);
@@ -61,7 +65,7 @@ export class Threads {
         endSignal.removeEventListener("abort", onEnd);
         // By name: removing all listeners would also remove those by which the thread itself hears of messages.
         thread.off("message", onMessage).off("error", onError).off("exit", onExit);
-        if (reusable) this.#release(thread);
+        if (reusable && !isEnding) this.#release(thread);
         else this.#all.delete(thread);
         finish();
       };
@@ -85,8 +89,11 @@ export class Threads {
         order({ kind: "run", run, module: module.href, input: context.input, job: context.job });
       } catch (error) {
         // An input that a schema turned into something that cannot cross to a thread.
-        settle(() => reject(error), true);
+        return settle(() => reject(error), true);
       }
+      // What fired before anybody listened.
+      if (context.signal.aborted) onStop();
+      if (endSignal.aborted) onEnd();
     });
   }
 
@@ -98,6 +105,8 @@ export class Threads {
 
   #spawn(): Thread {
     const thread = new Thread(siblingModule(import.meta.url, "thread-entry"));
+    // One that fails after its job is nobody's concern, and without a listener it would end the process.
+    thread.on("error", () => {});
     this.#all.add(thread);
     return thread;
   }

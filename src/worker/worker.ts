@@ -332,8 +332,8 @@ export class Worker {
     }
   };
 
-  /** Not while its `tx` may have ended the claim; should that fail after all, the watch stops the handler in time. */
-  readonly #mayBeLost = ({ id }: ClaimRef): boolean => this.#held.get(id)?.transaction === "none";
+  /** Not while its `tx`, or its outcome, may have ended the claim; should that fail after all, the watch stops the handler in time. */
+  readonly #mayBeLost = ({ id }: ClaimRef): boolean => this.#held.get(id)?.isUnderWay === true;
 
   #stopEach(claims: readonly ClaimRef[], cause: "lease-lost" | "cancelled", message: string): void {
     for (const { id, token } of claims) {

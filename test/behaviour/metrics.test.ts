@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { test } from "node:test";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { memory } from "../../src/stores/memory/index.ts";
+import { sqlite } from "../../src/stores/sqlite/index.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { scratchFolder } from "../scratch.ts";
 import { FaultyStore } from "./faulty.ts";
 import { acknowledged, ambiguous, refused, ScriptedTransport } from "./scripted-transport.ts";
 
@@ -84,4 +90,21 @@ test("B7: what local workers do is counted too, and a port answers /metrics", as
 test("an app that counts nothing says so", async () => {
   await using app = createEscapement({ store: memory(), log: silentLogger });
   await assert.rejects(app.metrics(), { code: "metrics-off" });
+});
+
+test("a start that fails leaves its port free: the next one fails for its own reason", async () => {
+  const blocker = createServer().listen(0, "127.0.0.1");
+  await once(blocker, "listening");
+  const { port } = blocker.address() as AddressInfo;
+  blocker.close();
+  await once(blocker, "close");
+  const job = defineJob<null>({ name: "once", delivery: "at-most-once", run: () => {} });
+  await using app = createEscapement({
+    store: sqlite({ path: join(scratchFolder("metrics"), "jobs.db"), durability: "normal" }),
+    jobs: [job],
+    metrics: { port },
+    log: silentLogger,
+  });
+  for (let tries = 0; tries < 2; tries++) await assert.rejects(app.start(), { code: "weak-durability" });
+  assert.equal(app.metricsPort, null);
 });

@@ -361,6 +361,8 @@ onEveryStore(
           log("one");
           progress({ percent: 50 });
           log("two");
+          // Cut in the middle of a character.
+          log(`${"x".repeat(1_999)}🙂`);
           progress({ percent: 100 });
         },
       });
@@ -372,9 +374,28 @@ onEveryStore(
         [
           ["log", "one"],
           ["log", "two"],
+          ["log", `${"x".repeat(1_999)}\ufffd`],
         ],
       );
       assert.deepEqual((await app.get(id))?.progress, { percent: 100 });
+    });
+
+    test("what a handler said before its tx is kept", { skip: bed.noTransactions }, async () => {
+      const talk = defineJob<null>({
+        name: "talk",
+        delivery: "effectively-once",
+        run: async ({ log, tx }) => {
+          log("before");
+          await tx(() => null);
+        },
+      });
+      await using app = await bed.app({ jobs: [talk] });
+      const { id } = await app.enqueue(talk, null);
+      await app.runUntilIdle();
+      assert.deepEqual(
+        (await app.trail(id)).map(({ text }) => text),
+        ["before"],
+      );
     });
 
     test("concurrency per key and per queue, rate per definition: the limits hold at every moment", async () => {

@@ -52,12 +52,15 @@ async function ask(
   { plain, keyed }: Definitions,
 ): Promise<{ ids: string[]; cancelled: string }> {
   const ids: string[] = [];
-  const scheduledAt = new Date(Date.now() + delayMs);
+  const scheduledAt = new Date(Date.now() + 2 * delayMs);
+  // On a busy machine their time must not have come before they are asked for.
+  for (const job of plain) {
+    await app.schedule(`once ${job.name}`, { at: scheduledAt }, job, { n: 1 });
+    ids.push(`{once ${job.name}}@${scheduledAt.toISOString()}`);
+  }
   for (const job of plain) {
     ids.push((await app.enqueue(job, { n: 1 }, { id: `now ${job.name}` })).id);
     ids.push((await app.enqueue(job, { n: 1 }, { id: `later ${job.name}`, delay: delayMs })).id);
-    await app.schedule(`once ${job.name}`, { at: scheduledAt }, job, { n: 1 });
-    ids.push(`{once ${job.name}}@${scheduledAt.toISOString()}`);
   }
   for (const job of keyed) {
     const items = Array.from({ length: 6 }, (_, n) => ({ input: { n }, id: `${job.name} ${n}` }));
