@@ -5,6 +5,7 @@ import { z } from "zod";
 import { defineJob } from "../definition.ts";
 import { UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, snooze } from "../handler.ts";
+import { createInbox } from "../inbox/inbox.ts";
 import { sqliteInbox } from "../stores/sqlite/index.ts";
 import { until } from "../testing/transports/scene.ts";
 import { newReceived } from "./test/memory-source.ts";
@@ -184,6 +185,32 @@ describe("what a consumer makes of a message", () => {
     for (const copy of [fine, fails]) await scene.source.send(copy, 2);
     await until("the copies are acknowledged", () => scene.source.acked.length === 4);
     assert.deepEqual([runs, scene.dead.length, scene.consumer.counts.duplicates], [2, 1, 2]);
+  });
+
+  test("an at-most-once job that died, and was not put away before a stop, is told by the next", async () => {
+    const job = defineJob<null>({
+      name: "risky",
+      delivery: "at-most-once",
+      run: () => Promise.reject(new Error("no")),
+    });
+    const { inbox, path } = newInbox({ lease: 300 });
+    const message = newReceived("risky", null, { "escapement-delivery": "at-most-once" });
+    let tried = 0;
+    const down = (): never => {
+      tried += 1;
+      throw new Error("nobody takes it");
+    };
+    const first = await stage({ jobs: [job], inbox, onDead: down });
+    await first.source.send(message);
+    await until("somebody tries to put it away", () => tried > 0);
+    await first.consumer.stop();
+    assert.deepEqual(first.source.acked, []);
+    const next = createInbox({ store: sqliteInbox({ path, durability: "normal" }), lease: 300 });
+    await using second = await stage({ jobs: [job], inbox: next });
+    await second.source.send(message, 2);
+    await until("it is told", () => second.dead.length === 1 && second.source.acked.length === 1);
+    assert.match(String(second.dead[0]?.error), /lost:/);
+    await Promise.all([inbox.close(), first.inbox.close()]);
   });
 
   for (const deliveries of [1, 2]) {

@@ -45,7 +45,7 @@ export class Consumer implements AsyncDisposable {
   readonly #stopped = new AbortController();
   readonly #counts = { handled: 0, duplicates: 0, failed: 0, dead: 0 };
   #session: SourceSession | null = null;
-  #isStarted = false;
+  #starting: Promise<void> | null = null;
   #running: Promise<void> | null = null;
   #stop: Promise<void> | null = null;
 
@@ -84,11 +84,15 @@ export class Consumer implements AsyncDisposable {
 
   /** Begins to take messages. A broker that is down is waited for; a client that is not installed is an error. */
   async start(): Promise<void> {
-    if (this.#isStarted || this.#stopping.signal.aborted) {
+    if (this.#starting !== null || this.#stopping.signal.aborted) {
       throw new EscapementError("already-started", "this consumer was started before; make a new one");
     }
+    this.#starting = this.#begin();
+    await this.#starting;
+  }
+
+  async #begin(): Promise<void> {
     const { from, log, maxInHand, metrics } = this.#options;
-    this.#isStarted = true;
     if (metrics !== null) await this.#figures?.start(metrics);
     const session = await from.open({ clock: this.#clock, log, capacity: maxInHand });
     this.#session = session;
@@ -115,6 +119,8 @@ export class Consumer implements AsyncDisposable {
 
   async #end(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
+    // What is half started cannot be stopped. Whoever called start hears of its failure.
+    await this.#starting?.catch(() => {});
     const running = this.#running ?? Promise.resolve();
     const isOver = await this.#within(running, timeoutMs);
     if (!isOver) {
@@ -205,7 +211,7 @@ export class Consumer implements AsyncDisposable {
           this.#counts.duplicates += 1;
           return one.ack();
         case "dead":
-          return this.#bury(one, understood, handled.error, attempt);
+          return this.#bury(one, understood, handled.error, attempt, handled.buried);
         case "failed":
           this.#counts.failed += 1;
           if (attempt >= understood.attempts) return this.#bury(one, understood, handled.error, attempt);
@@ -227,9 +233,17 @@ export class Consumer implements AsyncDisposable {
     }
   }
 
-  async #bury(one: Delivered, understood: Understood | null, error: unknown, tries: number): Promise<void> {
+  async #bury(
+    one: Delivered,
+    understood: Understood | null,
+    error: unknown,
+    tries: number,
+    buried?: (isBuried: boolean) => Promise<void>,
+  ): Promise<void> {
     const dead = { message: one.message, facts: understood?.facts ?? null, error, tries };
-    if (!(await this.#burial.bury(dead, this.#stopping.signal))) return one.release();
+    const isBuried = await this.#burial.bury(dead, this.#stopping.signal);
+    await buried?.(isBuried);
+    if (!isBuried) return one.release();
     this.#counts.dead += 1;
     return one.ack();
   }

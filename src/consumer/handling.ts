@@ -20,8 +20,10 @@ export type Handled =
   | { readonly kind: "snoozed"; readonly delayMs: number }
   | { readonly kind: "interrupted" }
   | { readonly kind: "failed"; readonly error: unknown }
-  /** Trying again is pointless. */
-  | { readonly kind: "dead"; readonly error: unknown };
+  /** Trying again is pointless. Who has put it away, or could not, says so where it is asked for. */
+  | { readonly kind: "dead"; readonly error: unknown; readonly buried?: Buried };
+
+type Buried = (isBuried: boolean) => Promise<void>;
 
 export interface HandlingParts {
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
@@ -111,24 +113,33 @@ export class Handling {
     if (held.outcome === "duplicate") return { kind: "duplicate" };
     if (held.outcome === "busy") return { kind: "busy", retryInMs: held.retryInMs };
     const { hold } = held;
+    // Dead ones are marked when they are put away: until then they must be found again.
+    const buried: Buried = async (isBuried) => (isBuried ? this.#mark(hold, facts.id) : hold.abandon());
     if (!hold.isFirst) {
-      await hold.commit(() => null);
       const text =
         "lost: an earlier delivery of this at-most-once job was begun, and its outcome is not known";
-      return { kind: "dead", error: new EscapementError("job-failed", text) };
+      return { kind: "dead", error: new EscapementError("job-failed", text), buried };
     }
     const ended = await run(noTransaction, null);
-    await hold
-      .commit(() => null)
-      .catch((error: unknown) => {
-        this.#parts.log.warn({ error, id: facts.id }, "the end of an at-most-once job could not be marked");
-      });
-    if (ended.kind === "returned") return { kind: "handled" };
+    if (ended.kind === "returned") {
+      await this.#mark(hold, facts.id);
+      return { kind: "handled" };
+    }
     if (ended.kind === "snoozed") {
       const text = "an at-most-once job cannot be snoozed once it has started";
-      return { kind: "dead", error: new EscapementError("delivery-unsupported", text) };
+      return { kind: "dead", error: new EscapementError("delivery-unsupported", text), buried };
     }
-    return { kind: "dead", error: ended.error };
+    return { kind: "dead", error: ended.error, buried };
+  }
+
+  /** Where it cannot be marked, a copy that comes later is told as lost. */
+  async #mark(hold: InboxHold, id: string): Promise<void> {
+    try {
+      await hold.commit(() => null);
+    } catch (error) {
+      hold.abandon();
+      this.#parts.log.warn({ error, id }, "the end of an at-most-once job could not be marked");
+    }
   }
 
   async #guarded({ facts }: Understood, run: Run): Promise<Handled> {

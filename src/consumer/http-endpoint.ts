@@ -165,6 +165,8 @@ class Endpoint {
       case "interrupted":
         return { status: 503, text: "stopping", retryAfterMs: 1_000 };
       case "dead":
+        // The sender is told by the answer, or knows that nobody knows.
+        await handled.buried?.(true);
         this.#tries.forget(key);
         return { status: 422, text: recordError(handled.error).message };
       case "failed": {

@@ -19,6 +19,8 @@ export interface InboxHold {
   commit<T, Db = unknown>(effect: (db: Db) => T): Promise<Awaited<T>>;
   /** Nothing took effect: the next copy may begin at once. */
   release(): Promise<void>;
+  /** Keeps the key no longer than its lease: who begins after that learns that this one never ended. */
+  abandon(): void;
 }
 
 export interface HoldParts {
@@ -27,18 +29,20 @@ export interface HoldParts {
   readonly leaseMs: number;
   readonly retentionMs: number;
   readonly clock: Clock;
+  /** When the key was asked for; its lease began no earlier. */
+  readonly askedAtMs: number;
 }
 
 /** Renews the key until it is committed or released. */
 export class Hold implements InboxHold {
   readonly #parts: HoldParts;
   readonly #lost = new AbortController();
-  #renewedAt: number;
-  #cancel = (): void => {};
+  #cancelBeat = (): void => {};
+  #cancelEnd = (): void => {};
 
   constructor(parts: HoldParts) {
     this.#parts = parts;
-    this.#renewedAt = parts.clock.monotonic();
+    this.#endAfter(parts.askedAtMs);
     this.#beat();
   }
 
@@ -54,7 +58,7 @@ export class Hold implements InboxHold {
     const { store, claim, retentionMs } = this.#parts;
     const run = effect as (tx: unknown) => Awaited<T> | Promise<Awaited<T>>;
     const committed = await store.commit<Awaited<T>>({ ...claim, retentionMs, run });
-    this.#cancel();
+    this.abandon();
     if (committed.outcome === "committed") return committed.value;
     this.#lost.abort();
     throw new EscapementError(
@@ -63,8 +67,13 @@ export class Hold implements InboxHold {
     );
   }
 
+  abandon(): void {
+    this.#cancelBeat();
+    this.#cancelEnd();
+  }
+
   async release(): Promise<void> {
-    this.#cancel();
+    this.abandon();
     const { store, claim } = this.#parts;
     // If this fails, the lease runs out by itself.
     await store.release(claim).catch(() => {});
@@ -72,14 +81,13 @@ export class Hold implements InboxHold {
 
   #beat(): void {
     const { clock, store, claim, leaseMs } = this.#parts;
-    this.#cancel = clock.after(leaseMs / 3, () => {
+    this.#cancelBeat = clock.after(leaseMs / 3, () => {
       this.#beat();
-      const askedAt = clock.monotonic();
-      if (askedAt - this.#renewedAt > leaseMs * safeShare) return this.#lose();
+      const askedAtMs = clock.monotonic();
       // A renewal that fails is tried again by the next; the token guards the commit in any case.
       store.extend({ ...claim, leaseMs }).then(
         (isHeld) => {
-          if (isHeld) this.#renewedAt = askedAt;
+          if (isHeld) this.#endAfter(askedAtMs);
           else this.#lose();
         },
         () => {},
@@ -87,8 +95,16 @@ export class Hold implements InboxHold {
     });
   }
 
+  /** It is over when no later renewal is heard of in time. */
+  #endAfter(renewedAtMs: number): void {
+    const { clock, leaseMs } = this.#parts;
+    this.#cancelEnd();
+    const leftMs = renewedAtMs + leaseMs * safeShare - clock.monotonic();
+    this.#cancelEnd = clock.after(Math.max(0, leftMs), () => this.#lose());
+  }
+
   #lose(): void {
-    this.#cancel();
+    this.abandon();
     this.#lost.abort();
   }
 }

@@ -84,10 +84,12 @@ export class Inbox implements EffectInbox, AsyncDisposable {
    * or released. What `consume` does for each message; {@link handle} is simpler where the effect is all there is.
    */
   async hold(message: InboxMessage): Promise<InboxHeld> {
+    const askedAtMs = this.#runtime.clock.monotonic();
     const begun = await this.#begin(message);
     if (begun.outcome !== "begun") return begun;
     const parts = { store: this.#store, clock: this.#runtime.clock, retentionMs: this.retentionMs };
-    return { outcome: "held", hold: new Hold({ ...parts, claim: begun.claim, leaseMs: this.#leaseMs }) };
+    const { claim } = begun;
+    return { outcome: "held", hold: new Hold({ ...parts, claim, leaseMs: this.#leaseMs, askedAtMs }) };
   }
 
   /** Forgets keys whose retention is over; call it now and then. Returns how many. */
