@@ -1,5 +1,5 @@
 import { EscapementError } from "../../errors.ts";
-import type { Outcome } from "../../state.ts";
+import { isFragile, type Outcome } from "../../state.ts";
 import type {
   ClaimedJob,
   ClaimParams,
@@ -153,12 +153,16 @@ async function claimEverywhere(space: Space, params: ClaimParams, { answered }: 
   let now = new Date(0);
   let nextAt: Date | null = null;
   let fragile = false;
+  let isAlone = false;
   for (const offset of space.everySlot) {
     const index = (params.sequence + offset) % space.slots;
-    const room = Math.max(0, params.limit - jobs.length);
-    const part = readClaim(await space.list("claim", index, claimJson(params, known, room)));
+    const room = isAlone ? 0 : Math.max(0, params.limit - jobs.length);
+    // A fragile job has no company, of another slot neither.
+    const alone = params.alone && jobs.length === 0;
+    const part = readClaim(await space.list("claim", index, claimJson({ ...params, alone }, known, room)));
     if (part.outcome === "stale") return part;
     jobs.push(...part.jobs);
+    isAlone ||= alone && part.jobs.some(isFragile);
     now = part.now;
     fragile ||= part.fragile;
     // A slot that was asked for nothing may have something.

@@ -81,6 +81,19 @@ export function limitTests(test: ConformanceTest): void {
     assert.deepEqual(await claimer.ids(), ["c"]);
   });
 
+  test("a rate that is lowered below what was used holds its queue back until the window ends, and no other", async (scene) => {
+    await scene.store.configureQueue({ queue: "default", rate: { limit: 3, perMs: hour } });
+    const claimer = scene.claimer();
+    const names = ["work", "other"].map((name) => named(name));
+    await scene.add(newJob("a"), newJob("b", { name: "other" }), newJob("c"));
+    assert.deepEqual(await claimer.ids({ names }), ["a", "b", "c"]);
+    await scene.store.configureQueue({ queue: "default", rate: { limit: 1, perMs: hour } });
+    await scene.add(newJob("d"), newJob("e", { name: "other" }), newJob("f", { queue: "free" }));
+    assert.deepEqual(await claimer.ids({ names }), ["f"]);
+    await scene.advance(2 * hour);
+    assert.deepEqual(await claimer.ids({ names }), ["d"]);
+  });
+
   test("claims count for a rate whatever becomes of them", async (scene) => {
     await scene.store.configureQueue({ queue: "default", rate: { limit: 1, perMs: hour } });
     await scene.add(newJob("a"), newJob("b"));

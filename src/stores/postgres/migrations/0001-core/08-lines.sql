@@ -37,7 +37,7 @@ begin
             select run_at, seq from jobs
             where shelf = 'plain' and ns = a.ns and queue = l.queue and name = l.name and -priority = l.rank and run_at <= a.now
               and (expire_at is null or expire_at > a.now or attempt > 0)
-            order by run_at, seq limit least(a.most, p_room[l.place])) j
+            order by run_at, seq limit greatest(least(a.most, p_room[l.place]), 0)) j
         ) t where t.place_in_queue <= t.room order by t.rank, t.run_at, t.seq limit a.most
       ) chosen group by place
     ) shares using (place)
