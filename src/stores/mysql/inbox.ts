@@ -1,4 +1,3 @@
-import { promisify } from "node:util";
 import type { Clock } from "../../clock.ts";
 import { EscapementError } from "../../errors.ts";
 import type {
@@ -10,8 +9,10 @@ import type {
   InboxPrune,
   InboxStore,
 } from "../../inbox-store.ts";
-import { loadClient, type RawConnection, targetOf } from "./client.ts";
-import { isConflict, translateError } from "./errors.ts";
+import { loadClient, type RawConnection, type Target, targetOf } from "./client.ts";
+import { isConflict, isLost, translateError } from "./errors.ts";
+import { OwnLink } from "./link.ts";
+import { type Sql, serverNow, sql } from "./sql.ts";
 
 export interface MysqlInboxOptions {
   /** `mysql://user:password@host:3306/database` */
@@ -30,15 +31,18 @@ export function mysqlInbox(urlOrOptions: string | MysqlInboxOptions): InboxStore
 const maxIdle = 5;
 const maxTries = 8;
 
-type Rows = readonly (readonly unknown[])[];
+/** The connection's fate does not depend on what the effect threw: that goes to whoever called, as it is. */
+type End<T> = InboxCommitted<T> | { readonly outcome: "failed"; readonly error: unknown };
 
-class MysqlInbox implements InboxStore {
+export class MysqlInbox implements InboxStore {
   readonly atomic = true;
-  readonly #options: MysqlInboxOptions;
-  readonly #table: string;
+  readonly #target: Target;
+  readonly #tablePrefix: string;
+  readonly #clock: Clock | undefined;
+  readonly #callTimeoutMs: number;
   readonly #idle: RawConnection[] = [];
 
-  constructor(options: MysqlInboxOptions) {
+  constructor(options: MysqlInboxOptions, callTimeoutMs = 10_000) {
     const { tablePrefix = "escapement_" } = options;
     if (!/^\w{0,32}$/.test(tablePrefix)) {
       throw new EscapementError(
@@ -46,169 +50,188 @@ class MysqlInbox implements InboxStore {
         `expected tablePrefix to be letters, digits and _, got ${JSON.stringify(tablePrefix)}`,
       );
     }
-    this.#options = options;
-    this.#table = `${tablePrefix}inbox`;
+    this.#target = targetOf(options.url);
+    this.#tablePrefix = tablePrefix;
+    this.#clock = options.clock;
+    this.#callTimeoutMs = callTimeoutMs;
   }
 
   async migrate(): Promise<void> {
-    await this.#withConnection((connection) =>
-      ask(
-        connection,
-        `create table if not exists ${this.#table} (
-           \`key\` varbinary(2048) not null, token bigint not null, holder varbinary(1024) not null,
-           running_until bigint, done_until bigint, primary key (\`key\`), key (done_until), key (running_until)
-         ) engine = InnoDB row_format = dynamic`,
+    await this.#patiently((link) =>
+      link.query(
+        sql`create table if not exists escapement_inbox (
+              \`key\` varbinary(2048) not null, token bigint not null, holder varbinary(1024) not null,
+              running_until bigint, done_until bigint, primary key (\`key\`), key (done_until), key (running_until)
+            ) engine = InnoDB row_format = dynamic`,
       ),
     );
   }
 
   begin({ key, holder, leaseMs }: InboxBegin): Promise<InboxBegun> {
-    return this.#patiently(async (connection): Promise<InboxBegun> => {
+    return this.#patiently(async (link): Promise<InboxBegun> => {
       const now = this.#now();
-      const until = `${now} + ${Math.trunc(leaseMs)}`;
       // A row that holds nothing is made first, so that there is always one to lock. The update that changes nothing locks it at once:
       // reading it first, two comers would each wait for the other.
-      await ask(
-        connection,
-        `insert into ${this.#table} (\`key\`, token, holder, running_until) values (${text(key)}, 0, '', 0)
-         on duplicate key update token = token`,
+      await link.query(
+        sql`insert into escapement_inbox (\`key\`, token, holder, running_until) values (${key}, 0, '', 0)
+            on duplicate key update token = token`,
       );
-      const [row = []] = await ask(
-        connection,
-        `select token, holder = ${text(holder)}, running_until > ${now}, done_until > ${now}, running_until - ${now}
-         from ${this.#table} where \`key\` = ${text(key)} for update`,
+      const { rows } = await link.query(
+        sql`select token, holder = ${holder}, running_until > ${now}, done_until > ${now}, running_until - ${now}
+            from escapement_inbox where \`key\` = ${key} for update`,
       );
+      const [row = []] = rows;
       const [token, isOwn, isRunning, isDone, leftMs] = row.map(Number);
       if (isDone === 1) return { outcome: "done" };
       if (isRunning === 1 && isOwn === 1) return { outcome: "begun", token: token ?? 0 };
       if (isRunning === 1) return { outcome: "running", retryInMs: leftMs ?? 0 };
-      await ask(
-        connection,
-        `update ${this.#table} set token = token + 1, holder = ${text(holder)}, running_until = ${until}, done_until = null
-         where \`key\` = ${text(key)}`,
+      await link.query(
+        sql`update escapement_inbox
+            set token = token + 1, holder = ${holder}, running_until = ${now} + ${leaseMs}, done_until = null
+            where \`key\` = ${key}`,
       );
       return { outcome: "begun", token: (token ?? 0) + 1 };
     });
   }
 
-  commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
-    return this.#inTransaction(async (connection): Promise<InboxCommitted<T>> => {
-      const value = await run(connection.promise());
+  async commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
+    const work = async (link: OwnLink): Promise<End<T>> => {
+      let value: T;
+      try {
+        value = await run(link.connection.promise());
+      } catch (error) {
+        return { outcome: "failed", error };
+      }
       // The marker last: until then its lease can be renewed, and others can see it.
-      const done = `running_until = null, done_until = ${this.#now()} + ${Math.trunc(retentionMs)}`;
-      const isOwn = await this.#change(connection, { key, token }, done);
+      const done = sql`running_until = null, done_until = ${this.#now()} + ${retentionMs}`;
+      const isOwn = await change(link, { key, token }, done);
       return isOwn ? { outcome: "committed", value } : { outcome: "stale" };
-    });
+    };
+    // The effect is the caller's to repeat.
+    const end = await this.#patiently(work, 1);
+    if (end.outcome === "failed") throw end.error;
+    return end;
   }
 
   extend({ leaseMs, ...claim }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
-    const until = `running_until = ${this.#now()} + ${Math.trunc(leaseMs)}`;
-    return this.#patiently((connection) => this.#change(connection, claim, until));
+    return this.#patiently((link) => change(link, claim, sql`running_until = ${this.#now()} + ${leaseMs}`));
   }
 
   async release(claim: InboxClaim): Promise<void> {
-    await this.#patiently((connection) => this.#change(connection, claim, "running_until = 0"));
+    await this.#patiently((link) => change(link, claim, sql`running_until = 0`));
   }
 
   prune({ limit, retentionMs }: InboxPrune): Promise<number> {
-    const now = this.#now();
-    return this.#inTransaction(async (connection) => {
-      await ask(
-        connection,
-        `delete from ${this.#table} where done_until <= ${now} or running_until <= ${now} - ${Math.trunc(retentionMs)}
-         limit ${Math.trunc(limit)}`,
+    return this.#patiently(async (link) => {
+      const now = this.#now();
+      const { affected } = await link.query(
+        sql`delete from escapement_inbox where done_until <= ${now} or running_until <= ${now} - ${retentionMs}
+            limit ${limit}`,
       );
-      const [[count] = [0]] = await ask(connection, "select row_count()");
-      return Number(count);
+      return affected;
     });
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#idle.splice(0).map((connection) => promisify(connection.end.bind(connection))()));
-  }
-
-  async #change(connection: RawConnection, { key, token }: InboxClaim, change: string): Promise<boolean> {
-    const mine = `\`key\` = ${text(key)} and token = ${Math.trunc(token)} and running_until is not null`;
-    const found = await ask(connection, `select 1 from ${this.#table} where ${mine} for update`);
-    if (found.length === 0) return false;
-    await ask(connection, `update ${this.#table} set ${change} where ${mine}`);
-    return true;
+    await Promise.all(this.#idle.splice(0).map((connection) => this.#end(connection)));
   }
 
   /** The clock as an expression: a test's own, or the server's. */
-  #now(): string {
-    const { clock } = this.#options;
-    return clock === undefined
-      ? "cast(unix_timestamp(now(3)) * 1000 as signed)"
-      : String(Math.trunc(clock.now()));
+  #now(): number | Sql {
+    return this.#clock === undefined ? serverNow : this.#clock.now();
   }
 
-  /** Deadlocks are normal in InnoDB; what stood in another's way is tried again, unless a caller's effect is part of it. */
-  async #patiently<T>(work: (connection: RawConnection) => Promise<T>): Promise<T> {
+  /** Deadlocks are normal in InnoDB; what stood in another's way is tried again. */
+  async #patiently<T>(work: (link: OwnLink) => Promise<T>, most = maxTries): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         return await this.#inTransaction(work);
       } catch (error) {
-        if (tries >= maxTries || !isConflict(error)) throw error;
+        if (tries >= most || !isConflict(error)) throw translateError(error, this.#target.where);
       }
     }
   }
 
-  #inTransaction<T>(work: (connection: RawConnection) => Promise<T>): Promise<T> {
-    return this.#withConnection(async (connection) => {
-      await ask(connection, "set transaction isolation level read committed");
-      await ask(connection, "start transaction");
-      try {
-        const result = await work(connection);
-        await ask(connection, isStale(result) ? "rollback" : "commit");
-        return result;
-      } catch (error) {
-        await ask(connection, "rollback");
-        throw error;
-      }
-    });
-  }
-
-  async #withConnection<T>(use: (connection: RawConnection) => Promise<T>): Promise<T> {
+  async #inTransaction<T>(work: (link: OwnLink) => Promise<T>): Promise<T> {
     const connection = this.#idle.pop() ?? (await this.#connect());
+    const link = this.#linkOver(connection);
     try {
-      const result = await use(connection);
-      if (this.#idle.length < maxIdle) this.#idle.push(connection);
-      else connection.destroy();
+      await link.query(sql`set transaction isolation level read committed`);
+      await link.query(sql`start transaction`);
+      const result = await work(link);
+      await link.query(isUndone(result) ? sql`rollback` : sql`commit`);
+      this.#giveBack(connection);
       return result;
     } catch (error) {
-      connection.destroy();
+      if (isLost(error)) {
+        // The others that lie idle are probably dead too.
+        for (const dead of [connection, ...this.#idle.splice(0)]) dead.destroy();
+      } else {
+        await link.rollback().then(
+          () => this.#giveBack(connection),
+          () => connection.destroy(),
+        );
+      }
       throw error;
     }
   }
 
+  /** The caller's effect uses the connection too, so nothing is presumed about its settings. */
+  #linkOver(connection: RawConnection): OwnLink {
+    const [tablePrefix, timeoutMs, { where }] = [this.#tablePrefix, this.#callTimeoutMs, this.#target];
+    return new OwnLink({ connection, tablePrefix, timeoutMs, where, multiple: false, foreign: true });
+  }
+
+  #giveBack(connection: RawConnection): void {
+    if (this.#idle.length < maxIdle) this.#idle.push(connection);
+    else connection.destroy();
+  }
+
   async #connect(): Promise<RawConnection> {
-    const { config, where } = targetOf(this.#options.url);
-    const connection = (await loadClient()).createConnection(config);
-    connection.on("error", () => {});
+    const { config, where } = this.#target;
+    const ms = this.#callTimeoutMs;
+    const connection = (await loadClient()).createConnection({ ...config, connectTimeout: ms });
+    // One that breaks while it lies idle must not end the process, and is of no use to the next call.
+    connection.on("error", () => {
+      const place = this.#idle.indexOf(connection);
+      if (place >= 0) this.#idle.splice(place, 1);
+    });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const late = `MySQL store ${where}: no connection within ${ms} ms; check that the server runs and can be reached`;
+    const timer = setTimeout(() => reject(new EscapementError("store-unavailable", late)), ms);
+    connection.connect((error) => (error ? reject(error) : resolve()));
     try {
-      await promisify(connection.connect.bind(connection))();
+      await promise;
+      return connection;
     } catch (error) {
-      throw translateError(error, where);
+      connection.destroy();
+      throw error;
+    } finally {
+      clearTimeout(timer);
     }
-    return connection;
+  }
+
+  /** Says goodbye; a server that does not answer is not waited for. */
+  async #end(connection: RawConnection): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, this.#callTimeoutMs);
+    connection.end(() => resolve());
+    await promise;
+    clearTimeout(timer);
+    connection.destroy();
   }
 }
 
-function ask(connection: RawConnection, sql: string): Promise<Rows> {
-  return new Promise((resolve, reject) => {
-    connection.query({ sql, rowsAsArray: true }, (error, result) => {
-      if (error) reject(error);
-      else resolve(Array.isArray(result) ? result : []);
-    });
-  });
+async function change(link: OwnLink, { key, token }: InboxClaim, what: Sql): Promise<boolean> {
+  const mine = sql`\`key\` = ${key} and token = ${token} and running_until is not null`;
+  const { rows } = await link.query(sql`select 1 from escapement_inbox where ${mine} for update`);
+  if (rows.length === 0) return false;
+  await link.query(sql`update escapement_inbox set ${what} where ${mine}`);
+  return true;
 }
 
-/** As bytes: nothing in it can end the text, whatever the server's settings. */
-function text(value: string): string {
-  return `x'${Buffer.from(value).toString("hex")}'`;
-}
-
-function isStale(result: unknown): boolean {
-  return typeof result === "object" && result !== null && "outcome" in result && result.outcome === "stale";
+/** Whether the caller's writes, if any, must not stay. */
+function isUndone(result: unknown): boolean {
+  if (typeof result !== "object" || result === null || !("outcome" in result)) return false;
+  return result.outcome === "stale" || result.outcome === "failed";
 }

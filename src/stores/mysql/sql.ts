@@ -87,7 +87,7 @@ export function hexadecimal(value: string): string {
  * The server's clock in milliseconds since 1970. UTC_TIMESTAMP does not depend on the session's time zone, and unlike
  * UNIX_TIMESTAMP(NOW()) it knows no hour that comes twice.
  */
-const serverNow = fixed("timestampdiff(microsecond, '1970-01-01', utc_timestamp(3)) div 1000");
+export const serverNow = fixed("(timestampdiff(microsecond, '1970-01-01', utc_timestamp(3)) div 1000)");
 
 /** The store's time, the same for all statements of one call. */
 export const now = fixed("@escapement_now");

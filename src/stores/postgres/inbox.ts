@@ -10,7 +10,7 @@ import type {
   InboxStore,
 } from "../../inbox-store.ts";
 import { openPool, type PgClient, type PgPool } from "./client.ts";
-import { translateError } from "./errors.ts";
+import { Link } from "./link.ts";
 import { recordOf } from "./rows.ts";
 
 export interface PostgresInboxOptions {
@@ -38,27 +38,44 @@ const makerLock = 0x65736370;
 
 const isHeld = "key = $1 and token = $2 and running_until is not null";
 
-class PostgresInbox implements InboxStore {
+/** An index over a table that is there already takes longer than a call. */
+const migrationTimeoutMs = 10 * 60_000;
+
+/** One statement of the inbox's own, with a deadline. */
+type Query = (
+  sql: string,
+  values?: readonly unknown[],
+  timeoutMs?: number,
+) => Promise<{ readonly rows: readonly unknown[] }>;
+
+/** The connection's fate does not depend on what the effect threw: that goes to whoever called, as it is. */
+type End<T> = InboxCommitted<T> | { readonly outcome: "failed"; readonly error: unknown };
+
+export class PostgresInbox implements InboxStore {
   readonly atomic = true;
   readonly #options: PostgresInboxOptions;
+  readonly #callTimeoutMs: number;
   readonly #table: string;
-  #pool: Promise<PgPool> | null = null;
+  #link: Promise<Link> | null = null;
 
-  constructor(options: PostgresInboxOptions) {
+  constructor(options: PostgresInboxOptions, callTimeoutMs = 10_000) {
     this.#options = options;
+    this.#callTimeoutMs = callTimeoutMs;
     const { schema } = options;
     this.#table = `${schema === undefined ? "" : `${quote(schema)}.`}escapement_inbox`;
   }
 
   migrate(): Promise<void> {
-    return this.#inTransaction(async (client) => {
-      await client.query("select pg_advisory_xact_lock($1)", [makerLock]);
-      await client.query(`create table if not exists ${this.#table} (
+    return this.#withClient(async (query) => {
+      await query("begin isolation level read committed");
+      await query("select pg_advisory_xact_lock($1)", [makerLock], migrationTimeoutMs);
+      await query(`create table if not exists ${this.#table} (
         key text primary key, token bigint not null, holder text not null, running_until bigint, done_until bigint)`);
-      await client.query(`create index if not exists escapement_inbox_done on ${this.#table} (done_until)`);
-      await client.query(
-        `create index if not exists escapement_inbox_running on ${this.#table} (running_until)`,
-      );
+      for (const kind of ["done", "running"]) {
+        const sql = `create index if not exists escapement_inbox_${kind} on ${this.#table} (${kind}_until)`;
+        await query(sql, [], migrationTimeoutMs);
+      }
+      await query("commit");
     });
   }
 
@@ -86,14 +103,24 @@ class PostgresInbox implements InboxStore {
     return { outcome: "running", retryInMs: Math.max(0, Number(row["left"])) };
   }
 
-  commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
-    return this.#inTransaction(async (client): Promise<InboxCommitted<T>> => {
-      const value = await run(client);
+  async commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
+    const end = await this.#withClient(async (query, client): Promise<End<T>> => {
+      await query("begin isolation level read committed");
+      let value: T;
+      try {
+        value = await run(client);
+      } catch (error) {
+        await query("rollback");
+        return { outcome: "failed", error };
+      }
       // The marker last: until then its lease can be renewed, and others can see it.
       const sql = `update ${this.#table} set running_until = null, done_until = ${this.#now()} + $3 where ${isHeld} returning key`;
-      const { rows } = await client.query(sql, [key, token, retentionMs]);
+      const { rows } = await query(sql, [key, token, retentionMs]);
+      await query(rows.length === 0 ? "rollback" : "commit");
       return rows.length === 0 ? { outcome: "stale" } : { outcome: "committed", value };
     });
+    if (end.outcome === "failed") throw end.error;
+    return end;
   }
 
   async extend({ key, token, leaseMs }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
@@ -116,9 +143,9 @@ class PostgresInbox implements InboxStore {
   }
 
   async close(): Promise<void> {
-    const pool = await this.#pool?.catch(() => null);
-    this.#pool = null;
-    if (this.#options.pool === undefined) await pool?.end();
+    const link = await this.#link?.catch(() => null);
+    this.#link = null;
+    await link?.close();
   }
 
   /** The clock as an expression: a test's own, or the server's. */
@@ -130,48 +157,37 @@ class PostgresInbox implements InboxStore {
   }
 
   #query(sql: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }> {
-    return this.#withClient((client) => client.query(sql, values));
+    return this.#withClient((query) => query(sql, values));
   }
 
-  #inTransaction<T>(work: (client: PgClient) => Promise<T>): Promise<T> {
-    return this.#withClient(async (client) => {
-      await client.query("begin isolation level read committed");
-      try {
-        const result = await work(client);
-        await client.query(isStale(result) ? "rollback" : "commit");
-        return result;
-      } catch (error) {
-        await client.query("rollback");
-        throw error;
-      }
+  /** A connection on which something failed is thrown away, and with it a transaction that it was in. */
+  async #withClient<T>(use: (query: Query, client: PgClient) => Promise<T>): Promise<T> {
+    const link = await this.#open();
+    return link.borrow((client) => {
+      const query: Query = (sql, values, timeoutMs) =>
+        link.within(client.query(sql, values), "an answer", timeoutMs);
+      return use(query, client);
     });
   }
 
-  async #withClient<T>(use: (client: PgClient) => Promise<T>): Promise<T> {
-    const { url = "", pool } = this.#options;
-    this.#pool ??=
-      pool === undefined ? openPool({ url, connections: 5, callTimeoutMs: 10_000 }) : Promise.resolve(pool);
-    const client = await this.#pool
-      .then((opened) => opened.connect())
-      .catch((error: unknown) => {
-        throw translateError(error, "of the inbox");
-      });
-    const ignore = (): void => {};
-    client.on("error", ignore);
-    try {
-      const result = await use(client);
-      client.removeListener("error", ignore);
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(true);
+  #open(): Promise<Link> {
+    this.#link ??= this.#connect().catch((error: unknown) => {
+      this.#link = null;
       throw error;
-    }
+    });
+    return this.#link;
   }
-}
 
-function isStale(result: unknown): boolean {
-  return typeof result === "object" && result !== null && "outcome" in result && result.outcome === "stale";
+  async #connect(): Promise<Link> {
+    const { url = "", pool } = this.#options;
+    const callTimeoutMs = this.#callTimeoutMs;
+    return new Link({
+      pool: pool ?? (await openPool({ url, connections: 5, callTimeoutMs })),
+      owned: pool === undefined,
+      callTimeoutMs,
+      place: "of the inbox",
+    });
+  }
 }
 
 function quote(name: string): string {

@@ -129,7 +129,13 @@ class RedisInbox implements InboxStore {
     const client = await newClient(connection, callTimeoutMs);
     const parts = { client, owned: true, mode: connection.mode, where: whereOf(connection), callTimeoutMs };
     const link = new Link({ ...parts, log: silentLogger });
-    await link.open();
+    try {
+      await link.open();
+    } catch (error) {
+      // It would go on trying, and nobody could ever close it.
+      link.close();
+      throw error;
+    }
     return link;
   }
 }

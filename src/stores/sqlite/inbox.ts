@@ -139,7 +139,10 @@ class SqliteInbox implements InboxStore {
   }
 
   async #write<T>(work: (connection: Connection) => T, sharing?: Sharing): Promise<T> {
-    this.#opened ??= this.#open();
+    this.#opened ??= this.#open().catch((error: unknown) => {
+      this.#opened = null;
+      throw error;
+    });
     const { transactions } = await this.#opened;
     return transactions.write(work, sharing);
   }
