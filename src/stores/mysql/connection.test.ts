@@ -125,6 +125,28 @@ describe("the way to MySQL", { skip: server.skip }, () => {
     await store.close();
   });
 
+  test("C3: jobs with a lane and an expiry whose enqueue lost its reply with the connection are there once", async () => {
+    const tablePrefix = newPrefix();
+    await using proxy = await FaultProxy.start(server.url);
+    const store = await open({ url: proxy.url, tablePrefix });
+    const jobs = ["a", "b"].map((id) => newJob(id, { concurrencyKey: "k", expireInMs: 60_000 }));
+    await store.enqueue({ jobs: [newJob("warm", { concurrencyKey: "k" })] });
+    const rowsOf = async (table: string): Promise<number> => {
+      const [rows] = await admin.query<RowDataPacket[]>(`select 1 from ${tablePrefix}${table}`);
+      return rows.length;
+    };
+    proxy.dropReplies(60_000);
+    const enqueued = store.enqueue({ jobs });
+    await until("they are committed", async () => (await rowsOf("jobs")) === 3);
+    proxy.cut();
+    assert.deepEqual(
+      (await enqueued).map(({ outcome }) => outcome),
+      ["added", "added"],
+    );
+    assert.deepEqual([await rowsOf("jobs"), await rowsOf("lane_jobs"), await rowsOf("expiring")], [3, 3, 2]);
+    await store.close();
+  });
+
   test("A7: a claim whose reply was lost is answered again with the same jobs", async () => {
     const tablePrefix = newPrefix();
     const direct = await open({ url: server.url, tablePrefix });
@@ -226,6 +248,33 @@ describe("the pool of MySQL's connections", { skip: server.skip }, () => {
     assert.deepEqual([await impatient, await patient], ["store-busy", "given"]);
     assert.equal(await given(pool.borrow()), "given");
     await pool.close();
+  });
+});
+
+describe("a caller's pool whose connections are all in transactions", { skip: server.skip }, () => {
+  test("enqueues in them are told in time, and what comes late goes back to the pool", async () => {
+    const pool = createPool({ uri: server.url, connectionLimit: 2 });
+    const store = await open({ pool, tablePrefix: newPrefix(), callTimeout: 500 });
+    await store.enqueue({ jobs: [newJob("warm")] });
+    const held = [await pool.promise().getConnection(), await pool.promise().getConnection()];
+    for (const connection of held) await connection.beginTransaction();
+    const results = await Promise.allSettled(
+      held.map((tx, n) => store.enqueue({ jobs: [newJob(`in ${n}`)], tx })),
+    );
+    for (const result of results) {
+      assert(result.status === "rejected");
+      assert.equal(result.reason.code, "store-busy");
+      assert.match(result.reason.message, /connectionLimit/);
+    }
+    for (const connection of held) {
+      await connection.rollback();
+      connection.release();
+    }
+    const again = [await pool.promise().getConnection(), await pool.promise().getConnection()];
+    for (const connection of again) connection.release();
+    assert.equal((await store.enqueue({ jobs: [newJob("after")] }))[0]?.outcome, "added");
+    await store.close();
+    await pool.promise().end();
   });
 });
 

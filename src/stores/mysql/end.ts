@@ -3,6 +3,7 @@ import { follow, isTerminal, type Outcome, type Settlement, settle, story } from
 import { expireLater } from "./expiring.ts";
 import { type JobRow, laneOfKey, lockBySeq, standing } from "./jobs.ts";
 import { joinLane, laneChanged, laneFreed, leaveLane, waitAgain } from "./lane-jobs.ts";
+import type { Tuple } from "./link.ts";
 import { numberOf, stateOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { fixed, sql } from "./sql.ts";
@@ -156,11 +157,7 @@ export async function adoptChildren(session: Session): Promise<void> {
   );
   if (rows.length === 0) return;
   const children = rows.map((row) => numberOf(row[0]));
-  // A parent that has not ended by now sees its child when it does, for that is there for all to see.
-  const { rows: ended } = await link.query(
-    sql`select distinct p.seq, p.id, p.state from escapement_parents as e straight_join escapement_jobs as p on p.seq = e.parent
-      where e.child in (${children}) and p.state in ('succeeded', 'dead', 'lost', 'cancelled') order by p.seq`,
-  );
+  const ended = await endedParents(session, children);
   link.write(sql`delete from escapement_adoptions where ns = ${ns} and child in (${children})`);
   const parents = ended.map((row) => ({
     seq: numberOf(row[0]),
@@ -171,3 +168,20 @@ export async function adoptChildren(session: Session): Promise<void> {
 }
 
 const maxAdopted = 1_000;
+
+/**
+ * Waits for parents whose end is under way: it may have looked for children before there were any. A parent that ends later sees its
+ * child, for that is there for all to see. The edges are read without locks: whoever ends a parent holds it, and then takes them away.
+ */
+async function endedParents({ link }: Session, children: readonly number[]): Promise<readonly Tuple[]> {
+  const { rows: edges } = await link.query(
+    sql`select distinct parent from escapement_parents where child in (${children})`,
+  );
+  if (edges.length === 0) return [];
+  const { rows } = await link.query(
+    sql`select seq, id, state from escapement_jobs force index (primary)
+      where seq in (${edges.map((row) => numberOf(row[0]))}) and state in ('succeeded', 'dead', 'lost', 'cancelled')
+      order by seq lock in share mode`,
+  );
+  return rows;
+}

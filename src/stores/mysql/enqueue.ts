@@ -197,7 +197,10 @@ async function orphan(session: Session, job: NewJob, parents: readonly JobRow[])
   await tellChildren(session, [ended]);
 }
 
-/** The first waiting, never claimed job with the key, under the key's lock. */
+/**
+ * The first waiting, never claimed job with the key, under the key's lock. By the primary key alone: a caller's transaction would lock
+ * gaps between the jobs of other keys too.
+ */
 async function debounceTarget(session: Session, job: NewJob): Promise<JobRow | null> {
   if (job.debounce === null) return null;
   const { link, ns } = session;
@@ -206,14 +209,16 @@ async function debounceTarget(session: Session, job: NewJob): Promise<JobRow | n
     sql`insert into escapement_debounce_keys (ns, debounce_key, job) values (${ns}, ${key}, 0) on duplicate key update job = 0`,
   );
   const { rows } = await link.query(
-    sql`select job from escapement_debounce_keys where ns = ${ns} and debounce_key = ${key} and job > 0 order by job for update`,
+    sql`select job from escapement_debounce_keys force index (primary)
+      where ns = ${ns} and debounce_key = ${key} and job > 0 order by job for update`,
   );
   const seqs = rows.map((row) => numberOf(row[0]));
   const jobs = await lockBySeq(session, seqs);
   const over = seqs.filter((seq) => isOver(jobs.get(seq)));
   if (over.length > 0) {
     link.write(
-      sql`delete from escapement_debounce_keys where ns = ${ns} and debounce_key = ${key} and job in (${over})`,
+      sql`delete k from escapement_debounce_keys as k force index (primary)
+        where ns = ${ns} and debounce_key = ${key} and job in (${over})`,
     );
   }
   return (

@@ -146,7 +146,10 @@ const laneColumn = fixed(
   "if(concurrency_key is null, concat('rate ', rate_key), concat('concurrency ', concurrency_key))",
 );
 
-/** What goes with the jobs that this call added: their place in a lane, and on the list of those that expire. */
+/**
+ * What goes with the jobs that this call added: their place in a lane, and on the list of those that expire. A call that is repeated
+ * after a lost reply finds both there already.
+ */
 export function writeCompanions(session: Session, jobs: readonly NewJob[], added: Sql): void {
   const { link, ns } = session;
   const laned = jobs.filter((job) => laneOf(job.concurrencyKey, job.rateKey) !== null && !job.relayed);
@@ -154,7 +157,8 @@ export function writeCompanions(session: Session, jobs: readonly NewJob[], added
     const mine = sql`escapement_jobs where ns = ${ns} and id in (${laned.map(({ id }) => id)}) and state = 'waiting' and ${added}`;
     link.write(
       sql`insert into escapement_lane_jobs (job, ns, place, lane, urgency, run_at, queue, name)
-        select seq, ns, 'waiting', ${laneColumn}, -priority, run_at, queue, name from ${mine}`,
+        select seq, ns, 'waiting', ${laneColumn}, -priority, run_at, queue, name from ${mine}
+        on duplicate key update job = values(job)`,
     );
     link.write(
       sql`insert into escapement_hints (ns, kind, lane, queue, name, at)
@@ -166,7 +170,8 @@ export function writeCompanions(session: Session, jobs: readonly NewJob[], added
     link.write(
       sql`insert into escapement_expiring (ns, expire_at, job)
         select ns, expire_at, seq from escapement_jobs
-        where ns = ${ns} and id in (${expiring.map(({ id }) => id)}) and ${added}`,
+        where ns = ${ns} and id in (${expiring.map(({ id }) => id)}) and ${added}
+        on duplicate key update job = values(job)`,
     );
   }
 }

@@ -1,5 +1,12 @@
 import { EscapementError } from "../../errors.ts";
-import { loadClient, type MysqlPool, type RawConnection, type RawPool, type Target } from "./client.ts";
+import {
+  loadClient,
+  type MysqlPool,
+  type PooledConnection,
+  type RawConnection,
+  type RawPool,
+  type Target,
+} from "./client.ts";
 import { OwnLink } from "./link.ts";
 import { type Sql, sql } from "./sql.ts";
 
@@ -243,29 +250,43 @@ export class ForeignPool implements Connections {
     this.size = this.#pool.config?.connectionLimit ?? defaultSize;
   }
 
+  /** The caller's own transactions may hold all connections while they wait for this one, so it does not wait for ever. */
   borrow(): Promise<Borrowed> {
+    const { timeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closedError(this.where));
+      let isGone = false;
+      const timer = setTimeout(() => {
+        isGone = true;
+        const message = `MySQL store ${this.where}: none of its ${this.size} connections was free for ${timeoutMs} ms; raise its connectionLimit above the number of transactions that enqueue at once, or give the store a url instead of the pool`;
+        reject(new EscapementError("store-busy", message));
+      }, timeoutMs);
       this.#pool.getConnection((error, connection) => {
+        clearTimeout(timer);
         if (error) return reject(error);
-        const { tablePrefix, timeoutMs } = this.#options;
-        const multiple = connection.config?.multipleStatements === true;
-        const link = new OwnLink({
-          connection,
-          tablePrefix,
-          timeoutMs,
-          multiple,
-          foreign: true,
-          where: this.where,
-        });
-        resolve({
-          link,
-          used: true,
-          release: () => connection.release(),
-          discard: () => connection.destroy(),
-        });
+        if (isGone) return connection.release();
+        resolve(this.#lend(connection));
       });
     });
+  }
+
+  #lend(connection: PooledConnection): Borrowed {
+    const { tablePrefix, timeoutMs } = this.#options;
+    const multiple = connection.config?.multipleStatements === true;
+    const link = new OwnLink({
+      connection,
+      tablePrefix,
+      timeoutMs,
+      multiple,
+      foreign: true,
+      where: this.where,
+    });
+    return {
+      link,
+      used: true,
+      release: () => connection.release(),
+      discard: () => connection.destroy(),
+    };
   }
 
   distrust(): void {}

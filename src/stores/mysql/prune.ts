@@ -1,7 +1,7 @@
 import type { PruneParams, PruneResult } from "../../store.ts";
-import { numberOf } from "./rows.ts";
+import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, now, sql } from "./sql.ts";
+import { fixed, now, type Sql, sql } from "./sql.ts";
 
 export async function prune(session: Session, params: PruneParams): Promise<PruneResult> {
   pruneBystanders(session, params);
@@ -26,23 +26,63 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
  * `listSilent` of `leases.ts`.
  */
 async function forgettable(
-  { link, lines, skipLocked }: Session,
+  session: Session,
   state: "succeeded" | "cancelled" | "dead" | "lost",
   keptMs: number,
   limit: number,
 ): Promise<number[]> {
+  const { link, lines } = session;
   const isOver = sql`line = ${lines.common(state)} and urgency = 0 and at <= ${now} - ${keptMs}
     and not exists (select 1 from escapement_unique_keys where job = seq and until > ${now})`;
   const { rows: listed } = await link.query(
-    sql`select seq from escapement_jobs force index (escapement_jobs_line) where ${isOver} order by at, seq limit ${limit}`,
+    sql`select seq, debounce_key from escapement_jobs force index (escapement_jobs_line)
+      left join escapement_debounce_keys on job = seq where ${isOver} order by at, seq limit ${limit}`,
   );
-  if (listed.length === 0) return [];
-  const lock = fixed(skipLocked ? "for update skip locked" : "for update");
+  const seqs = await leaveDebounceKeys(
+    session,
+    listed.map((row) => ({ seq: numberOf(row[0]), key: textOrNull(row[1]) })),
+  );
+  if (seqs.length === 0) return [];
   const { rows } = await link.query(
     sql`select seq from escapement_jobs force index (primary)
-      where seq in (${listed.map((row) => numberOf(row[0]))}) and ${isOver} order by seq ${lock}`,
+      where seq in (${seqs}) and ${isOver} order by seq ${lockOf(session)}`,
   );
   return rows.map((row) => numberOf(row[0]));
+}
+
+function lockOf({ skipLocked }: Session): Sql {
+  return fixed(skipLocked ? "for update skip locked" : "for update");
+}
+
+interface Listed {
+  readonly seq: number;
+  readonly key: string | null;
+}
+
+/**
+ * Takes jobs that have ended off their debounce keys, before they are locked: whoever enqueues locks the key first, too. Returns them
+ * without those whose key somebody works with now.
+ */
+async function leaveDebounceKeys(session: Session, listed: readonly Listed[]): Promise<number[]> {
+  const { link, ns } = session;
+  const wanted = new Set(listed.flatMap(({ key }) => key ?? []));
+  if (wanted.size === 0) return listed.map(({ seq }) => seq);
+  const { rows } = await link.query(
+    sql`select debounce_key from escapement_debounce_keys force index (primary)
+      where ns = ${ns} and debounce_key in (${[...wanted]}) and job = 0 order by debounce_key ${lockOf(session)}`,
+  );
+  const keys = new Set(rows.map((row) => textOf(row[0])));
+  const leaving = listed.filter(({ key }) => key !== null && keys.has(key)).map(({ seq }) => seq);
+  if (leaving.length > 0) {
+    link.write(sql`delete from escapement_debounce_keys where job in (${leaving})`);
+    link.write(
+      sql`delete k from escapement_debounce_keys as k force index (primary)
+        left join escapement_debounce_keys as other force index (primary)
+          on other.ns = k.ns and other.debounce_key = k.debounce_key and other.job > 0
+        where k.ns = ${ns} and k.debounce_key in (${[...keys]}) and k.job = 0 and other.job is null`,
+    );
+  }
+  return listed.filter(({ key }) => key === null || keys.has(key)).map(({ seq }) => seq);
 }
 
 function forget({ link }: Session, seqs: readonly number[]): void {

@@ -121,6 +121,45 @@ describe("the schema of the MySQL store", { skip: server.skip }, () => {
     await store.close();
   });
 
+  test("debounced jobs that were pruned leave nothing behind, and their key stays for those that wait", async () => {
+    const tablePrefix = newPrefix();
+    const store = await openMigrated({ url: server.url, tablePrefix });
+    const bounced = (id: string, key: string) =>
+      newJob(id, { debounce: { key, waitMs: 60_000, maxMs: null } });
+    const keys = async (): Promise<unknown[]> => {
+      const [rows] = await client.query<RowDataPacket[]>(
+        `select cast(debounce_key as char) as debounce_key, job > 0 as is_job from ${tablePrefix}debounce_keys order by 1, 2`,
+      );
+      return rows.map((row) => [row["debounce_key"], row["is_job"]]);
+    };
+    const prune = () => {
+      const keptMs = { succeededMs: 0, cancelledMs: 0, deadMs: 0, lostMs: 0, nodesMs: 0, occurrencesMs: 0 };
+      return store.prune({ ...keptMs, limit: 100 });
+    };
+    const cancel = (...ids: string[]) => store.cancel({ select: { ids }, reason: null });
+    await store.enqueue({
+      jobs: [bounced("a", "k"), bounced("b", "l"), bounced("c", "l"), bounced("d", "m")],
+    });
+    await cancel("a", "b", "d");
+    await store.enqueue({ jobs: [bounced("e", "m")] });
+    // Somebody who works with a key keeps its job for now.
+    await client.query(
+      `start transaction; select * from ${tablePrefix}debounce_keys where ns = 1 and debounce_key = 'k' and job = 0 for update`,
+    );
+    assert.equal((await prune()).pruned, 2);
+    await client.query("rollback");
+    assert.equal((await prune()).pruned, 1);
+    assert.deepEqual(await store.get({ ids: ["a", "b", "d"] }), [null, null, null]);
+    assert.deepEqual(await keys(), [
+      ["m", 0],
+      ["m", 1],
+    ]);
+    await cancel("e");
+    assert.equal((await prune()).pruned, 1);
+    assert.deepEqual(await keys(), []);
+    await store.close();
+  });
+
   test("inputs that are larger than a packet of statements go through", async () => {
     const store = await openMigrated({ url: server.url, tablePrefix: newPrefix() });
     const input = JSON.stringify("x'\\".repeat(300_000));

@@ -233,6 +233,35 @@ describe("transactions of callers on MySQL", { skip: server.skip }, () => {
     const next = await store.claim({ ...params, sequence: 2 });
     assert.deepEqual(next.jobs.map(({ id }) => id).toSorted(), ["lane-2", "late child"]);
   });
+
+  test("a child that came in a transaction hears of a parent whose end is under way when the reaper looks", async (t) => {
+    await store.enqueue({ jobs: [newJob("ending")] });
+    const ender = await createConnection(server.url);
+    t.after(() => ender.end());
+    // Stands in for a finish that has looked for children, and has yet to commit.
+    await ender.beginTransaction();
+    await ender.query(
+      `update escapement_jobs set state = 'succeeded'
+        where ns = (select ns from escapement_namespaces where name = 'transactions') and id = 'ending'`,
+    );
+    await client.beginTransaction();
+    await store.enqueue({ jobs: [newJob("unseen", { after: ["ending"] })], tx: client });
+    await client.commit();
+    let done = false;
+    const reaping = store.reap({ limit: 10 }).finally(() => {
+      done = true;
+    });
+    const waits = "select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT'";
+    const deadline = performance.now() + 4_000;
+    while (!done && (await client.query<RowDataPacket[]>(waits))[0].length === 0) {
+      assert(performance.now() < deadline, "the reaper neither ends nor waits");
+      // The server brings this table up to date only when nobody has read it for 100 ms.
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+    await ender.commit();
+    await reaping;
+    assert.equal((await store.get({ ids: ["unseen"] }))[0]?.state, "waiting");
+  });
 });
 
 describe("effectively once on MySQL", { skip: server.skip }, () => {

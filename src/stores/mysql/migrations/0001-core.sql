@@ -149,12 +149,13 @@ create table if not exists escapement_unique_keys (
   key escapement_unique_keys_job (job)
 ) engine = innodb row_format = dynamic;
 
--- The jobs that were added with a debounce key. The row with job 0 is the key's lock.
+-- The jobs that were added with a debounce key. The row with job 0 is the key's lock, and goes with the last of them.
 create table if not exists escapement_debounce_keys (
   ns int not null,
   debounce_key varbinary(1940) not null,
   job bigint not null,
-  primary key (ns, debounce_key, job)
+  primary key (ns, debounce_key, job),
+  key escapement_debounce_keys_job (job)
 ) engine = innodb row_format = dynamic;
 
 -- What a blocked job still waits for, in the order it was given.
