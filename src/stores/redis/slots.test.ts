@@ -52,6 +52,35 @@ describe("a namespace over three slots of a Cluster", { skip: cluster.skip }, ()
     await store.close();
   });
 
+  test("C5: a fragile job has no company, of its own slot nor of another", async () => {
+    const store = await open();
+    const ids = Array.from({ length: 12 }, (_, n) => `f${n}`);
+    await store.enqueue({ jobs: ids.map((id) => placed(id, { maxCrashes: 2 })) });
+    let sequence = 0;
+    const claim = (alone: boolean) =>
+      store.claim({
+        claimer: "c",
+        sequence: ++sequence,
+        leaseMs: 60_000,
+        limit: 50,
+        queues: null,
+        names,
+        alone,
+      });
+    const { jobs } = await claim(false);
+    const crash = { kind: "crash", reason: "its thread died" } as const;
+    const finishes = jobs.map(({ id, token }) => ({ id, token, outcome: crash }));
+    await store.finish({ claimer: "c", finishes });
+    await store.enqueue({ jobs: Array.from({ length: 12 }, (_, n) => placed(`p${n}`)) });
+    const groups: string[][] = [];
+    while (groups.flat().length < 24 && sequence < 100)
+      groups.push((await claim(true)).jobs.map(({ id }) => id));
+    const withFragile = groups.filter((group) => group.some((id) => id.startsWith("f")));
+    assert.deepEqual([withFragile.length, withFragile.flat().length], [12, 12]);
+    assert.equal(groups.flat().length, 24);
+    await store.close();
+  });
+
   test("jobs with one tag lie together and may wait for each other; others may not", async () => {
     const store = await open();
     const [parent, child] = ["{order 7} pack", "{order 7} send"];

@@ -10,6 +10,7 @@ const concerns: ReadonlySet<string> = new Set([
   "claim order",
   "limits of queues",
   "limits of keys, and lanes",
+  "fragile",
   "partitions",
   "due places",
   "checkpoint",
@@ -45,8 +46,6 @@ const titles: ReadonlySet<string> = new Set([
   "a step repeated after a lost reply finishes once and claims once",
   "a step with a stale sequence still writes its finishes",
   "claims, finishes and sequences stay in their namespace",
-  "a fragile job goes before all others and by itself, whatever its priority",
-  "a fragile job stands in no lane, but counts for its key and obeys it",
 ]);
 
 export const acrossSlotsReason =
