@@ -270,10 +270,9 @@ export class Schedules {
   async #find(key: string): Promise<{ store: Store; now: number; record: ScheduleRecord | null }> {
     const store = await this.#connection.store();
     return withRetries(this.#runtime, async () => {
-      const [{ now }, [record]] = await Promise.all([
-        store.dueSchedules({ limit: 0 }),
-        store.schedules({ keys: [key] }),
-      ]);
+      // The time last: an edit by an older one would go back over what the record says has fired.
+      const [record] = await store.schedules({ keys: [key] });
+      const { now } = await store.dueSchedules({ limit: 0 });
       return { store, now: now.getTime(), record: record ?? null };
     });
   }
