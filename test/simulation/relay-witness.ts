@@ -30,6 +30,8 @@ export class RelayWitness {
   /** How many partitions there may be. */
   readonly #counts: readonly number[];
   #count = 0;
+  /** How many partitions were asked for at the most. */
+  #asked = 0;
 
   constructor(history: RelayHistory, width: number, counts: readonly number[]) {
     this.#history = history;
@@ -49,8 +51,13 @@ export class RelayWitness {
       this.#checkpointed(process, params as CheckpointParams, result as CheckpointResult);
   }
 
-  #acquired(process: string, { owner, leaseMs }: AcquireParams, grants: readonly PartitionGrant[]): void {
+  #acquired(process: string, params: AcquireParams, grants: readonly PartitionGrant[]): void {
+    const { owner, leaseMs } = params;
     const { now } = this.#history;
+    this.#asked = Math.max(this.#asked, params.partitions);
+    // Whoever asks for more may cut them, and take none of them.
+    if (this.#asked > this.#count && [...this.#holders.values()].every(({ leaseUntil }) => leaseUntil <= now))
+      this.#holders.clear();
     for (const grant of grants) {
       const { partition, epoch, named, firstSlot, endSlot } = grant;
       for (const [other, holder] of this.#holders) {
