@@ -39,6 +39,7 @@ export class Hold implements InboxHold {
   readonly #lost = new AbortController();
   #cancelBeat = (): void => {};
   #cancelEnd = (): void => {};
+  #isOver = false;
 
   constructor(parts: HoldParts) {
     this.#parts = parts;
@@ -68,6 +69,7 @@ export class Hold implements InboxHold {
   }
 
   abandon(): void {
+    this.#isOver = true;
     this.#cancelBeat();
     this.#cancelEnd();
   }
@@ -87,6 +89,8 @@ export class Hold implements InboxHold {
       // A renewal that fails is tried again by the next; the token guards the commit in any case.
       store.extend({ ...claim, leaseMs }).then(
         (isHeld) => {
+          // The answer to a renewal that was under way at the end tells of the end.
+          if (this.#isOver) return;
           if (isHeld) this.#endAfter(askedAtMs);
           else this.#lose();
         },

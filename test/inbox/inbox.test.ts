@@ -229,4 +229,30 @@ describe("effectively-once on a store without transactions", () => {
       ["run 1"],
     );
   });
+
+  test("B5: a dispatch that died in its tx costs the next one no try: it waits until the key is free", async () => {
+    const path = join(newFolder(), "effects.db");
+    const database = new DatabaseSync(path, { timeout: 5_000 });
+    database.exec("create table effects (key text, by text)");
+    const job = defineJob<null>({
+      name: "effect",
+      delivery: "effectively-once",
+      retry: { attempts: 1 },
+      run: async ({ tx, job: { idempotencyKey } }) => {
+        await dead.begin({ key: idempotencyKey, holder: "dead", leaseMs: 300, retentionMs });
+        await tx(insert("next"));
+      },
+    });
+    const dead = sqliteInbox(path);
+    await dead.migrate();
+    await using inbox = createInbox({ store: sqliteInbox(path) });
+    const store = withoutTransactions();
+    await using app = createEscapement({ store, jobs: [job], inbox, poll: 20, log: silentLogger });
+    await app.start();
+    const { id } = await app.enqueue(job, null);
+    await app.result(id);
+    assert.equal(database.prepare("select count(*) as n from effects").get()?.["n"], 1);
+    await dead.close();
+    database.close();
+  });
 });

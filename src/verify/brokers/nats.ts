@@ -69,7 +69,8 @@ export const natsBroker: Broker = {
     for (const server of servers) {
       await asking({ ...login, servers: [server] }, async (manager) => {
         const { cluster } = await manager.streams.info(topic);
-        if (cluster?.leader === undefined) throw new Error(`nobody leads ${topic}`);
+        // A server by itself leads whatever it answers for.
+        if (cluster !== undefined && cluster.leader === undefined) throw new Error(`nobody leads ${topic}`);
       });
     }
   },
