@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { createEscapement, defineJob, type Escapement } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { newFolder } from "../behaviour/stores.ts";
@@ -49,6 +50,28 @@ export class Fleet implements AsyncDisposable {
       child.once("exit", (code) => reject(new Error(`a node ended before it was ready (${code})`)));
     });
     return child;
+  }
+
+  /**
+   * Stops a node on SQLite as the system would, at a moment when it does not hold the file: one that is stopped in the middle of a write
+   * keeps everybody out until it goes on, which is a fault of another kind.
+   */
+  async pause(child: ChildProcess): Promise<void> {
+    const database = new DatabaseSync(this.store.slice("sqlite:".length), { timeout: 50 });
+    try {
+      await this.until("it was stopped outside of a write", () => {
+        child.kill("SIGSTOP");
+        try {
+          database.exec("begin immediate; rollback");
+          return true;
+        } catch {
+          child.kill("SIGCONT");
+          return false;
+        }
+      });
+    } finally {
+      database.close();
+    }
   }
 
   get lines(): LogLine[] {

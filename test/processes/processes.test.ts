@@ -68,9 +68,9 @@ describe("real processes on one SQLite file", () => {
   test("stopped by the system for several leases and woken: the late outcome is refused", async () => {
     await using fleet = new Fleet({ lease: 1_000 });
     const sleeper = await fleet.start();
-    const { id } = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 400, how: "wait" });
+    const { id } = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 2_000, how: "wait" });
     await fleet.until("it has started", () => fleet.starts(id).length === 1);
-    sleeper.kill("SIGSTOP");
+    await fleet.pause(sleeper);
     const other = await fleet.start();
     await fleet.until("it has succeeded elsewhere", async () => (await fleet.state(id)) === "succeeded");
     sleeper.kill("SIGCONT");
