@@ -118,6 +118,39 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
+    test("B5: effects that take their time keep no key from being begun or renewed, and none of those that wait is lost", async () => {
+      const bed = await open();
+      const store = bed.store();
+      await store.migrate();
+      const { promise: isDone, resolve: finish } = Promise.withResolvers<void>();
+      const keys = Array.from({ length: 12 }, (_, n) => `slow ${n}`);
+      const begun = await Promise.all(
+        keys.map((key) => store.begin({ key, holder: "one", leaseMs: 30_000, retentionMs })),
+      );
+      const claims = keys.map((key, n) => ({ key, token: (begun[n] as { token: number }).token }));
+      const commits = claims.map((claim) =>
+        store.commit({
+          ...claim,
+          retentionMs,
+          run: async (db) => {
+            await isDone;
+            return bed.effect(claim.key)(db);
+          },
+        }),
+      );
+      try {
+        for (const claim of claims) assert.equal(await store.extend({ ...claim, leaseMs: 30_000 }), true);
+        const another = await store.begin({ key: "quick", holder: "one", leaseMs: 30_000, retentionMs });
+        assert.equal(another.outcome, "begun");
+      } finally {
+        finish();
+      }
+      for (const { outcome } of await Promise.all(commits)) assert.equal(outcome, "committed");
+      assert.deepEqual((await bed.effects()).toSorted(), keys.toSorted());
+      await store.close();
+      await bed.close();
+    });
+
     test("B5: a copy that holds the key keeps others out until its lease is over; a late one is stale", async () => {
       const bed = await open();
       const [dead, other] = [bed.store(), bed.store()];

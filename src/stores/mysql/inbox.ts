@@ -9,6 +9,8 @@ import type {
   InboxPrune,
   InboxStore,
 } from "../../inbox-store.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import { Turnstile } from "../../turnstile.ts";
 import { loadClient, type RawConnection, type Target, targetOf } from "./client.ts";
 import { isConflict, isLost, translateError } from "./errors.ts";
 import { OwnLink } from "./link.ts";
@@ -19,15 +21,20 @@ export interface MysqlInboxOptions {
   readonly url: string;
   /** @default "escapement_" */
   readonly tablePrefix?: string;
+  /** How many effects run at a time, each on a connection. @default 8 */
+  readonly effects?: number;
   /** @default the server's own */
   readonly clock?: Clock;
 }
 
 /** Keeps an inbox's markers in MySQL or MariaDB, beside the effects: each commits with its marker. The effect gets a connection of `mysql2/promise` in an open transaction. */
 export function mysqlInbox(urlOrOptions: string | MysqlInboxOptions): InboxStore {
-  return new MysqlInbox(typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions);
+  const options = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+  checkKnown(options, ["url", "tablePrefix", "effects", "clock"], "mysqlInbox");
+  return new MysqlInbox(options);
 }
 
+const defaultEffects = 8;
 const maxIdle = 5;
 const maxTries = 8;
 
@@ -40,10 +47,11 @@ export class MysqlInbox implements InboxStore {
   readonly #tablePrefix: string;
   readonly #clock: Clock | undefined;
   readonly #callTimeoutMs: number;
+  readonly #turnstile: Turnstile;
   readonly #idle: RawConnection[] = [];
 
   constructor(options: MysqlInboxOptions, callTimeoutMs = 10_000) {
-    const { tablePrefix = "escapement_" } = options;
+    const { tablePrefix = "escapement_", effects = defaultEffects } = options;
     if (!/^\w{0,32}$/.test(tablePrefix)) {
       throw new EscapementError(
         "invalid-option",
@@ -54,6 +62,7 @@ export class MysqlInbox implements InboxStore {
     this.#tablePrefix = tablePrefix;
     this.#clock = options.clock;
     this.#callTimeoutMs = callTimeoutMs;
+    this.#turnstile = new Turnstile(checkInteger(effects, 1, 1_000, "effects"));
   }
 
   async migrate(): Promise<void> {
@@ -108,7 +117,7 @@ export class MysqlInbox implements InboxStore {
       return isOwn ? { outcome: "committed", value } : { outcome: "stale" };
     };
     // The effect is the caller's to repeat.
-    const end = await this.#patiently(work, 1);
+    const end = await this.#turnstile.pass(() => this.#patiently(work, 1));
     if (end.outcome === "failed") throw end.error;
     return end;
   }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../clock.ts";
 import type { NewJob, Notice, StoreContext, TransactParams, TransactResult } from "../../store.ts";
+import { Turnstile } from "../../turnstile.ts";
 import { translateError } from "./errors.ts";
 import { ForeignLink, runnerOf } from "./foreign.ts";
 import { durabilityOf, knowsSkipLocked, readSettings } from "./health.ts";
@@ -13,7 +14,6 @@ import type { Connections } from "./pool.ts";
 import type { Session } from "./session.ts";
 import { assertSameDatabase, openTransactions, StaleClaim, transact } from "./transact.ts";
 import { maxIdleSeconds, type Transaction, Transactions } from "./transactions.ts";
-import { Turnstile } from "./turnstile.ts";
 
 interface SpaceOptions {
   readonly connections: Connections;
@@ -177,9 +177,12 @@ export class Space {
     }
   }
 
-  async transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
+  transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
+    return this.#turnstile.pass(() => this.#transact(params));
+  }
+
+  async #transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
     const identity = await this.known();
-    await this.#turnstile.enter();
     try {
       return await this.#transactions.once(async (borrowed) => {
         // The caller's function may take its time; it holds no lock of the store's until its end.
@@ -197,8 +200,6 @@ export class Space {
     } catch (error) {
       if (error instanceof StaleClaim) return { outcome: "stale" };
       throw error;
-    } finally {
-      this.#turnstile.leave();
     }
   }
 

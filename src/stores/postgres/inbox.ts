@@ -9,6 +9,8 @@ import type {
   InboxPrune,
   InboxStore,
 } from "../../inbox-store.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import { Turnstile } from "../../turnstile.ts";
 import { openPool, type PgClient, type PgPool } from "./client.ts";
 import { Link } from "./link.ts";
 import { recordOf } from "./rows.ts";
@@ -20,6 +22,8 @@ export interface PostgresInboxOptions {
   readonly pool?: PgPool;
   /** The schema of its table. @default the first of the search path */
   readonly schema?: string;
+  /** How many effects run at a time, each on a connection; a {@link pool} should have two more, for the keys of those that wait. @default 8 */
+  readonly effects?: number;
   /** @default the server's own */
   readonly clock?: Clock;
 }
@@ -27,6 +31,7 @@ export interface PostgresInboxOptions {
 /** Keeps an inbox's markers in Postgres, beside the effects: each commits with its marker. The effect gets a client of `pg` in an open transaction. */
 export function postgresInbox(urlOrOptions: string | PostgresInboxOptions): InboxStore {
   const options = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+  checkKnown(options, ["url", "pool", "schema", "effects", "clock"], "postgresInbox");
   if ((options.url === undefined) === (options.pool === undefined)) {
     throw new EscapementError("invalid-option", "expected postgresInbox to get a url or a pool, one of them");
   }
@@ -35,6 +40,11 @@ export function postgresInbox(urlOrOptions: string | PostgresInboxOptions): Inbo
 
 /** Makers of the table wait for each other: `if not exists` alone does not keep two from trying. */
 const makerLock = 0x65736370;
+
+const defaultEffects = 8;
+
+/** Connections that no effect gets: keys are begun and renewed while all effects that may run do. */
+const spareConnections = 2;
 
 const isHeld = "key = $1 and token = $2 and running_until is not null";
 
@@ -56,12 +66,16 @@ export class PostgresInbox implements InboxStore {
   readonly #options: PostgresInboxOptions;
   readonly #callTimeoutMs: number;
   readonly #table: string;
+  readonly #effects: number;
+  readonly #turnstile: Turnstile;
   #link: Promise<Link> | null = null;
 
   constructor(options: PostgresInboxOptions, callTimeoutMs = 10_000) {
     this.#options = options;
     this.#callTimeoutMs = callTimeoutMs;
-    const { schema } = options;
+    const { schema, effects = defaultEffects } = options;
+    this.#effects = checkInteger(effects, 1, 1_000, "effects");
+    this.#turnstile = new Turnstile(effects);
     this.#table = `${schema === undefined ? "" : `${quote(schema)}.`}escapement_inbox`;
   }
 
@@ -104,7 +118,7 @@ export class PostgresInbox implements InboxStore {
   }
 
   async commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
-    const end = await this.#withClient(async (query, client): Promise<End<T>> => {
+    const work = async (query: Query, client: PgClient): Promise<End<T>> => {
       await query("begin isolation level read committed");
       let value: T;
       try {
@@ -118,7 +132,8 @@ export class PostgresInbox implements InboxStore {
       const { rows } = await query(sql, [key, token, retentionMs]);
       await query(rows.length === 0 ? "rollback" : "commit");
       return rows.length === 0 ? { outcome: "stale" } : { outcome: "committed", value };
-    });
+    };
+    const end = await this.#turnstile.pass(() => this.#withClient(work));
     if (end.outcome === "failed") throw end.error;
     return end;
   }
@@ -181,8 +196,9 @@ export class PostgresInbox implements InboxStore {
   async #connect(): Promise<Link> {
     const { url = "", pool } = this.#options;
     const callTimeoutMs = this.#callTimeoutMs;
+    const connections = this.#effects + spareConnections;
     return new Link({
-      pool: pool ?? (await openPool({ url, connections: 5, callTimeoutMs })),
+      pool: pool ?? (await openPool({ url, connections, callTimeoutMs })),
       owned: pool === undefined,
       callTimeoutMs,
       place: "of the inbox",

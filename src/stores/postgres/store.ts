@@ -58,6 +58,7 @@ import type {
   UpdateParams,
   UpdateResult,
 } from "../../store.ts";
+import { Turnstile } from "../../turnstile.ts";
 import { callersRun } from "./caller.ts";
 import { cancel, prune, redrive, update } from "./change.ts";
 import { claim, finish, step } from "./claim.ts";
@@ -80,7 +81,6 @@ import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts"
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import type { Session } from "./session.ts";
 import { transact } from "./transact.ts";
-import { Turnstile } from "./turnstile.ts";
 
 export interface PostgresStoreParts {
   readonly link: Link;

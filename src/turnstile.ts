@@ -1,4 +1,7 @@
-/** Lets so many through at a time; the others wait in the order in which they came. */
+/**
+ * Lets so many through at a time; the others wait in the order in which they came. Transactions that run a caller's function go through
+ * one: they take as long as they like, and leave connections to everybody else.
+ */
 export class Turnstile {
   readonly #places: number;
   #inside = 0;
