@@ -488,7 +488,7 @@ export interface ReapResult {
 
 /**
  * Forgets terminal jobs this long after they ended, with their trail and aliases. A job that still holds its unique key stays until it
- * does not. `limit` and `pruned` count jobs.
+ * does not. `pruned` counts jobs; `more` tells of jobs and of ledger rows.
  */
 export interface PruneParams {
   readonly succeededMs: number;

@@ -32,7 +32,7 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
     if (node.seenAt.getTime() + params.nodesMs <= now) space.nodes.delete(node.id);
   }
   pruneWindows(space, now);
-  pruneLedgers(space, now - params.occurrencesMs, params.limit);
+  const moreRows = pruneLedgers(space, now - params.occurrencesMs, params.limit);
   const old: Row[] = [];
   for (const row of forgettable(space, params, now)) {
     old.push(row);
@@ -40,10 +40,11 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
   }
   const pruned = old.slice(0, params.limit);
   for (const row of pruned) space.forget(row);
-  return { pruned: pruned.length, more: old.length > pruned.length };
+  return { pruned: pruned.length, more: moreRows || old.length > pruned.length };
 }
 
-function pruneLedgers(space: Space, before: number, limit: number): void {
+/** Whether there are more. */
+function pruneLedgers(space: Space, before: number, limit: number): boolean {
   const rows = [...space.ledgers]
     .flatMap(([key, ledger]) => [...ledger.values()].map((row) => ({ key, ledger, row })))
     .filter(({ row }) => row.plannedAt <= before)
@@ -51,6 +52,7 @@ function pruneLedgers(space: Space, before: number, limit: number): void {
       (a, b) => a.row.plannedAt - b.row.plannedAt || compareText(a.key, b.key) || a.row.fireAt - b.row.fireAt,
     );
   for (const { ledger, row } of rows.slice(0, limit)) ledger.delete(row.fireAt);
+  return rows.length > limit;
 }
 
 /** Terminal jobs past their retention, each state from the oldest on; who still holds a unique key stays. */

@@ -5,6 +5,7 @@ import { fixed, now, type Sql, sql } from "./sql.ts";
 
 export async function prune(session: Session, params: PruneParams): Promise<PruneResult> {
   pruneBystanders(session, params);
+  const moreRows = await pruneLedger(session, params);
   const retentions = [
     ["succeeded", params.succeededMs],
     ["cancelled", params.cancelledMs],
@@ -18,7 +19,7 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
   }
   const pruned = found.slice(0, params.limit);
   if (pruned.length > 0) forget(session, pruned);
-  return { pruned: pruned.length, more: found.length > pruned.length };
+  return { pruned: pruned.length, more: moreRows || found.length > pruned.length };
 }
 
 /**
@@ -95,13 +96,19 @@ function forget({ link }: Session, seqs: readonly number[]): void {
   link.write(sql`delete from escapement_jobs where seq in (${seqs})`);
 }
 
+/** Whether there are more. */
+async function pruneLedger({ link, ns }: Session, { occurrencesMs, limit }: PruneParams): Promise<boolean> {
+  const isOld = sql`ns = ${ns} and planned_at <= ${now} - ${Math.trunc(occurrencesMs)}`;
+  link.write(
+    sql`delete from escapement_occurrences where ${isOld} order by planned_at, schedule_key, fire_at limit ${limit}`,
+  );
+  const { rows } = await link.query(sql`select 1 from escapement_occurrences where ${isOld} limit 1`);
+  return rows.length > 0;
+}
+
 function pruneBystanders({ link, ns }: Session, params: PruneParams): void {
   link.write(
     sql`delete from escapement_nodes where ns = ${ns} and seen_at <= ${now} - ${Math.trunc(params.nodesMs)}`,
-  );
-  link.write(
-    sql`delete from escapement_occurrences where ns = ${ns} and planned_at <= ${now} - ${Math.trunc(params.occurrencesMs)}
-      order by planned_at, schedule_key, fire_at limit ${params.limit}`,
   );
   link.write(sql`delete from escapement_windows where ns = ${ns} and started_at + per_ms <= ${now}`);
 }

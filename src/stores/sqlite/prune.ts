@@ -16,6 +16,7 @@ const chosen = "(select value from json_each(?))";
 export function prune(session: Session, params: PruneParams): PruneResult {
   const { connection, ns, now } = session;
   pruneBystanders(session, params);
+  const moreRows = pruneLedger(session, params);
   const retentions = [
     ["succeeded", params.succeededMs],
     ["cancelled", params.cancelledMs],
@@ -35,7 +36,22 @@ export function prune(session: Session, params: PruneParams): PruneResult {
   connection.run(`delete from escapement_aliases where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_unique_keys where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_history where seq in ${chosen}`, seqs);
-  return { pruned: pruned.length, more: found.length > pruned.length };
+  return { pruned: pruned.length, more: moreRows || found.length > pruned.length };
+}
+
+const oldRows = `select ns, key, fire_at from escapement_occurrences
+  where ns = ? and planned_at <= ? order by planned_at, key, fire_at limit +?`;
+
+/** Whether there are more. */
+function pruneLedger({ connection, ns, now }: Session, { occurrencesMs, limit }: PruneParams): boolean {
+  const before = Math.trunc(now - occurrencesMs);
+  connection.run(
+    `delete from escapement_occurrences where (ns, key, fire_at) in (${oldRows})`,
+    ns,
+    before,
+    limit,
+  );
+  return connection.all(oldRows, ns, before, 1).length > 0;
 }
 
 function pruneBystanders({ connection, ns, now }: Session, params: PruneParams): void {
@@ -43,13 +59,6 @@ function pruneBystanders({ connection, ns, now }: Session, params: PruneParams):
     "delete from escapement_nodes where ns = ? and seen_at <= ?",
     ns,
     Math.trunc(now - params.nodesMs),
-  );
-  connection.run(
-    `delete from escapement_occurrences where (ns, key, fire_at) in (
-       select ns, key, fire_at from escapement_occurrences where ns = ? and planned_at <= ? order by planned_at, key, fire_at limit +?)`,
-    ns,
-    Math.trunc(now - params.occurrencesMs),
-    params.limit,
   );
   connection.run("delete from escapement_windows where ns = ? and started_at + per_ms <= ?", ns, now);
   connection.run("delete from escapement_claimers where ns = ? and seen_at <= ?", ns, now - claimersMs);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { PruneParams } from "../../store.ts";
-import { type ConformanceTest, die, hour, lose, newJob, type Scene, succeed } from "./scene.ts";
+import { type ConformanceTest, die, hour, later, lose, newJob, type Scene, succeed } from "./scene.ts";
+import { fire, firing, ledger, planned, put, rule } from "./schedule-scene.ts";
 
 const never = 1_000 * hour;
 const prune = (scene: Scene, changes: Partial<PruneParams>) =>
@@ -57,6 +58,24 @@ export function pruneTests(test: ConformanceTest): void {
     assert.deepEqual(await prune(scene, { succeededMs: hour, limit: 2 }), { pruned: 2, more: true });
     assert.deepEqual(await prune(scene, { succeededMs: hour, limit: 2 }), { pruned: 1, more: false });
     assert.deepEqual(await scene.store.count({ filter: {}, by: [] }), [{ count: 0 }]);
+  });
+
+  test("rows of the ledger are forgotten by their own retention, in batches, and it says whether there are more", async (scene) => {
+    const first = later(await scene.now(), -10 * hour);
+    const times = [0, 1, 2].map((n) => later(first, n * hour));
+    const schedule = await put(scene.store, rule("s", first));
+    const occurrences = times.map((fireAt) => planned("s", fireAt));
+    await fire(scene.store, firing(schedule, first, { occurrences, advanceTo: null }));
+    const rows = async () => (await ledger(scene, "s")).map(({ fireAt }) => fireAt);
+    await scene.advance(2 * hour);
+    const batch = { occurrencesMs: hour, limit: 2 };
+    assert.deepEqual(await prune(scene, { ...batch, occurrencesMs: 3 * hour }), { pruned: 0, more: false });
+    assert.deepEqual((await rows()).length, 3);
+    assert.deepEqual(await prune(scene, batch), { pruned: 0, more: true });
+    assert.deepEqual(await rows(), times.slice(2));
+    assert.deepEqual(await prune(scene, batch), { pruned: 0, more: false });
+    assert.deepEqual(await rows(), []);
+    assert.equal((await scene.store.count({ filter: {}, by: [] }))[0]?.count, 3);
   });
 
   test("with a job go its trail and its aliases: the ids may be used again", async (scene) => {

@@ -22,14 +22,16 @@ local function pruneBystanders()
   callMany("ZREM", P .. "claimersseen", silent, 1)
 end
 
--- By time of writing, key and fireAt.
+-- By time of writing, key and fireAt. Whether there are more.
 local function pruneLedger()
-  local old = call("ZRANGEBYSCORE", P .. "ledger", "-inf", now - params.occurrencesMs, "LIMIT", 0, math.max(0, params.limit))
+  local old = call("ZRANGEBYSCORE", P .. "ledger", "-inf", now - params.occurrencesMs, "LIMIT", 0, params.limit + 1)
+  local more = table.remove(old, params.limit + 1) ~= nil
   for _, member in ipairs(old) do
     local fireAt = tonumber(string.sub(member, -16))
     call("ZREMRANGEBYSCORE", P .. "occurrences:" .. string.sub(member, 1, -18), fireAt, fireAt)
   end
   callMany("ZREM", P .. "ledger", old, 1)
+  return more
 end
 
 -- Those whose key is free by now stand with the others again.
@@ -85,9 +87,8 @@ local function pruneState(state, keptMs)
 end
 
 pruneBystanders()
-pruneLedger()
+local more = pruneLedger()
 takeBack()
-local more = false
 for _, kept in ipairs(params.kept) do
   more = pruneState(kept[1], kept[2]) or more
 end

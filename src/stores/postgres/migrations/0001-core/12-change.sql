@@ -119,11 +119,13 @@ create function prune_jobs(
 declare
   v_now bigint := now_ms(p_now);
   v_seqs bigint[] := '{}';
+  v_rows integer;
 begin
   delete from nodes where ns = p_ns and seen_at <= v_now - p_nodes_ms;
   delete from occurrences where (ns, key, fire_at) in (
     select ns, key, fire_at from occurrences where ns = p_ns and planned_at <= v_now - p_occurrences_ms
     order by planned_at, key, fire_at limit p_limit for update skip locked);
+  get diagnostics v_rows = row_count;
   delete from windows where ns = p_ns and started_at + per_ms <= v_now
     and ctid = any (array(select ctid from windows where ns = p_ns and started_at + per_ms <= v_now limit 10000 for update skip locked));
   -- Far longer than any claim's reply is on its way.
@@ -141,6 +143,7 @@ begin
     delete from keys where job = any (v_seqs[1:p_limit]);
     delete from history where seq = any (v_seqs[1:p_limit]);
   end if;
-  return json_build_array(least(cardinality(v_seqs), p_limit), cardinality(v_seqs) > p_limit);
+  return json_build_array(least(cardinality(v_seqs), p_limit), cardinality(v_seqs) > p_limit or v_rows >= p_limit and exists (
+    select from occurrences where ns = p_ns and planned_at <= v_now - p_occurrences_ms));
 end
 $$;
