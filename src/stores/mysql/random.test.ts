@@ -5,10 +5,9 @@ import type { ConformanceHarness } from "../../testing/conformance/harness.ts";
 import { compareStores, seedsToRun } from "../../testing/random/compare.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { memory } from "../memory/index.ts";
-import { harness, newPrefix } from "./test/harness.ts";
+import { harness } from "./test/harness.ts";
 
 const server = await testbed.mysql();
-const tablePrefix = newPrefix();
 
 async function openMemory(): Promise<ConformanceHarness> {
   const clock = new VirtualClock();
@@ -20,11 +19,8 @@ async function openMemory(): Promise<ConformanceHarness> {
   };
 }
 
-/** All seeds share the tables, each with a namespace of its own. */
-async function openMysql(seed: number): Promise<ConformanceHarness> {
-  const { open, ...rest } = harness({ url: server.url, tablePrefix, skipLocked: seed % 2 === 0 });
-  return { ...rest, open: (namespace = "random") => open(`${namespace} ${seed}`) };
-}
+const openMysql = async (seed: number): Promise<ConformanceHarness> =>
+  harness({ url: server.url, skipLocked: seed % 2 === 0 });
 
 /** So much real time is spent on short runs at the most. */
 const budgetMs = 8_000;

@@ -11,15 +11,23 @@ export function newPrefix(): string {
   return `t${randomUUID().replaceAll("-", "").slice(0, 16)}_`;
 }
 
-/** Stores on the same tables, on a clock that the test moves. */
+const tablePrefix = newPrefix();
+let spaces = 0;
+
+/**
+ * Stores on a clock that the test moves. All of a file share the tables, for making them takes longer than most tests; each harness has
+ * namespaces of its own.
+ */
 export function harness(
   options: MysqlOptions,
   close: () => Promise<void> = async () => undefined,
 ): ConformanceHarness {
   const clock = new VirtualClock();
-  const factory = mysql({ clock, tablePrefix: newPrefix(), ...options });
+  const factory = mysql({ clock, tablePrefix, ...options });
+  const space = ++spaces;
   return {
-    async open(namespace = "conformance"): Promise<Store> {
+    async open(name = "conformance"): Promise<Store> {
+      const namespace = `${name} ${space}`;
       const store = await factory.open({ namespace, clock, log: silentLogger });
       await store.migrate();
       return store;

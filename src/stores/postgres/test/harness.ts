@@ -10,12 +10,20 @@ export function newSchema(): string {
   return `test_${randomUUID().replaceAll("-", "").slice(0, 16)}`;
 }
 
-/** Stores in one schema on a clock that the test moves. */
+const schema = newSchema();
+let spaces = 0;
+
+/**
+ * Stores on a clock that the test moves. All of a file share the schema, for making it takes longer than most tests; each harness has
+ * namespaces of its own.
+ */
 export function harness(options: PostgresOptions): ConformanceHarness {
   const clock = new VirtualClock();
-  const factory = postgres({ clock, schema: newSchema(), connections: 3, ...options });
+  const factory = postgres({ clock, schema, connections: 3, ...options });
+  const space = ++spaces;
   return {
-    async open(namespace = "conformance"): Promise<Store> {
+    async open(name = "conformance"): Promise<Store> {
+      const namespace = `${name} ${space}`;
       const store = await factory.open({ namespace, clock, log: silentLogger });
       await store.migrate();
       return store;
