@@ -147,7 +147,7 @@ export class Node {
   #record(): NodeRecord {
     const { settings, definitions } = this.#parts;
     const canServe = ({ run, route }: AnyDefinition): boolean =>
-      route === null ? run !== null : this.#relay !== null;
+      route === null ? run !== null && this.#worker !== null : this.#relay !== null;
     return {
       id: this.#id,
       host: hostname(),

@@ -226,6 +226,13 @@ onEveryStore(
       );
     });
 
+    test("a node that runs no worker handles no job, whatever it knows of them", async () => {
+      const job = defineJob<null>({ name: "job", run: () => {} });
+      await using app = createEscapement({ store: bed.store(), jobs: [job], log: silentLogger });
+      await app.start({ roles: ["planner"] });
+      assert.deepEqual((await app.nodes())[0]?.names, []);
+    });
+
     test("queues: what was configured is told back, and a limit can be taken away", async () => {
       await using app = await bed.app();
       await app.configureQueue("q", { concurrency: 3, rate: { limit: 5, per: "1s" } });
