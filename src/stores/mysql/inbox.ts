@@ -13,6 +13,7 @@ import { checkInteger, checkKnown } from "../../options.ts";
 import { Turnstile } from "../../turnstile.ts";
 import { loadClient, type RawConnection, type Target, targetOf } from "./client.ts";
 import { isConflict, isLost, translateError } from "./errors.ts";
+import { explainCheck, guard } from "./guard.ts";
 import { OwnLink } from "./link.ts";
 import { type Sql, serverNow, sql } from "./sql.ts";
 
@@ -105,12 +106,16 @@ export class MysqlInbox implements InboxStore {
 
   async commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
     const work = async (link: OwnLink): Promise<End<T>> => {
+      await link.query(guard.mark);
       let value: T;
       try {
         value = await run(link.connection.promise());
       } catch (error) {
         return { outcome: "failed", error };
       }
+      await link.query(guard.check).catch((error: unknown) => {
+        throw explainCheck(error);
+      });
       // The marker last: until then its lease can be renewed, and others can see it.
       const done = sql`running_until = null, done_until = ${this.#now()} + ${retentionMs}`;
       const isOwn = await change(link, { key, token }, done);
@@ -211,6 +216,7 @@ export class MysqlInbox implements InboxStore {
     connection.connect((error) => (error ? reject(error) : resolve()));
     try {
       await promise;
+      await this.#linkOver(connection).query(guard.on);
       return connection;
     } catch (error) {
       connection.destroy();

@@ -1,6 +1,6 @@
 import { EscapementError } from "../../errors.ts";
 import type { RawConnection } from "./client.ts";
-import { type Dialect, hexadecimal, quoted, render, type Sql } from "./sql.ts";
+import { type Dialect, fixed, hexadecimal, quoted, render, type Sql } from "./sql.ts";
 
 /** A row as a list, in the order of its columns. Bytes come as buffers. */
 export type Tuple = readonly unknown[];
@@ -113,10 +113,11 @@ export class OwnLink implements Link {
   }
 
   /** Undoes the transaction; what was not sent yet never is. */
-  async rollback(): Promise<void> {
+  async rollback(...afterwards: readonly Sql[]): Promise<void> {
     this.close();
     await this.#sent;
-    await this.#trip(["rollback"]);
+    for (const statement of [fixed("rollback"), ...afterwards])
+      await this.#trip([render(statement, this.dialect)]);
   }
 
   #send(): void {

@@ -2,8 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../clock.ts";
 import type { NewJob, Notice, StoreContext, TransactParams, TransactResult } from "../../store.ts";
 import { Turnstile } from "../../turnstile.ts";
-import { translateError } from "./errors.ts";
+import { isLost, translateError } from "./errors.ts";
 import { ForeignLink, runnerOf } from "./foreign.ts";
+import { guard } from "./guard.ts";
 import { durabilityOf, knowsSkipLocked, readSettings } from "./health.ts";
 import { hasSchema, type Identity, identify, missingSchema } from "./identity.ts";
 import { UnknownLine } from "./lines.ts";
@@ -185,17 +186,26 @@ export class Space {
     const identity = await this.known();
     try {
       return await this.#transactions.once(async (borrowed) => {
+        const { link } = borrowed;
+        link.write(guard.on);
         // The caller's function may take its time; it holds no lock of the store's until its end.
         const transaction = this.#transactions.begin(borrowed, 0);
-        const session = this.#session(identity, transaction);
-        const enqueuing = this.#session(identity, transaction, true);
-        const connection = borrowed.link.connection.promise();
-        const ending = (): void => this.#transactions.limitIdle(borrowed, maxIdleSeconds);
-        const result = await transact(session, enqueuing, params, connection, ending);
-        transaction.commit();
-        await borrowed.link.flush();
-        this.#hub.publish(transaction.notices.toNotices(), this.#options.context.clock);
-        return result;
+        link.write(guard.mark);
+        try {
+          const session = this.#session(identity, transaction);
+          const enqueuing = this.#session(identity, transaction, true);
+          const ending = (): void => this.#transactions.limitIdle(borrowed, maxIdleSeconds);
+          const result = await transact(session, enqueuing, params, link.connection.promise(), ending);
+          transaction.commit();
+          link.write(guard.off);
+          await link.flush();
+          this.#hub.publish(transaction.notices.toNotices(), this.#options.context.clock);
+          return result;
+        } catch (error) {
+          // One that may still have the guard on is of no use to others.
+          if (!isLost(error)) await link.rollback(guard.off).catch(() => link.connection.destroy());
+          throw error;
+        }
       });
     } catch (error) {
       if (error instanceof StaleClaim) return { outcome: "stale" };

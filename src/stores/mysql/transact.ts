@@ -3,6 +3,7 @@ import type { TransactParams, TransactResult } from "../../store.ts";
 import { settleClaim, tellChildren } from "./end.ts";
 import { isMissingTable } from "./errors.ts";
 import { isHeldBy } from "./finish.ts";
+import { explainCheck, guard } from "./guard.ts";
 import { lockJobs } from "./jobs.ts";
 import type { Link } from "./link.ts";
 import { numberOf } from "./rows.ts";
@@ -111,17 +112,13 @@ interface Claim {
 
 async function succeed(session: Session, claim: Claim, result: string | null): Promise<void> {
   const { link, claimers } = session;
-  const [{ inTransaction }, jobs] = await Promise.all([
-    link.query(sql`do 0`),
+  const [, jobs] = await Promise.all([
+    link.query(guard.check),
     lockJobs(session, [claim.id]),
     session.lines.refresh(link),
-  ]);
-  if (!inTransaction) {
-    throw new EscapementError(
-      "transaction-used",
-      "the function given to tx ended the transaction itself; leave commit and rollback to the store",
-    );
-  }
+  ]).catch((error: unknown) => {
+    throw explainCheck(error);
+  });
   const job = jobs.get(claim.id);
   if (job === undefined || job.relayed || !isHeldBy(job, claimers.of(claim.claimer), claim.token)) {
     throw new StaleClaim("the claim ended inside its own transaction");

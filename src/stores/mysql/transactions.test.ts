@@ -280,7 +280,7 @@ describe("effectively once on MySQL", { skip: server.skip }, () => {
   const claim = async (id: string, sequence: number) => {
     await store.enqueue({ jobs: [newJob(id, { delivery: "effectively-once" })] });
     const names = [{ name: "work", concurrency: null, rate: null }];
-    const params = { leaseMs: 30_000, limit: 10, queues: null, names, alone: true };
+    const params = { leaseMs: 30_000, limit: 100, queues: null, names, alone: true };
     const { jobs } = await store.claim({ claimer: "n", sequence, ...params });
     const token = jobs.find((job) => job.id === id)?.token ?? 0;
     return { claimer: "n", id, token, encode: (value: unknown) => JSON.stringify(value ?? null) };
@@ -352,6 +352,50 @@ describe("effectively once on MySQL", { skip: server.skip }, () => {
     );
     assert.deepEqual(new Set(results.map(({ outcome }) => outcome)), new Set(["committed"]));
     assert.equal(await effects("many"), 30);
+  });
+
+  test("a function that goes on after a deadlock has undone its transaction is refused, and leaves nothing", async () => {
+    const held = await claim("z", 100);
+    const rival = await createConnection(server.url);
+    await reader.query("create table if not exists accounts (id int primary key, cents int)");
+    const ids = Array.from({ length: 500 }, (_, n) => [n + 1, 0]);
+    await reader.query("replace into accounts values ?", [ids]);
+    const add = (id: number) => `update accounts set cents = cents + 1 where id = ${id}`;
+    const run = async (tx: unknown): Promise<string> => {
+      const own = tx as Connection;
+      await write("z")(own);
+      await own.query(add(1));
+      await rival.beginTransaction();
+      // It has changed more, so that the other one is undone.
+      await rival.query("update accounts set cents = cents + 1 where id > 2");
+      await rival.query(add(2));
+      const theirs = rival.query(add(1));
+      for (let isWaiting = false; !isWaiting; ) {
+        const [rows] = await reader.query<RowDataPacket[]>("show processlist");
+        isWaiting = rows.some(({ Info }) => Info === add(1));
+      }
+      await assert.rejects(own.query(add(2)), { code: "ER_LOCK_DEADLOCK" });
+      await theirs;
+      await rival.commit();
+      await own.query(add(2));
+      return "done";
+    };
+    await assert.rejects(store.transact({ ...held, run }), { code: "transaction-used" });
+    const [rows] = await reader.query<RowDataPacket[]>(
+      "select cents from accounts where id <= 2 order by id",
+    );
+    assert.deepEqual(
+      rows.map(({ cents }) => cents),
+      [1, 1],
+      "only the rival's",
+    );
+    assert.deepEqual([await effects("z"), (await store.get({ ids: ["z"] }))[0]?.state], [0, "active"]);
+    await rival.end();
+    // The connection goes back as it was: what is written on it afterwards commits.
+    const next = await claim("y", 101);
+    assert.equal((await store.transact({ ...next, run: write("y") })).outcome, "committed");
+    for (const id of ["v", "w"]) await store.enqueue({ jobs: [newJob(id)] });
+    assert.equal((await store.get({ ids: ["v", "w"] })).filter((job) => job !== null).length, 2);
   });
 
   test("a second set of tables beside the first knows nothing of it", async () => {

@@ -119,7 +119,7 @@ export class PostgresInbox implements InboxStore {
 
   async commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
     const work = async (query: Query, client: PgClient): Promise<End<T>> => {
-      await query("begin isolation level read committed");
+      const transaction = await begin(query);
       let value: T;
       try {
         value = await run(client);
@@ -128,8 +128,9 @@ export class PostgresInbox implements InboxStore {
         return { outcome: "failed", error };
       }
       // The marker last: until then its lease can be renewed, and others can see it.
-      const sql = `update ${this.#table} set running_until = null, done_until = ${this.#now()} + $3 where ${isHeld} returning key`;
-      const { rows } = await query(sql, [key, token, retentionMs]);
+      const sql = `update ${this.#table} set running_until = null, done_until = ${this.#now()} + $3 where ${isHeld} and txid_current()::text = $4 returning key`;
+      const { rows } = await query(sql, [key, token, retentionMs, transaction]);
+      if (rows.length === 0 && (await currentTransaction(query)) !== transaction) throw endedInside();
       await query(rows.length === 0 ? "rollback" : "commit");
       return rows.length === 0 ? { outcome: "stale" } : { outcome: "committed", value };
     };
@@ -204,6 +205,26 @@ export class PostgresInbox implements InboxStore {
       place: "of the inbox",
     });
   }
+}
+
+const current = "select txid_current()::text as id";
+
+/** Begins a transaction, in one trip, and tells its number: one that ended inside the effect has nothing to do with the marker. */
+async function begin(query: Query): Promise<unknown> {
+  const answers: unknown = await query(`begin isolation level read committed; ${current}`);
+  const last = Array.isArray(answers) ? recordOf(answers.at(-1)) : {};
+  return Array.isArray(last["rows"]) ? recordOf(last["rows"][0])["id"] : null;
+}
+
+async function currentTransaction(query: Query): Promise<unknown> {
+  return recordOf((await query(current)).rows[0])["id"];
+}
+
+function endedInside(): EscapementError {
+  return new EscapementError(
+    "transaction-used",
+    "the effect ended its transaction itself; leave commit and rollback to the inbox",
+  );
 }
 
 function quote(name: string): string {
