@@ -20,9 +20,21 @@ export function checkRollbacks(facts: RoutedCase): Violation[] {
   if (job.delivery === "at-most-once") return [];
   const failed = attempts.filter(({ answer }) => answer !== null && answer.how !== "acknowledged");
   return [
-    ...checkStored(facts, failed.length),
+    ...checkStored(facts, failed.length + heldBack(facts)),
     ...[...Map.groupBy(failed, refOf).values()].flatMap((same) => checkTold(facts, same)),
   ];
+}
+
+/** Publishes that a relay gave up before it had sent them: it was struck between the two, and their time was over. */
+function heldBack({ attempts, retries, holderFaults }: RoutedCase): number {
+  const sent = new Set(attempts.map(refOf));
+  return retries.filter(
+    (retry) =>
+      retry.phase === "publish" &&
+      !retry.ambiguous &&
+      !sent.has(refOf(retry)) &&
+      faultOn(holderFaults, retry.node, retry.atMs - tellWithinMs, retry.atMs) !== undefined,
+  ).length;
 }
 
 /** What the store counts lies between what it was seen to write and what can have been written. */

@@ -90,6 +90,21 @@ describe("a history of published jobs that keeps every promise is valid", () => 
     assert.deepEqual([given(10), given(500)], [[], ["duplicated"]]);
   });
 
+  test("D3: a relay that was blocked between naming and publishing gives it up, and counts that as one rollback", () => {
+    const refused = published("j", 1, 50, { how: "refused" });
+    const late = refused
+      .filter(({ what }) => what !== "publish" && what !== "answer")
+      .map((line) => (line.what === "name" ? line : { ...line, atMs: 2_010 }));
+    const parts = {
+      relay: [...late, ...published("j", 2, 3_000)],
+      copies: [copy("j", 2)],
+      final: { token: 2, rollbacks: 1 },
+    };
+    const faults = [fault("block", "1.1", 45, 2_005)];
+    assert.deepEqual(brokenBy(routed("j", "at-least-once", { ...parts, faults })), []);
+    assert.deepEqual(brokenBy(routed("j", "at-least-once", parts)), ["rollback"]);
+  });
+
   test("D3: a refusal costs one rollback, no try and no message", () => {
     const relay = [...published("j", 1, 50, { how: "refused", drilled: true }), ...published("j", 2, 1_100)];
     const parts = { relay, copies: [copy("j", 2)], final: { token: 2, rollbacks: 1 } };
