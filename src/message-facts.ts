@@ -1,6 +1,7 @@
 import { EscapementError } from "./errors.ts";
 import { deliveries } from "./job.ts";
 import type { MessageFacts } from "./message.ts";
+import { isKey } from "./names.ts";
 
 /**
  * Reads what a message's headers tell of its job: the reverse of `encodeMessage`. What another language may leave out has a default.
@@ -29,6 +30,9 @@ export function readFacts(headers: Readonly<Record<string, string | undefined>>)
       `to be one of ${deliveries.join(", ")}`,
       headers["escapement-delivery"],
     );
+  const idempotencyKey = text("idempotency-key");
+  if (!isKey(idempotencyKey))
+    throw unfit("idempotency-key", "to be a key of at most 512 characters", idempotencyKey);
   return {
     namespace: text("escapement-namespace"),
     id: text("escapement-id"),
@@ -40,7 +44,7 @@ export function readFacts(headers: Readonly<Record<string, string | undefined>>)
     token: count("escapement-token", 1),
     redrives: count("escapement-redrives", 0),
     schedule: headers["escapement-schedule"] === undefined ? null : text("escapement-schedule"),
-    idempotencyKey: text("idempotency-key"),
+    idempotencyKey,
     publishedAt: readInstant(headers["escapement-published-at"]),
   };
 }

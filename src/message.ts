@@ -62,7 +62,10 @@ export function encodeMessage(
   };
 }
 
-/** Percent-encodes what a header of HTTP or NATS may not carry, and the percent sign itself; `decodeURIComponent` undoes it. */
+/**
+ * Percent-encodes what a header of HTTP or NATS may not carry, and the percent sign itself; `decodeURIComponent` undoes it. Halves of
+ * surrogate pairs are replaced.
+ */
 export function encodeHeader(value: string): string {
-  return value.replace(/[^\x21-\x24\x26-\x7e]/gu, (char) => encodeURIComponent(char));
+  return value.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]/gu, (char) => encodeURIComponent(char));
 }

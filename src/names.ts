@@ -18,14 +18,23 @@ export function checkKey(value: unknown, what: string): string {
   return checkText(value, what, maxKeyLength, "invalid-name");
 }
 
+/** Whether {@link checkKey} takes it. */
+export function isKey(value: string): boolean {
+  return isText(value, maxKeyLength);
+}
+
+function isText(value: unknown, maxLength: number): value is string {
+  return (
+    typeof value === "string" &&
+    value !== "" &&
+    value.length <= maxLength &&
+    value.isWellFormed() &&
+    !/\p{Cc}/u.test(value)
+  );
+}
+
 function checkText(value: unknown, what: string, maxLength: number, code: ErrorCode): string {
-  if (
-    typeof value !== "string" ||
-    value === "" ||
-    value.length > maxLength ||
-    !value.isWellFormed() ||
-    /\p{Cc}/u.test(value)
-  ) {
+  if (!isText(value, maxLength)) {
     throw new EscapementError(
       code,
       `expected ${what} to be a text of 1 to ${maxLength} characters without control characters and halves of surrogate pairs, got ${describe(value)}`,

@@ -17,14 +17,18 @@ export interface ReceivedMessage {
 /** A message that this process has in hand, until it says what became of it. Each of the three is called once at the most at a time. */
 export interface Delivered {
   readonly message: ReceivedMessage;
-  /** How often the broker has handed it out, this time included; 1 where it does not count. */
+  /** How often the broker has handed it out, this time included, as far as that cost a try; 1 where it does not count. */
   readonly deliveries: number;
   /** It needs not be delivered again. It may take a while until the broker knows. */
   ack(): Promise<void>;
   /** It is still being worked on, or waits here for its next try: nobody else shall get it yet. */
   extend(): Promise<void>;
-  /** Somebody else may have it at once. */
-  release(): Promise<void>;
+  /**
+   * Somebody else may have it at once.
+   *
+   * @param tries how many it has cost here: where the broker lets itself be told, it counts them, and not that it was handed out.
+   */
+  release(tries: number): Promise<void>;
 }
 
 export interface SourceContext {

@@ -59,7 +59,7 @@ export class Burial {
           key: message.key,
           dedupeId: `${facts?.idempotencyKey ?? crypto.randomUUID()}:${facts?.redrives ?? 0}:dead`,
           headers: {
-            ...message.headers,
+            ...carriable(message.headers),
             "escapement-error": encodeHeader(recordError(error).message.slice(0, mostErrorLength)),
             "escapement-tries": String(tries),
           },
@@ -80,4 +80,15 @@ export class Burial {
     });
     return this.#transport;
   }
+}
+
+/** The headers that any broker takes: those that are not ours may hold whatever the broker they came from let through. */
+function carriable(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const named = Object.entries(headers).filter(([name]) => /^[\w!#$%&'*+.^`|~-]+$/.test(name));
+  return Object.fromEntries(
+    named.map(([name, value]) => [
+      name,
+      /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$|^$/.test(value) ? value : encodeHeader(value),
+    ]),
+  );
 }

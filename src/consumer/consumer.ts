@@ -1,8 +1,8 @@
-import { type Clock, sleep } from "../clock.ts";
+import { type Clock, sleep, systemClock } from "../clock.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { StopReason } from "../handler.ts";
-import { ConsumerFigures } from "../observe/consumer-figures.ts";
+import { ConsumerFigures, unknownName } from "../observe/consumer-figures.ts";
 import { checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
 import type { Delivered, SourceSession } from "../source.ts";
@@ -11,6 +11,7 @@ import { Dispatcher } from "./dispatch.ts";
 import { Gate } from "./gate.ts";
 import { Handling, type Understood } from "./handling.ts";
 import type { ResolvedConsumeOptions } from "./options.ts";
+import { graceMs, within } from "./within.ts";
 
 /** What a consumer has done since it was made. */
 export interface ConsumerCounts {
@@ -21,8 +22,6 @@ export interface ConsumerCounts {
   readonly dead: number;
 }
 
-/** How long handlers that were told to stop may take to do so. */
-const graceMs = 2_000;
 const firstBusyMs = 50;
 const longestBusyMs = 5_000;
 
@@ -97,12 +96,17 @@ export class Consumer implements AsyncDisposable {
     const session = await from.open({ clock: this.#clock, log, capacity: maxInHand });
     this.#session = session;
     const stopExtending = this.#extend(session);
+    // The library's timers keep no process alive; a broker that is waited for is a reason to stay. On a clock of one's own nothing real is.
+    const keepAlive = this.#clock === systemClock ? setInterval(() => {}, 2 ** 30) : undefined;
     this.#running = session
       .run((one) => this.#deliver(one), this.#stopping.signal)
       // A source gives up only when trying again is pointless.
       .catch((error: unknown) => log.error({ error, from: from.kind }, "the source gave up"))
       .then(() => Promise.allSettled(this.#working))
-      .then(() => stopExtending());
+      .then(() => {
+        stopExtending();
+        clearInterval(keepAlive);
+      });
   }
 
   /** Takes nothing more, lets handlers finish for `timeout`, then tells them to stop. What was not finished is delivered again. */
@@ -122,10 +126,10 @@ export class Consumer implements AsyncDisposable {
     // What is half started cannot be stopped. Whoever called start hears of its failure.
     await this.#starting?.catch(() => {});
     const running = this.#running ?? Promise.resolve();
-    const isOver = await this.#within(running, timeoutMs);
+    const isOver = await within(this.#clock, running, timeoutMs);
     if (!isOver) {
       this.#stopped.abort(new StopReason("shutdown", "the process stops"));
-      await this.#within(running, graceMs);
+      await within(this.#clock, running, graceMs);
     }
     await this.#session?.close().catch((error: unknown) => {
       this.#options.log.warn({ error }, "the source did not close in order");
@@ -133,17 +137,6 @@ export class Consumer implements AsyncDisposable {
     await this.#burial.close();
     await this.#dispatcher.stop();
     await this.#figures?.stop();
-  }
-
-  async #within(promise: Promise<void>, ms: number): Promise<boolean> {
-    const over = Promise.withResolvers<boolean>();
-    const cancel = this.#clock.after(ms, () => over.resolve(false));
-    // A clock's timers keep no process alive, and this is waited for.
-    const alive = setInterval(() => {}, 60_000);
-    const isOver = await Promise.race([promise.then(() => true), over.promise]);
-    cancel();
-    clearInterval(alive);
-    return isOver;
   }
 
   /** Resolves once there is room for the next message. It is in hand from the first moment on. */
@@ -182,27 +175,31 @@ export class Consumer implements AsyncDisposable {
     try {
       understood = this.#handling.understand(one.message);
     } catch (error) {
+      this.#figures?.ended(unknownName, "dead", null);
       return this.#bury(one, null, error, 0);
     }
     // A message that comes again has waited for other reasons.
     if (one.deliveries === 1) this.#figures?.received({ ...understood.facts, receivedAt });
     let failures = 0;
     let busy = 0;
+    let isFirst = one.deliveries === 1;
     for (;;) {
-      if (this.#stopping.signal.aborted) return one.release();
+      if (this.#stopping.signal.aborted) return one.release(failures);
       const attempt = one.deliveries + failures;
       await this.#slots.enter();
       if (this.#stopping.signal.aborted) {
         this.#slots.leave();
-        return one.release();
+        return one.release(failures);
       }
       const handled = await this.#handling
         .handle(one.message, understood, {
           attempt,
+          isFirst,
           receivedAt,
           stopped: this.#stopped.signal,
         })
         .finally(() => this.#slots.leave());
+      if (handled.kind !== "busy") isFirst = false;
       switch (handled.kind) {
         case "handled":
           this.#counts.handled += 1;
@@ -211,10 +208,10 @@ export class Consumer implements AsyncDisposable {
           this.#counts.duplicates += 1;
           return one.ack();
         case "dead":
-          return this.#bury(one, understood, handled.error, attempt, handled.buried);
+          return this.#bury(one, understood, handled.error, failures + 1, handled.buried);
         case "failed":
           this.#counts.failed += 1;
-          if (attempt >= understood.attempts) return this.#bury(one, understood, handled.error, attempt);
+          if (attempt >= understood.attempts) return this.#bury(one, understood, handled.error, failures + 1);
           failures += 1;
           await this.#wait(backoffMs(understood.definition.backoff, attempt, Math.random()));
           break;
@@ -237,13 +234,14 @@ export class Consumer implements AsyncDisposable {
     one: Delivered,
     understood: Understood | null,
     error: unknown,
-    tries: number,
+    triesHere: number,
     buried?: (isBuried: boolean) => Promise<void>,
   ): Promise<void> {
+    const tries = triesHere === 0 ? 0 : one.deliveries - 1 + triesHere;
     const dead = { message: one.message, facts: understood?.facts ?? null, error, tries };
     const isBuried = await this.#burial.bury(dead, this.#stopping.signal);
     await buried?.(isBuried);
-    if (!isBuried) return one.release();
+    if (!isBuried) return one.release(triesHere);
     this.#counts.dead += 1;
     return one.ack();
   }

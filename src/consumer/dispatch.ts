@@ -21,6 +21,8 @@ export interface Dispatch {
   readonly stopped: AbortSignal;
   /** Fires when another copy may begin. */
   readonly lost: AbortSignal | null;
+  /** How long a handler whose time is over may go on before it is given up. */
+  readonly graceMs: number;
 }
 
 export type Ended =
@@ -41,9 +43,9 @@ export class Dispatcher {
     this.#log = log;
   }
 
-  /** Waits until the handler has settled, and never rejects. */
+  /** Waits until the handler has settled, or has not long after its timeout. It never rejects. */
   async run(dispatch: Dispatch): Promise<Ended> {
-    const { definition, facts, stopped, lost } = dispatch;
+    const { definition, facts, stopped, lost, graceMs } = dispatch;
     const stop = new AbortController();
     const onStopped = (): void => stop.abort(stopped.reason);
     const onLost = (): void =>
@@ -52,15 +54,17 @@ export class Dispatcher {
     stopped.addEventListener("abort", onStopped, { once: true });
     lost?.addEventListener("abort", onLost, { once: true });
     const { timeoutMs } = definition;
-    const cancel =
-      timeoutMs === null
-        ? () => {}
-        : this.#clock.after(timeoutMs, () => {
-            const text = `the job took longer than its timeout of ${timeoutMs} ms`;
-            stop.abort(new StopReason("timeout", text));
-          });
+    const givenUp = Promise.withResolvers<never>();
+    let cancel = (): void => {};
+    if (timeoutMs !== null) {
+      cancel = this.#clock.after(timeoutMs, () => {
+        const reason = new StopReason("timeout", `the job took longer than its timeout of ${timeoutMs} ms`);
+        stop.abort(reason);
+        cancel = this.#clock.after(graceMs, () => givenUp.reject(reason));
+      });
+    }
     try {
-      const value = await this.#call(dispatch, stop.signal);
+      const value = await Promise.race([this.#call(dispatch, stop.signal), givenUp.promise]);
       const isLate = causeOf(stop.signal) === "timeout";
       if (isLate) return { kind: "threw", error: stop.signal.reason, isPointless: false };
       return value instanceof Snooze ? { kind: "snoozed", delayMs: value.delayMs } : { kind: "returned" };

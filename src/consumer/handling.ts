@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { EscapementError } from "../errors.ts";
@@ -40,6 +41,8 @@ export interface HandlingParts {
 export interface Try {
   /** The number of this try, 1 for the first. */
   readonly attempt: number;
+  /** Whether no handler has been started for it before, as far as is known. */
+  readonly isFirst: boolean;
   /** When the message arrived, by the clock of this process. */
   readonly receivedAt: number;
   readonly stopped: AbortSignal;
@@ -78,17 +81,23 @@ export class Handling {
 
   /** One try. It never rejects. */
   async handle(message: ReceivedMessage, understood: Understood, one: Try): Promise<Handled> {
-    const { figures, clock, dispatcher } = this.#parts;
+    const { figures, clock, dispatcher, inbox } = this.#parts;
     const { facts } = understood;
     let startedAtMs: number | null = null;
     const run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null): Promise<Ended> => {
       startedAtMs = clock.monotonic();
-      if (one.attempt === 1) figures?.started({ ...facts, receivedAt: one.receivedAt }, clock.now());
+      if (one.isFirst) figures?.started({ ...facts, receivedAt: one.receivedAt }, clock.now());
       const { attempt, stopped } = one;
-      return dispatcher.run({ ...understood, body: message.body, attempt, tx, stopped, lost });
+      const graceMs = inbox.leaseMs;
+      return dispatcher.run({ ...understood, body: message.body, attempt, tx, stopped, lost, graceMs });
     };
     const handled = await this.#try(understood, run);
-    figures?.ended(facts.name, handled.kind, startedAtMs === null ? null : clock.monotonic() - startedAtMs);
+    const isLast = handled.kind === "failed" && one.attempt >= understood.attempts;
+    figures?.ended(
+      facts.name,
+      isLast ? "dead" : handled.kind,
+      startedAtMs === null ? null : clock.monotonic() - startedAtMs,
+    );
     return handled;
   }
 
@@ -109,7 +118,7 @@ export class Handling {
 
   /** The key is taken before the handler starts, and marked when it has ended: who finds it taken before, and not marked, never starts. */
   async #once({ facts }: Understood, run: Run): Promise<Handled> {
-    const held = await this.#parts.inbox.hold({ key: facts.idempotencyKey });
+    const held = await this.#parts.inbox.hold({ key: onceKey(facts) });
     if (held.outcome === "duplicate") return { kind: "duplicate" };
     if (held.outcome === "busy") return { kind: "busy", retryInMs: held.retryInMs };
     const { hold } = held;
@@ -149,6 +158,7 @@ export class Handling {
     const { hold } = held;
     const transaction = new MessageTransaction(hold, facts.id);
     const ended = await run(transaction.run, hold.lost);
+    transaction.close();
     if (transaction.isCommitted) {
       if (ended.kind === "threw")
         this.#parts.log.warn({ error: ended.error, id: facts.id }, "a handler failed after it had committed");
@@ -182,6 +192,11 @@ export class Handling {
   }
 }
 
+/** Each redrive of an at-most-once job is a person's word that it may start once more. */
+function onceKey({ idempotencyKey, redrives }: MessageFacts): string {
+  return redrives === 0 ? idempotencyKey : hash("sha256", `${idempotencyKey}\n${redrives}`);
+}
+
 type Run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null) => Promise<Ended>;
 
 function noTransaction(): never {
@@ -196,6 +211,7 @@ class MessageTransaction {
   readonly #hold: InboxHold;
   readonly #id: string;
   #isUsed = false;
+  #isOver = false;
   isCommitted = false;
 
   constructor(hold: InboxHold, id: string) {
@@ -203,7 +219,16 @@ class MessageTransaction {
     this.#id = id;
   }
 
+  /** Whoever was given up has no more to write. */
+  close(): void {
+    this.#isOver = true;
+  }
+
   run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+    if (this.#isOver) {
+      const text = `the message of job ${JSON.stringify(this.#id)} was given up; nothing is written for it any more`;
+      throw new EscapementError("stale-claim", text);
+    }
     if (this.#isUsed) {
       throw new EscapementError(
         "transaction-used",

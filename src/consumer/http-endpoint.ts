@@ -1,9 +1,10 @@
 import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { systemClock } from "../clock.ts";
+import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError, recordError } from "../errors.ts";
 import { StopReason } from "../handler.ts";
-import { ConsumerFigures } from "../observe/consumer-figures.ts";
+import { ConsumerFigures, unknownName } from "../observe/consumer-figures.ts";
 import { checkBoolean, checkInteger, checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
 import type { ReceivedMessage } from "../source.ts";
@@ -12,6 +13,7 @@ import { Dispatcher } from "./dispatch.ts";
 import { Handling, type Understood } from "./handling.ts";
 import { type HandlerOptions, handlerKeys, resolveHandlerOptions } from "./options.ts";
 import { Tries } from "./tries.ts";
+import { graceMs, within } from "./within.ts";
 
 export interface HttpEndpointOptions extends HandlerOptions {
   /** The sender's secret, or several while one is being replaced. */
@@ -30,8 +32,11 @@ export interface HttpEndpoint {
   fetch(request: Request): Promise<Response>;
   /** What this endpoint has counted, in the text form of Prometheus. Needs the option `metrics`. */
   metrics(): Promise<string>;
-  /** Tells running handlers to stop, and waits for them. The server is yours to close. */
-  stop(): Promise<void>;
+  /**
+   * Lets handlers finish for `timeout` (30 s), then tells them to stop. What comes meanwhile is answered with 503, at which an at-most-once
+   * job is dead at its sender: close the server first, so that nothing comes.
+   */
+  stop(options?: { readonly timeout?: Duration }): Promise<void>;
 }
 
 interface Reply {
@@ -62,21 +67,24 @@ export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
     return endpoint.answer(headers, body);
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    receive(request).then(
-      (reply) => response.writeHead(reply.status, headersOf(reply)).end(reply.text),
+    receive(request)
+      .then((reply) => {
+        // Whoever else is in charge of the server may have answered, or hung up, when it took too long.
+        if (!response.headersSent && !response.destroyed)
+          response.writeHead(reply.status, headersOf(reply)).end(reply.text);
+      })
       // The sender has gone in the middle; there is nobody to answer.
-      () => response.destroy(),
-    );
+      .catch(() => response.destroy());
   };
   return Object.assign(handle, {
     async fetch(request: Request): Promise<Response> {
       if (request.method !== "POST") return respond({ status: 405, text: "expected a POST" });
-      const bytes = Buffer.from(await request.arrayBuffer());
-      if (bytes.length > maxBodyBytes) return respond(tooLarge(maxBodyBytes));
-      return respond(await endpoint.answer(Object.fromEntries(request.headers), bytes.toString()));
+      const body = await readFetched(request, maxBodyBytes);
+      if (body === null) return respond(tooLarge(maxBodyBytes));
+      return respond(await endpoint.answer(Object.fromEntries(request.headers), body));
     },
     metrics: () => endpoint.metrics(),
-    stop: () => endpoint.stop(),
+    stop: (options?: { readonly timeout?: Duration }) => endpoint.stop(options),
   });
 }
 
@@ -88,6 +96,7 @@ class Endpoint {
   readonly #tries = new Tries();
   readonly #stopped = new AbortController();
   readonly #working = new Set<Promise<Reply>>();
+  #isStopping = false;
 
   constructor(options: HttpEndpointOptions, keys: readonly KeyObject[]) {
     const resolved = resolveHandlerOptions(options, "httpEndpoint");
@@ -109,13 +118,20 @@ class Endpoint {
     throw new EscapementError("metrics-off", "this endpoint counts nothing; make it with metrics: true");
   }
 
-  async stop(): Promise<void> {
-    this.#stopped.abort(new StopReason("shutdown", "the process stops"));
-    await Promise.allSettled(this.#working);
+  async stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
+    checkKnown(options, ["timeout"], "stop");
+    const timeoutMs = parseDuration(options.timeout ?? "30s", "the timeout of stop");
+    this.#isStopping = true;
+    const working = Promise.allSettled(this.#working);
+    if (!(await within(systemClock, working, timeoutMs))) {
+      this.#stopped.abort(new StopReason("shutdown", "the process stops"));
+      await within(systemClock, working, graceMs);
+    }
     await this.#dispatcher.stop();
   }
 
-  answer(headers: Readonly<Record<string, string | undefined>>, body: string): Promise<Reply> {
+  async answer(headers: Readonly<Record<string, string | undefined>>, body: string): Promise<Reply> {
+    if (this.#isStopping) return stopping;
     const work = this.#answer(headers, body).finally(() => this.#working.delete(work));
     this.#working.add(work);
     return work;
@@ -138,7 +154,9 @@ class Endpoint {
         );
       }
     } catch (error) {
-      return refusal(error);
+      const reply = refusal(error);
+      if (reply.status !== unauthorized) this.#figures?.ended(unknownName, "dead", null);
+      return reply;
     }
     this.#figures?.received({ ...understood.facts, receivedAt });
     return this.#try(message, understood, receivedAt);
@@ -150,6 +168,7 @@ class Endpoint {
     const stopped = this.#stopped.signal;
     const handled = await this.#handling.handle(message, understood, {
       attempt,
+      isFirst: attempt === 1,
       receivedAt,
       stopped,
     });
@@ -163,7 +182,7 @@ class Endpoint {
       case "snoozed":
         return { status: 503, text: "snoozed", retryAfterMs: handled.delayMs };
       case "interrupted":
-        return { status: 503, text: "stopping", retryAfterMs: 1_000 };
+        return stopping;
       case "dead":
         // The sender is told by the answer, or knows that nobody knows.
         await handled.buried?.(true);
@@ -183,10 +202,14 @@ class Endpoint {
   }
 }
 
+/** Whoever cannot sign is no sender of ours, and counts nowhere. */
+const unauthorized = 401;
+const stopping: Reply = { status: 503, text: "stopping", retryAfterMs: 1_000 };
+
 function refusal(error: unknown): Reply {
   const { message } = recordError(error);
   const code = error instanceof EscapementError ? error.code : "";
-  if (code === "invalid-signature") return { status: 401, text: message };
+  if (code === "invalid-signature") return { status: unauthorized, text: message };
   return { status: code === "unknown-job" ? 404 : 400, text: message };
 }
 
@@ -202,6 +225,20 @@ function headersOf({ retryAfterMs }: Reply): Record<string, string> {
 
 function respond(reply: Reply): Response {
   return new Response(reply.text, { status: reply.status, headers: headersOf(reply) });
+}
+
+/** Null when it is larger than allowed; the rest is not read. */
+async function readFetched(request: Request, maxBytes: number): Promise<string | null> {
+  if (Number(request.headers.get("content-length")) > maxBytes) return null;
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  // Leaving the loop cancels the stream.
+  for await (const chunk of request.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /** Null when it is larger than allowed. The rest is let through unread, so that the answer arrives. */

@@ -40,7 +40,7 @@ export type InboxHeld =
 /** What {@link createInbox} returns. */
 export class Inbox implements EffectInbox, AsyncDisposable {
   readonly #store: InboxStore;
-  readonly #leaseMs: number;
+  readonly leaseMs: number;
   readonly retentionMs: number;
   readonly #runtime: Runtime;
   #migrated: Promise<void> | null = null;
@@ -49,7 +49,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
   constructor(options: InboxOptions, runtime: Runtime) {
     checkKnown(options, ["store", "lease", "retention", "longestReplay"], "createInbox");
     this.#store = options.store;
-    this.#leaseMs = parseDuration(options.lease ?? "30s", "lease");
+    this.leaseMs = parseDuration(options.lease ?? "30s", "lease");
     this.retentionMs = parseDuration(options.retention ?? "45d", "retention");
     this.#runtime = runtime;
     const replayMs = parseDuration(options.longestReplay ?? "7d", "longestReplay");
@@ -89,7 +89,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     if (begun.outcome !== "begun") return begun;
     const parts = { store: this.#store, clock: this.#runtime.clock, retentionMs: this.retentionMs };
     const { claim } = begun;
-    return { outcome: "held", hold: new Hold({ ...parts, claim, leaseMs: this.#leaseMs, askedAtMs }) };
+    return { outcome: "held", hold: new Hold({ ...parts, claim, leaseMs: this.leaseMs, askedAtMs }) };
   }
 
   /** Forgets keys whose retention is over; call it now and then. Returns how many. */
@@ -118,7 +118,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     const key = checkKey(message.key, "the key of a message");
     await this.#ready();
     const holder = this.#runtime.newId();
-    const params = { key, holder, leaseMs: this.#leaseMs, retentionMs: this.retentionMs };
+    const params = { key, holder, leaseMs: this.leaseMs, retentionMs: this.retentionMs };
     const begun = await withRetries(this.#runtime, () => this.#store.begin(params));
     if (begun.outcome === "done") return { outcome: "duplicate" };
     if (begun.outcome === "running") return { outcome: "busy", retryInMs: begun.retryInMs };
@@ -131,7 +131,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
       const committed = await this.#store.commit({ ...claim, retentionMs: this.retentionMs, run });
       if (committed.outcome === "committed") return { outcome: "handled", value: committed.value };
       // Another copy took over when this one's lease had run out; whether it is done is for the next delivery to see.
-      return { outcome: "busy", retryInMs: this.#leaseMs };
+      return { outcome: "busy", retryInMs: this.leaseMs };
     } catch (error) {
       // If this fails as well, the lease runs out by itself.
       await this.#store.release(claim).catch(() => {});
@@ -145,10 +145,10 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     const { clock } = this.#runtime;
     let cancel = (): void => {};
     const beat = (): void => {
-      cancel = clock.after(this.#leaseMs / 3, () => {
+      cancel = clock.after(this.leaseMs / 3, () => {
         beat();
         // A renewal that fails is tried again by the next; the token guards the commit in any case.
-        this.#store.extend({ ...claim, leaseMs: this.#leaseMs }).catch(() => {});
+        this.#store.extend({ ...claim, leaseMs: this.leaseMs }).catch(() => {});
       });
     };
     beat();

@@ -2,6 +2,9 @@ import type { MetricsSettings } from "../settings.ts";
 import { Instruments } from "./instruments.ts";
 import { Observation } from "./observation.ts";
 
+/** The name of a message that tells none that is known here: what strangers send must not make figures of its own. */
+export const unknownName = "";
+
 /** A message that a consumer has taken, as far as its figures need it. */
 export interface Taken {
   readonly name: string;

@@ -5,6 +5,8 @@ export class MemorySource implements Source {
   readonly kind = "memory";
   readonly acked: string[] = [];
   readonly released: string[] = [];
+  /** How many tries each of them had cost. */
+  readonly costs = new Map<string, number>();
   readonly extended: string[] = [];
   extendEveryMs: number | null = null;
   #deliver: ((one: Delivered) => Promise<void>) | null = null;
@@ -32,7 +34,10 @@ export class MemorySource implements Source {
       deliveries,
       ack: async () => void this.acked.push(id),
       extend: async () => void this.extended.push(id),
-      release: async () => void this.released.push(id),
+      release: async (tries) => {
+        this.released.push(id);
+        this.costs.set(id, tries);
+      },
     };
     if (this.#deliver !== null) return this.#deliver(one);
     this.#waiting.push(one);

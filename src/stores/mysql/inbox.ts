@@ -50,6 +50,7 @@ export class MysqlInbox implements InboxStore {
   readonly #callTimeoutMs: number;
   readonly #turnstile: Turnstile;
   readonly #idle: RawConnection[] = [];
+  #isClosed = false;
 
   constructor(options: MysqlInboxOptions, callTimeoutMs = 10_000) {
     const { tablePrefix = "escapement_", effects = defaultEffects } = options;
@@ -147,6 +148,7 @@ export class MysqlInbox implements InboxStore {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all(this.#idle.splice(0).map((connection) => this.#end(connection)));
   }
 
@@ -167,6 +169,9 @@ export class MysqlInbox implements InboxStore {
   }
 
   async #inTransaction<T>(work: (link: OwnLink) => Promise<T>): Promise<T> {
+    // Whoever comes late must not make a connection that nobody would close.
+    if (this.#isClosed)
+      throw new EscapementError("stopped", "the inbox is closed; make another one to go on");
     const connection = this.#idle.pop() ?? (await this.#connect());
     const link = this.#linkOver(connection);
     try {
@@ -197,7 +202,7 @@ export class MysqlInbox implements InboxStore {
   }
 
   #giveBack(connection: RawConnection): void {
-    if (this.#idle.length < maxIdle) this.#idle.push(connection);
+    if (this.#idle.length < maxIdle && !this.#isClosed) this.#idle.push(connection);
     else connection.destroy();
   }
 

@@ -9,6 +9,7 @@ import type {
   InboxPrune,
   InboxStore,
 } from "../../inbox-store.ts";
+import { Opening } from "../../opening.ts";
 import { checkInteger, checkKnown } from "../../options.ts";
 import { Turnstile } from "../../turnstile.ts";
 import { openPool, type PgClient, type PgPool } from "./client.ts";
@@ -68,7 +69,7 @@ export class PostgresInbox implements InboxStore {
   readonly #table: string;
   readonly #effects: number;
   readonly #turnstile: Turnstile;
-  #link: Promise<Link> | null = null;
+  readonly #opening = new Opening("the inbox", () => this.#connect());
 
   constructor(options: PostgresInboxOptions, callTimeoutMs = 10_000) {
     this.#options = options;
@@ -159,8 +160,7 @@ export class PostgresInbox implements InboxStore {
   }
 
   async close(): Promise<void> {
-    const link = await this.#link?.catch(() => null);
-    this.#link = null;
+    const link = await this.#opening.close();
     await link?.close();
   }
 
@@ -178,20 +178,12 @@ export class PostgresInbox implements InboxStore {
 
   /** A connection on which something failed is thrown away, and with it a transaction that it was in. */
   async #withClient<T>(use: (query: Query, client: PgClient) => Promise<T>): Promise<T> {
-    const link = await this.#open();
+    const link = await this.#opening.get();
     return link.borrow((client) => {
       const query: Query = (sql, values, timeoutMs) =>
         link.within(client.query(sql, values), "an answer", timeoutMs);
       return use(query, client);
     });
-  }
-
-  #open(): Promise<Link> {
-    this.#link ??= this.#connect().catch((error: unknown) => {
-      this.#link = null;
-      throw error;
-    });
-    return this.#link;
   }
 
   async #connect(): Promise<Link> {

@@ -8,6 +8,7 @@ import type {
   InboxStore,
 } from "../../inbox-store.ts";
 import { silentLogger } from "../../log.ts";
+import { Opening } from "../../opening.ts";
 import { newClient } from "./connect.ts";
 import { Link } from "./link.ts";
 import { resolveOptions, whereOf } from "./options.ts";
@@ -64,14 +65,14 @@ const scripts = {
 class RedisInbox implements InboxStore {
   readonly atomic = false;
   readonly #options: RedisInboxOptions;
-  #link: Promise<Link> | null = null;
+  readonly #opening = new Opening("the inbox", () => this.#connect());
 
   constructor(options: RedisInboxOptions) {
     this.#options = options;
   }
 
   async migrate(): Promise<void> {
-    await this.#open();
+    await this.#opening.get();
   }
 
   async begin({ key, holder, leaseMs, retentionMs }: InboxBegin): Promise<InboxBegun> {
@@ -103,25 +104,16 @@ class RedisInbox implements InboxStore {
   }
 
   async close(): Promise<void> {
-    const link = await this.#link?.catch(() => null);
-    this.#link = null;
+    const link = await this.#opening.close();
     link?.close();
   }
 
   async #run(verb: keyof typeof scripts, key: string, args: readonly string[]): Promise<string[]> {
     const { prefix = "escapement-inbox", clock } = this.#options;
     const now = clock === undefined ? "" : String(Math.trunc(clock.now()));
-    const link = await this.#open();
+    const link = await this.#opening.get();
     const answer = await link.call("EVAL", [scripts[verb], "1", `${prefix}:{${key}}`, now, ...args]);
     return Array.isArray(answer) ? answer.map(String) : [];
-  }
-
-  #open(): Promise<Link> {
-    this.#link ??= this.#connect().catch((error: unknown) => {
-      this.#link = null;
-      throw error;
-    });
-    return this.#link;
   }
 
   async #connect(): Promise<Link> {

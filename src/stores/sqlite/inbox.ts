@@ -9,6 +9,7 @@ import type {
   InboxStore,
 } from "../../inbox-store.ts";
 import { silentLogger } from "../../log.ts";
+import { Opening } from "../../opening.ts";
 import type { Connection } from "./connection.ts";
 import { type Engine, openFileEngine } from "./engine.ts";
 import { numberOf, textOf } from "./rows.ts";
@@ -51,7 +52,7 @@ class SqliteInbox implements InboxStore {
   readonly atomic = true;
   readonly #options: SqliteInboxOptions;
   readonly #clock: Clock;
-  #opened: Promise<Opened> | null = null;
+  readonly #opening = new Opening("the inbox", () => this.#open());
 
   constructor(options: SqliteInboxOptions) {
     this.#options = options;
@@ -128,8 +129,7 @@ class SqliteInbox implements InboxStore {
   }
 
   async close(): Promise<void> {
-    const opened = await this.#opened?.catch(() => null);
-    this.#opened = null;
+    const opened = await this.#opening.close();
     await opened?.transactions.close();
     opened?.engine.close();
   }
@@ -139,11 +139,7 @@ class SqliteInbox implements InboxStore {
   }
 
   async #write<T>(work: (connection: Connection) => T, sharing?: Sharing): Promise<T> {
-    this.#opened ??= this.#open().catch((error: unknown) => {
-      this.#opened = null;
-      throw error;
-    });
-    const { transactions } = await this.#opened;
+    const { transactions } = await this.#opening.get();
     return transactions.write(work, sharing);
   }
 

@@ -146,15 +146,15 @@ export class RedisStreamsSession implements SourceSession {
 
   #delivered(stream: string, [id, fields]: Entry, deliveries: number): Delivered {
     const { group, member, client, leaseMs } = this.#parts;
-    const claim = async (idleForMs: number): Promise<void> => {
-      await client.call("XCLAIM", [stream, group, member, 0, id, "IDLE", idleForMs, "JUSTID"]);
+    const claim = async (...how: readonly (string | number)[]): Promise<void> => {
+      await client.call("XCLAIM", [stream, group, member, 0, id, ...how, "JUSTID"]);
     };
     return {
       message: decodeEntry(fields ?? []),
       deliveries,
       ack: () => this.#acknowledgements.add(stream, id),
-      extend: () => claim(0),
-      release: () => claim(leaseMs),
+      extend: () => claim("IDLE", 0),
+      release: (tries) => claim("IDLE", leaseMs, "RETRYCOUNT", deliveries - 1 + tries),
     };
   }
 }
