@@ -164,4 +164,64 @@ describe("an HTTP endpoint, called by others", () => {
     assert.equal(runs, before);
     await endpoint.stop();
   });
+
+  test("a body without end is not read to its end", async () => {
+    const endpoint = newEndpoint([job], { maxBodyBytes: 1_000 });
+    let pulled = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        pulled += 1;
+        controller.enqueue(new Uint8Array(600));
+      },
+    });
+    const endless = new Request("http://receiver.example/jobs", { method: "POST", body, duplex: "half" });
+    assert.equal((await endpoint.fetch(endless)).status, 413);
+    assert(pulled < 10, `${pulled} pieces were read`);
+    await endpoint.stop();
+  });
+
+  test("what comes after a stop is refused for now, and starts no handler", async () => {
+    const endpoint = newEndpoint([job]);
+    const before = runs;
+    await endpoint.stop();
+    const { headers, body } = signed("late", { "escapement-delivery": "at-most-once" });
+    const response = await endpoint.fetch(request(body, headers));
+    assert.deepEqual([response.status, await response.text(), runs], [503, "stopping", before]);
+  });
+
+  test("a stop waits no longer than it was told to for a handler that ignores its signal", async () => {
+    const started = Promise.withResolvers<void>();
+    const stuck = defineJob<null>({
+      name: "pay",
+      run: () => {
+        started.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const endpoint = newEndpoint([stuck]);
+    const { headers, body } = signed("stuck");
+    void endpoint.fetch(request(body, headers));
+    await started.promise;
+    await endpoint.stop({ timeout: 10 });
+  });
+
+  test("an answer that somebody else has given first is left as it is", async () => {
+    const slow = defineJob<null>({
+      name: "pay",
+      run: () => new Promise((resolve) => setTimeout(resolve, 200)),
+    });
+    const endpoint = newEndpoint([slow]);
+    const server = createServer((incoming, outgoing) => {
+      endpoint(incoming, outgoing);
+      setTimeout(() => outgoing.writeHead(504).end("too slow"), 50);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jobs`;
+    const { headers, body } = signed("slow");
+    assert.equal((await fetch(url, { method: "POST", headers, body })).status, 504);
+    // Its own answer, which comes now, must not end the process.
+    await endpoint.stop();
+    await new Promise((resolve) => setImmediate(resolve));
+    server.close();
+  });
 });
