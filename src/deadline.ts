@@ -7,18 +7,31 @@ export const late: unique symbol = Symbol("late");
 export class Deadline {
   readonly #clock: Clock;
   readonly #at: number;
+  readonly #gainedMs: () => number;
 
-  constructor(clock: Clock, inMs: number) {
+  /** @param gainedMs how much is left by what is known now, where that may be more than was known at first. */
+  constructor(clock: Clock, inMs: number, gainedMs: () => number = () => 0) {
     this.#clock = clock;
     this.#at = clock.monotonic() + inMs;
+    this.#gainedMs = gainedMs;
   }
 
   get leftMs(): number {
-    return Math.max(0, this.#at - this.#clock.monotonic());
+    return Math.max(0, this.#at - this.#clock.monotonic(), this.#gainedMs());
   }
 
   get isOver(): boolean {
     return this.leftMs === 0;
+  }
+
+  /** Calls back once it is over, unless that is cancelled. */
+  whenOver(call: () => void): () => void {
+    let cancel = (): void => {};
+    const look = (): void => {
+      cancel = this.#clock.after(this.leftMs, () => (this.isOver ? call() : look()));
+    };
+    look();
+    return () => cancel();
   }
 
   /** The promise's own end, or {@link late}. What a late promise comes to is nobody's concern any more. */

@@ -47,6 +47,11 @@ export interface Transport {
 export interface PublishOptions {
   /** What has no answer after this long is ambiguous; a message that was not sent by then is not sent any more. */
   readonly timeoutMs: number;
+  /**
+   * How long an answer may be waited for by what is known when it is asked, which is more than `timeoutMs` has left once the sender has
+   * gained time. For transports whose receivers do their work before they answer.
+   */
+  answerLeftMs?(): number;
 }
 
 export type PublishResult =

@@ -3,16 +3,17 @@ import type { Transport, TransportContext, TransportFactory } from "../transport
 import { Gate } from "./gate.ts";
 import { GatheredTransport } from "./gathered.ts";
 
-/** An open transport, shared by all routes that lead to it. */
+/** A destination behind an open transport. Trouble with one is no trouble with the others, whose transport it may share. */
 export interface Outlet {
   readonly kind: string;
   readonly transport: Transport;
   readonly gate: Gate;
 }
 
-/** Opens each transport once, and finds the one that a job goes through. */
+/** Opens each transport once, and finds the outlet that a job goes through. */
 export class Outlets {
-  readonly #byAddress = new Map<string, Outlet>();
+  readonly #transports = new Map<string, Transport>();
+  readonly #byPlace = new Map<string, Outlet>();
   readonly #byName = new Map<string, Outlet>();
 
   static async open(definitions: Iterable<AnyDefinition>, context: TransportContext): Promise<Outlets> {
@@ -22,13 +23,11 @@ export class Outlets {
         if (route === null) continue;
         const { kind, address } = route.transport;
         const key = `${kind}\n${address}`;
-        const known = outlets.#byAddress.get(key);
-        const outlet = known ?? {
-          kind,
-          transport: await openTransport(route.transport, context),
-          gate: new Gate(),
-        };
-        outlets.#byAddress.set(key, outlet);
+        const transport = outlets.#transports.get(key) ?? (await openTransport(route.transport, context));
+        outlets.#transports.set(key, transport);
+        const place = `${key}\n${route.destination}`;
+        const outlet = outlets.#byPlace.get(place) ?? { kind, transport, gate: new Gate() };
+        outlets.#byPlace.set(place, outlet);
         outlets.#byName.set(name, outlet);
       }
     } catch (error) {
@@ -39,7 +38,7 @@ export class Outlets {
   }
 
   get count(): number {
-    return this.#byAddress.size;
+    return this.#byPlace.size;
   }
 
   of(name: string): Outlet | undefined {
@@ -47,7 +46,7 @@ export class Outlets {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#byAddress.values()].map(({ transport }) => transport.close()));
+    await Promise.allSettled([...this.#transports.values()].map((transport) => transport.close()));
   }
 }
 

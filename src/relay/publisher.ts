@@ -3,7 +3,7 @@ import type { AnyDefinition } from "../definition.ts";
 import type { Emit } from "../events.ts";
 import { encodeMessage, type Message } from "../message.ts";
 import type { ClaimedJob } from "../store.ts";
-import type { PublishResult, Route } from "../transport.ts";
+import type { PublishOptions, PublishResult, Route } from "../transport.ts";
 import { messageKey } from "./message-key.ts";
 import type { Outlet, Outlets } from "./outlets.ts";
 
@@ -50,7 +50,8 @@ export class Publisher {
   }
 
   publish(jobs: readonly ClaimedJob[]): void {
-    const batches = new Map<string, Batch>();
+    // Jobs of different timeouts do not wait for each other's, and each outlet hears of its own alone.
+    const batches = new Map<Outlet, Map<number, Batch>>();
     for (const job of jobs) {
       const outlet = this.#parts.outlets.of(job.name);
       const route = this.#parts.definitions.get(job.name)?.route ?? null;
@@ -58,13 +59,13 @@ export class Publisher {
         this.#parts.onResult(job, "unsent");
         continue;
       }
-      // Jobs of different timeouts do not wait for each other's.
-      const key = `${route.dispatchTimeoutMs} ${outlet.kind} ${route.transport.address}`;
-      const batch = batches.get(key) ?? { outlet, route, jobs: [] };
-      batches.set(key, batch);
+      const ofOutlet = batches.get(outlet) ?? new Map<number, Batch>();
+      batches.set(outlet, ofOutlet);
+      const batch = ofOutlet.get(route.dispatchTimeoutMs) ?? { outlet, route, jobs: [] };
+      ofOutlet.set(route.dispatchTimeoutMs, batch);
       batch.jobs.push(job);
     }
-    for (const batch of batches.values()) void this.#send(batch);
+    for (const ofOutlet of batches.values()) for (const batch of ofOutlet.values()) void this.#send(batch);
   }
 
   async #send({ outlet, route, jobs }: Batch): Promise<void> {
@@ -83,7 +84,11 @@ export class Publisher {
     }
     const sentAtMs = clock.monotonic();
     const storeNow = this.#parts.storeNow();
-    const results = await this.#call(outlet, ready, Math.min(route.dispatchTimeoutMs, leftMs));
+    const results = await this.#call(outlet, ready, {
+      timeoutMs: Math.min(route.dispatchTimeoutMs, leftMs),
+      // The partition is renewed meanwhile.
+      answerLeftMs: () => Math.min(sentAtMs + route.dispatchTimeoutMs - clock.monotonic(), timeLeftMs()),
+    });
     const nowMs = clock.monotonic();
     const isShut = !outlet.gate.isOpen(nowMs);
     const closedMs = outlet.gate.heard(results, sentAtMs, nowMs);
@@ -97,11 +102,11 @@ export class Publisher {
     }
   }
 
-  async #call(outlet: Outlet, parcels: readonly Parcel[], timeoutMs: number): Promise<PublishResult[]> {
+  async #call(outlet: Outlet, parcels: readonly Parcel[], options: PublishOptions): Promise<PublishResult[]> {
     try {
       return await outlet.transport.publish(
         parcels.map(({ message }) => message),
-        { timeoutMs },
+        options,
       );
     } catch (thrown) {
       // It promised not to throw, so nobody knows how far it came.

@@ -25,7 +25,6 @@ function scene() {
     url: new URL("http://host/"),
     headers: [],
     body: "",
-    clock,
     deadline: new Deadline(clock, 1_000),
     agent,
   });

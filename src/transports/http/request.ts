@@ -1,5 +1,4 @@
 import type { Agent, Dispatcher } from "undici";
-import type { Clock } from "../../clock.ts";
 import type { Deadline } from "../../deadline.ts";
 
 export interface Posting {
@@ -7,7 +6,6 @@ export interface Posting {
   /** Names and values in turn. */
   readonly headers: string[];
   readonly body: string;
-  readonly clock: Clock;
   readonly deadline: Deadline;
   readonly agent: Pick<Agent, "dispatch">;
 }
@@ -30,13 +28,13 @@ const mostBodyBytes = 64 * 1_024;
 const keptTextLength = 300;
 
 /** Sends one request and never rejects. */
-export function post({ url, headers, body, clock, deadline, agent }: Posting): Promise<Answer | Failure> {
+export function post({ url, headers, body, deadline, agent }: Posting): Promise<Answer | Failure> {
   return new Promise((resolve) => {
     const exchange = new Exchange((outcome) => {
       cancel();
       resolve(outcome);
     });
-    const cancel = clock.after(deadline.leftMs, () => exchange.giveUp(new Error("no answer in time")));
+    const cancel = deadline.whenOver(() => exchange.giveUp(new Error("no answer in time")));
     try {
       const { origin, pathname, search } = url;
       agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, exchange);

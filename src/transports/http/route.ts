@@ -43,14 +43,16 @@ export function http(options: HttpOptions): Route {
     requestTimeoutMs: parseDuration(options.requestTimeout ?? "30s", "http's requestTimeout"),
     maxRedirects: checkInteger(options.maxRedirects ?? 3, 0, 20, "http's maxRedirects"),
   };
+  const destination = checkUrl(options.url);
   return {
-    destination: checkUrl(options.url),
+    destination,
     dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "http's dispatchTimeout"),
     transport: {
       kind: "http",
       // Each message is a request, and one that hangs must not keep the outcome of the others.
       gathers: false,
-      address: JSON.stringify([resolved, keys.map((key) => key.export().toString("base64"))]),
+      // A host that hangs must not take the turns of the others.
+      address: JSON.stringify([new URL(destination).origin, resolved, keys.map((key) => key.export().toString("base64"))]),
       open: async ({ clock }: TransportContext) => {
         const guard = new AddressGuard(resolved.allow);
         const agent = await openAgent(guard, resolved.concurrency);

@@ -45,14 +45,14 @@ export class HttpTransport implements Transport {
     this.#headers = Object.entries(headers).flat();
   }
 
-  async publish(messages: readonly Message[], { timeoutMs }: PublishOptions): Promise<PublishResult[]> {
-    const deadline = new Deadline(this.#parts.clock, timeoutMs);
+  async publish(messages: readonly Message[], options: PublishOptions): Promise<PublishResult[]> {
+    const deadline = new Deadline(this.#parts.clock, options.timeoutMs);
     const results: PublishResult[] = new Array(messages.length).fill(heldBack);
     const lanes = Map.groupBy(messages.keys(), (index) => messages[index]?.key);
     await Promise.all(
       Array.from(lanes.values(), async (indexes) => {
         for (const index of indexes) {
-          const result = await this.#inTurn(() => this.#send(messages[index] as Message, deadline));
+          const result = await this.#inTurn(() => this.#send(messages[index] as Message, deadline, options));
           results[index] = result;
           // One that was refused for good will not come later either, so that nothing can overtake it.
           if (result.kind === "ambiguous" || (result.kind === "refused" && !result.permanent)) return;
@@ -67,19 +67,19 @@ export class HttpTransport implements Transport {
     await this.#parts.agent.destroy();
   }
 
-  async #send(message: Message, deadline: Deadline): Promise<PublishResult> {
+  async #send(message: Message, deadline: Deadline, options: PublishOptions): Promise<PublishResult> {
     if (this.#closed) return refused("this transport was closed");
     if (deadline.isOver) return refused("not sent in time");
-    const { agent, clock, requestTimeoutMs, maxRedirects } = this.#parts;
+    const { agent, clock, maxRedirects } = this.#parts;
     const first = this.#targetOf(message.destination);
     const own = this.#headersOf(message);
-    const within = new Deadline(clock, Math.min(requestTimeoutMs, deadline.leftMs));
+    const within = this.#answerBy(deadline, options);
     let target = first;
     for (let redirects = 0; ; redirects++) {
       const { url, forbidden } = target;
       if (forbidden !== null) return judgeFailure({ error: forbidden, maybeSent: false }, url);
       const headers = url.origin === first.url.origin ? [...this.#headers, ...own] : own;
-      const answer = await post({ url, headers, body: message.body, clock, deadline: within, agent });
+      const answer = await post({ url, headers, body: message.body, deadline: within, agent });
       if ("error" in answer) return judgeFailure(answer, url);
       const next = redirectOf(answer, url);
       if (next === null) return judgeAnswer(answer, url, clock.now());
@@ -88,6 +88,14 @@ export class HttpTransport implements Transport {
       }
       target = this.#targetAt(next);
     }
+  }
+
+  /** A receiver may take its time, as long as the sender can wait for it: that may be longer than was known when it was asked to send. */
+  #answerBy(deadline: Deadline, { answerLeftMs }: PublishOptions): Deadline {
+    const { clock, requestTimeoutMs } = this.#parts;
+    const request = new Deadline(clock, requestTimeoutMs);
+    const gainedMs = answerLeftMs && (() => Math.min(request.leftMs, answerLeftMs()));
+    return new Deadline(clock, Math.min(request.leftMs, deadline.leftMs), gainedMs);
   }
 
   #headersOf({ key, dedupeId, headers, body }: Message): string[] {
