@@ -52,7 +52,11 @@ export function http(options: HttpOptions): Route {
       // Each message is a request, and one that hangs must not keep the outcome of the others.
       gathers: false,
       // A host that hangs must not take the turns of the others.
-      address: JSON.stringify([new URL(destination).origin, resolved, keys.map((key) => key.export().toString("base64"))]),
+      address: JSON.stringify([
+        new URL(destination).origin,
+        resolved,
+        keys.map((key) => key.export().toString("base64")),
+      ]),
       open: async ({ clock }: TransportContext) => {
         const guard = new AddressGuard(resolved.allow);
         const agent = await openAgent(guard, resolved.concurrency);
