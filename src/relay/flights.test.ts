@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { ClaimedJob, DueJob } from "../store.ts";
 import { Flights, type Room } from "./flights.ts";
 import { Gate } from "./gate.ts";
-import type { Outlet } from "./outlets.ts";
+import type { Outlet } from "./outlet.ts";
 
 const outlet = { kind: "test", gate: new Gate() } as unknown as Outlet;
 

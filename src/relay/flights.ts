@@ -1,5 +1,5 @@
 import type { ClaimedJob, DueJob } from "../store.ts";
-import type { Outlet } from "./outlets.ts";
+import type { Outlet } from "./outlet.ts";
 import type { Lane } from "./reader.ts";
 
 interface Flight {

@@ -1,14 +1,7 @@
 import type { AnyDefinition } from "../definition.ts";
 import type { Transport, TransportContext, TransportFactory } from "../transport.ts";
-import { Gate } from "./gate.ts";
 import { GatheredTransport } from "./gathered.ts";
-
-/** A destination behind an open transport. Trouble with one is no trouble with the others, whose transport it may share. */
-export interface Outlet {
-  readonly kind: string;
-  readonly transport: Transport;
-  readonly gate: Gate;
-}
+import { Outlet } from "./outlet.ts";
 
 /** Opens each transport once, and finds the outlet that a job goes through. */
 export class Outlets {
@@ -26,7 +19,9 @@ export class Outlets {
         const transport = outlets.#transports.get(key) ?? (await openTransport(route.transport, context));
         outlets.#transports.set(key, transport);
         const place = `${key}\n${route.destination}`;
-        const outlet = outlets.#byPlace.get(place) ?? { kind, transport, gate: new Gate() };
+        const { destination } = route;
+        const outlet =
+          outlets.#byPlace.get(place) ?? new Outlet({ kind, destination, transport, log: context.log });
         outlets.#byPlace.set(place, outlet);
         outlets.#byName.set(name, outlet);
       }

@@ -5,7 +5,8 @@ import { encodeMessage, type Message } from "../message.ts";
 import type { ClaimedJob } from "../store.ts";
 import type { PublishOptions, PublishResult, Route } from "../transport.ts";
 import { messageKey } from "./message-key.ts";
-import type { Outlet, Outlets } from "./outlets.ts";
+import type { Outlet } from "./outlet.ts";
+import type { Outlets } from "./outlets.ts";
 
 export interface PublisherParts {
   readonly namespace: string;
@@ -91,7 +92,7 @@ export class Publisher {
     });
     const nowMs = clock.monotonic();
     const isShut = !outlet.gate.isOpen(nowMs);
-    const closedMs = outlet.gate.heard(results, sentAtMs, nowMs);
+    const closedMs = outlet.heard(results, sentAtMs, nowMs);
     if (closedMs > 0 || isShut) onClosed(closedMs);
     const ms = clock.monotonic() - sentAtMs;
     for (const [index, { job, message }] of ready.entries()) {
