@@ -64,6 +64,8 @@ export type PublishResult =
       readonly permanent: boolean;
       /** When the receiver asked to be left alone for so long. */
       readonly retryAfterMs?: number;
+      /** Only this message was meant: the receiver is there for others. */
+      readonly ofJob?: boolean;
     }
   /** Nobody knows: no answer, or the connection broke after it was sent. */
   | { readonly kind: "ambiguous"; readonly error: Error };

@@ -30,7 +30,9 @@ export class Gate {
    */
   heard(results: readonly PublishResult[], begunAtMs: number, nowMs: number): number {
     const isThrough = results.some(
-      (result) => result.kind === "acknowledged" || (result.kind === "refused" && result.permanent),
+      (result) =>
+        result.kind === "acknowledged" ||
+        (result.kind === "refused" && (result.permanent || result.ofJob === true)),
     );
     if (isThrough) {
       // It is there: what closed the gate before, perhaps for long since it had been away, no longer counts.

@@ -52,6 +52,33 @@ onEveryStore(
       assert.equal(broker.ids.length, 1_505);
     });
 
+    test("D3: a destination that refuses everything holds up no other, and neither do jobs that are refused for themselves", async () => {
+      const { clock, broker, app } = scene();
+      const isBad = (id: string): boolean => id.startsWith("bad");
+      for (const [destination, ofJob] of [
+        ["elsewhere", undefined],
+        ["topic", true],
+      ] as const) {
+        broker.reply = ({ headers }) =>
+          isBad(headers["escapement-id"] ?? "")
+            ? refused({ retryAfterMs: 4_000, ...(ofJob && { ofJob }) })
+            : acknowledged;
+        const bad = defineJob<null>({ name: "bad", route: broker.route({ destination }) });
+        const good = defineJob<null>({ name: "good", route: broker.route() });
+        await using node = app([bad, good], { partitions: 1 });
+        await node.start({ roles: ["relay"] });
+        for (let n = 0; n < 20; n += 1) {
+          await node.enqueue(bad, null, { id: `bad ${destination} ${n}` });
+          await clock.advance(200);
+          const dueAt = clock.now();
+          await node.enqueue(good, null, { id: `good ${destination} ${n}` });
+          await clock.advance(200);
+          const arrival = broker.arrivals.find(({ id }) => id === `good ${destination} ${n}`);
+          assert.ok(arrival !== undefined && arrival.at - dueAt < 150, `good ${destination} ${n} kept its time`);
+        }
+      }
+    });
+
     test("B9: without a rate a backlog is bounded by what may be in flight, and leaves the fresh their part", async () => {
       const { clock, broker, app } = scene();
       broker.delayMs = 1_000;
