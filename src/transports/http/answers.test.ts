@@ -38,7 +38,7 @@ async function publishTo(
   return result;
 }
 
-const answering = (status: number, headers: Record<string, string> = {}, body = "") =>
+const answering = (status: number, headers: Record<string, string> = {}, body: string | Buffer = "") =>
   listen((request, response) => {
     request.resume().once("end", () => response.writeHead(status, headers).end(body));
   });
@@ -70,6 +70,22 @@ describe("what an answer means", () => {
       const result = await publishTo(await answering(status, {}, "no\nsuch\u0007 thing"));
       assert(result.kind === "refused" && result.permanent);
       assert.match(result.error.message, new RegExp(`answered ${status}: no such thing$`));
+    });
+  }
+
+  const said: readonly (readonly [what: string, body: string | Buffer, kept: string])[] = [
+    ["letters of every alphabet stay", "Rechnung für Ölmühle: 世界  👍", "Rechnung für Ölmühle: 世界  👍"],
+    ["control characters do not", "a\r\n\tb\u001b[31m\u0000 \u0085c\u2028d\u007f", "a b [31m c d"],
+    ["no half of a character at the end", `${"x".repeat(299)}👍`, "x".repeat(299)],
+    ["a character that fits stays", `${"x".repeat(298)}👍👍`, `${"x".repeat(298)}👍`],
+    ["bytes that are no text", Buffer.from([0x66, 0xfc, 0x72]), "f\ufffdr"],
+  ];
+  for (const [what, body, kept] of said) {
+    test(`what is kept of a body: ${what}`, async () => {
+      const result = await publishTo(await answering(422, {}, body));
+      assert(result.kind === "refused");
+      assert.equal(result.error.message.split("answered 422: ")[1], kept);
+      assert(result.error.message.isWellFormed());
     });
   }
 

@@ -8,7 +8,7 @@ const longestRetryAfterMs = 24 * 3_600_000;
 /** What an answer's status means for the message. */
 export function judgeAnswer({ status, headers, text }: Answer, url: URL, nowMs: number): PublishResult {
   if (status >= 200 && status < 300) return acknowledged;
-  const said = text.replaceAll(/[^\x21-\x7e]+/g, " ").trim();
+  const said = inOneLine(text);
   const what = `${url.host} answered ${status}${said === "" ? "" : `: ${said}`}`;
   if (status === 429 || status === 503) {
     const retryAfterMs = readRetryAfter(headers["retry-after"], nowMs);
@@ -30,6 +30,11 @@ export function judgeFailure({ error, maybeSent }: Failure, url: URL): PublishRe
   const what = `${url.host}: ${textOf(error)}`;
   if (maybeSent) return ambiguous(what, error);
   return refused(what, { cause: error, permanent: error instanceof ForbiddenAddress });
+}
+
+/** What it says stays as it is, but for what would break a line of a log or move a terminal's cursor. */
+function inOneLine(text: string): string {
+  return text.replaceAll(/ *[\p{Cc}\u2028\u2029][\p{Cc}\u2028\u2029 ]*/gu, " ").trim();
 }
 
 /** Seconds, or a date. */

@@ -21,6 +21,13 @@ function scene() {
     const controller = { abort: () => aborted.push(name) };
     handlers[0]?.onRequestStart?.(controller as Partial<Dispatcher.DispatchController> as never, null);
   };
+  /** The answer, in these pieces. */
+  const answer = (...chunks: readonly Buffer[]): void => {
+    const controller = { abort: () => {} } as Partial<Dispatcher.DispatchController> as never;
+    handlers[0]?.onResponseStart?.(controller, 422, {}, "");
+    for (const chunk of chunks) handlers[0]?.onResponseData?.(controller, chunk);
+    handlers[0]?.onResponseEnd?.(controller, {});
+  };
   const outcome = post({
     url: new URL("http://host/"),
     headers: [],
@@ -28,7 +35,7 @@ function scene() {
     deadline: new Deadline(clock, 1_000),
     agent,
   });
-  return { clock, start, aborted, outcome };
+  return { clock, start, answer, aborted, outcome };
 }
 
 test("what was given up while it waited for a connection is refused, and never sent", async () => {
@@ -48,4 +55,23 @@ test("a request that the client would begin a second time is called off, and amb
   await clock.advance(2_000);
   const result = await outcome;
   assert("maybeSent" in result && result.maybeSent);
+});
+
+test("a character of the answer that lies across two chunks is kept", async () => {
+  const { start, answer, outcome } = scene();
+  const bytes = Buffer.from("für 👍");
+  start("first");
+  answer(...Array.from(bytes, (byte) => Buffer.of(byte)));
+  const result = await outcome;
+  assert("text" in result);
+  assert.equal(result.text, "für 👍");
+});
+
+test("an answer that is cut within a character ends before it", async () => {
+  const { start, answer, outcome } = scene();
+  start("first");
+  answer(Buffer.from("für "), Buffer.from("👍").subarray(0, 3));
+  const result = await outcome;
+  assert("text" in result);
+  assert.equal(result.text, "für ");
 });

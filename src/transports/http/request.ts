@@ -13,7 +13,7 @@ export interface Posting {
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The beginning of the body. */
+  /** The beginning of the body, read as UTF-8. */
   readonly text: string;
 }
 
@@ -50,6 +50,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
   #headers: Answer["headers"] = {};
+  readonly #decoder = new TextDecoder();
   #text = "";
   #bytes = 0;
   #isOver = false;
@@ -80,7 +81,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Reads the rest, so that the connection can be used again, but not more than is decent. */
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#text.length < keptTextLength) this.#text += chunk.toString("latin1");
+    // A character may lie across two chunks; one whose end is not read any more is left out.
+    if (this.#text.length < keptTextLength) this.#text += this.#decoder.decode(chunk, { stream: true });
     if (this.#bytes > mostBodyBytes) this.giveUp(new Error("too long an answer"));
   }
 
@@ -99,7 +101,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#end(
       this.#status === null
         ? { error: error ?? new Error("no answer"), maybeSent: this.#controller !== null }
-        : { status: this.#status, headers: this.#headers, text: this.#text.slice(0, keptTextLength) },
+        : { status: this.#status, headers: this.#headers, text: beginningOf(this.#text) },
     );
   }
+}
+
+/** A pair of surrogates is kept whole or not at all: a half is no text, and not every store takes it. */
+function beginningOf(text: string): string {
+  return text.slice(0, keptTextLength).replace(/[\ud800-\udbff]$/, "");
 }
