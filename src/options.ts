@@ -1,3 +1,4 @@
+import { formatDuration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
 
 /** Refuses what nobody would read: a misspelt option is an error, not a silent default. */
@@ -30,6 +31,17 @@ export function checkNumber(value: unknown, min: number, max: number, option: st
   return value;
 }
 
+/** A duration within bounds. Without bounds of one's own, anything but zero: a wait of no time at all is a mistake. */
+export function checkDuration(value: unknown, option: string, minMs = 1, maxMs = Infinity): number {
+  const ms = parseDuration(value, option);
+  if (ms >= minMs && ms <= maxMs) return ms;
+  const bound = ms < minMs ? `at least ${formatDuration(minMs)}` : `at most ${formatDuration(maxMs)}`;
+  throw new EscapementError(
+    "invalid-option",
+    `expected ${option} to be a duration of ${bound}, got ${describe(value)}`,
+  );
+}
+
 export function checkOneOf<T extends string>(value: unknown, allowed: readonly T[], option: string): T {
   const found = allowed.find((candidate) => candidate === value);
   if (found === undefined) {
@@ -59,6 +71,14 @@ export function checkDate(value: unknown, option: string): Date {
     );
   }
   return value;
+}
+
+/** What was given, for a message that must not show it: it may hold a password. */
+export function kindOf(value: unknown): string {
+  if (typeof value === "string") return value === "" ? "an empty text" : "another text";
+  if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
+  if (value === undefined || value === null) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function outOfRange(value: unknown, min: number, max: number, option: string, what: string): EscapementError {

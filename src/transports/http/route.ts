@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
-import { type Duration, parseDuration } from "../../duration.ts";
+import type { Duration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
-import { checkInteger, checkKnown } from "../../options.ts";
+import { checkDuration, checkInteger, checkKnown, kindOf } from "../../options.ts";
 import type { Route, TransportContext } from "../../transport.ts";
 import { AddressGuard } from "./address-guard.ts";
 import { openAgent } from "./client.ts";
@@ -35,18 +35,21 @@ export interface HttpOptions {
  */
 export function http(options: HttpOptions): Route {
   checkKnown(options, known, "http");
+  // Defaults stand here and not behind `??`, so that null is refused like any other value that is none.
+  const { headers = {}, allow = [], concurrency = 16, maxRedirects = 3 } = options;
+  const { requestTimeout = "30s", dispatchTimeout = "300s" } = options;
   const keys = readSecrets(options.secret, "http's secret");
   const resolved = {
-    headers: checkHeaders(options.headers ?? {}),
-    allow: checkRanges(options.allow ?? []),
-    concurrency: checkInteger(options.concurrency ?? 16, 1, 1_000, "http's concurrency"),
-    requestTimeoutMs: parseDuration(options.requestTimeout ?? "30s", "http's requestTimeout"),
-    maxRedirects: checkInteger(options.maxRedirects ?? 3, 0, 20, "http's maxRedirects"),
+    headers: checkHeaders(headers),
+    allow: checkRanges(allow),
+    concurrency: checkInteger(concurrency, 1, 1_000, "http's concurrency"),
+    requestTimeoutMs: checkDuration(requestTimeout, "http's requestTimeout"),
+    maxRedirects: checkInteger(maxRedirects, 0, 20, "http's maxRedirects"),
   };
   const destination = checkUrl(options.url);
   return {
     destination,
-    dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "http's dispatchTimeout"),
+    dispatchTimeoutMs: checkDuration(dispatchTimeout, "http's dispatchTimeout"),
     transport: {
       kind: "http",
       // Each message is a request, and one that hangs must not keep the outcome of the others.
@@ -87,29 +90,41 @@ function checkUrl(value: unknown): string {
   ) {
     throw new EscapementError(
       "invalid-option",
-      `expected http's url to be an http or https URL without a user and a password (a job's destination is shown; put credentials into headers), got ${url === null ? describe(value) : "one with another scheme or with credentials"}`,
+      `expected http's url to be an http or https URL without a user and a password (a job's destination is shown; put credentials into headers), got ${url === null ? textOrKind(value) : "one with another scheme or with credentials"}`,
     );
   }
   return url.href;
 }
 
-function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+/** A text that may hold a user and a password is not repeated. */
+function textOrKind(value: unknown): string {
+  return typeof value === "string" && !value.includes("@") ? describe(value) : kindOf(value);
+}
+
+const ours =
+  /^(webhook-|escapement-|idempotency-key$|content-|host$|connection$|keep-alive$|upgrade$|expect$|transfer-encoding$)/;
+
+function checkHeaders(headers: unknown): Record<string, string> {
+  // What can be walked through, such as Headers or a Map, has no names of its own, and would be sent as nothing.
+  if (typeof headers !== "object" || headers === null || Symbol.iterator in headers) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected http's headers to be an object such as { authorization: "…" }, got ${kindOf(headers)}`,
+    );
+  }
   const checked: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase();
-    const isOurs =
-      /^(webhook-|escapement-|idempotency-key$|content-|host$|connection$|keep-alive$|upgrade$|expect$|transfer-encoding$)/.test(
-        lower,
-      );
-    if (
-      !/^[\w!#$%&'*+.^`|~-]+$/.test(name) ||
-      isOurs ||
-      typeof value !== "string" ||
-      /[^\t\x20-\x7e]/.test(value)
-    ) {
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || ours.test(lower)) {
       throw new EscapementError(
         "invalid-option",
-        `expected http's headers to be names that it does not set itself, with values in printable ASCII, got ${describe(name)}`,
+        `expected http's headers to have names of headers that it does not set itself, got ${describe(name)}`,
+      );
+    }
+    if (typeof value !== "string" || /[^\t\x20-\x7e]/.test(value)) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected http's header ${describe(name)} to be a text in printable ASCII, got ${kindOf(value)}`,
       );
     }
     checked[lower] = value;
@@ -117,16 +132,21 @@ function checkHeaders(headers: Readonly<Record<string, string>>): Record<string,
   return checked;
 }
 
-function checkRanges(ranges: readonly string[]): string[] {
-  return ranges.map((range) => {
-    const [address = "", bits = "0", ...rest] = typeof range === "string" ? range.split("/") : [];
+function checkRanges(ranges: unknown): string[] {
+  if (!Array.isArray(ranges)) throw notRanges(ranges);
+  return ranges.map((range: unknown) => {
+    if (typeof range !== "string") throw notRanges(range);
+    const [address = "", bits = "0", ...rest] = range.split("/");
     const most = isIP(address) === 6 ? 128 : 32;
-    if (isIP(address) === 0 || rest.length > 0 || !/^\d+$/.test(bits) || Number(bits) > most) {
-      throw new EscapementError(
-        "invalid-option",
-        `expected http's allow to be addresses or ranges such as "10.1.0.0/16", got ${describe(range)}`,
-      );
-    }
+    if (isIP(address) === 0 || rest.length > 0 || !/^\d+$/.test(bits) || Number(bits) > most)
+      throw notRanges(range);
     return range;
   });
+}
+
+function notRanges(value: unknown): EscapementError {
+  return new EscapementError(
+    "invalid-option",
+    `expected http's allow to be a list of addresses or ranges such as ["10.1.0.0/16"], got ${describe(value)}`,
+  );
 }

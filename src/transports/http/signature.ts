@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import { EscapementError } from "../../errors.ts";
+import { kindOf } from "../../options.ts";
 
 /** What is signed: the form of Standard Webhooks. */
 export interface Signed {
@@ -23,17 +24,31 @@ export function readSecrets(given: string | readonly string[], option: string): 
     );
   }
   return secrets.map((secret) => {
-    const encoded =
-      typeof secret === "string" ? /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] : undefined;
-    const key = Buffer.from(encoded ?? "", "base64");
+    const key = keyOf(secret);
     if (key.length < 24 || key.length > 64) {
       throw new EscapementError(
         "invalid-option",
-        `expected ${option} to be whsec_ and the base64 of 24 to 64 random bytes (echo "whsec_$(openssl rand -base64 32)"), got something else`,
+        `expected ${option} to be whsec_ and the base64 of 24 to 64 random bytes (echo "whsec_$(openssl rand -base64 32)"), got ${wrongSecret(secret)}`,
       );
     }
     return createSecretKey(key);
   });
+}
+
+/** Empty where it has another form. */
+function keyOf(secret: unknown): Buffer {
+  const form = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
+  return Buffer.from((typeof secret === "string" ? form.exec(secret)?.[1] : undefined) ?? "", "base64");
+}
+
+/** What is wrong with it, without a word of it. */
+function wrongSecret(secret: unknown): string {
+  if (secret === undefined || secret === "")
+    return `${kindOf(secret)}; is the variable set that it is read from?`;
+  if (typeof secret !== "string") return kindOf(secret);
+  if (!secret.startsWith("whsec_")) return "a text that does not begin with whsec_";
+  const { length } = keyOf(secret);
+  return length === 0 ? "a text whose rest is not base64" : `${length} bytes`;
 }
 
 /** The value of `webhook-signature`: one signature for each key, so that a secret can be replaced without a gap. */
