@@ -73,6 +73,48 @@ export function checkDate(value: unknown, option: string): Date {
   return value;
 }
 
+/** One text, or a list of them; none of them empty. It is not shown: addresses may hold passwords. */
+export function checkTexts(value: unknown, option: string): readonly string[] {
+  const texts: unknown = typeof value === "string" ? [value] : value;
+  const isText = (one: unknown): one is string => typeof one === "string" && one.trim() !== "";
+  if (Array.isArray(texts) && texts.length > 0 && texts.every(isText)) return texts;
+  const wrong = Array.isArray(texts) ? texts.find((one) => !isText(one)) : undefined;
+  const inside = Array.isArray(value) && value.length > 0 ? ` with ${kindOf(wrong)} in it` : "";
+  throw new EscapementError(
+    "invalid-option",
+    `expected ${option} to be a text or a list of texts, got ${kindOf(value)}${inside}`,
+  );
+}
+
+/** Reads `a:9092,b` into `host:port` of each. */
+export function checkHosts(text: string, defaultPort: number, option: string): string[] {
+  return text.split(",").map((part) => {
+    const [, host, port = String(defaultPort)] =
+      /^(\[[\da-f:.]+\]|[^\s:@[\]]+)(?::(\d+))?$/i.exec(part.trim()) ?? [];
+    if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535) return `${host}:${port}`;
+    throw new EscapementError(
+      "invalid-option",
+      `expected each host in ${option} to be host or host:port, with a port from 1 to 65535 and IPv6 in brackets, got something else`,
+    );
+  });
+}
+
+/** Reads the `user:password` of an address; what has no colon is one text. */
+export function checkLogin(text: string, option: string): [first: string, second?: string] {
+  const [first = "", second] = text.split(/:(.*)/s);
+  try {
+    return second === undefined
+      ? [decodeURIComponent(first)]
+      : [decodeURIComponent(first), decodeURIComponent(second)];
+  } catch (cause) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected the login in ${option} to be percent-encoded (a percent sign itself is %25), got another text`,
+      { cause },
+    );
+  }
+}
+
 /** What was given, for a message that must not show it: it may hold a password. */
 export function kindOf(value: unknown): string {
   if (typeof value === "string") return value === "" ? "an empty text" : "another text";

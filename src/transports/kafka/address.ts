@@ -1,5 +1,5 @@
-import { describe, EscapementError } from "../../errors.ts";
-import { checkOneOf } from "../../options.ts";
+import { EscapementError } from "../../errors.ts";
+import { checkHosts, checkKnown, checkLogin, checkOneOf, checkTexts } from "../../options.ts";
 
 const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
@@ -26,9 +26,11 @@ export interface KafkaAddress {
 
 const form = /^kafka(\+ssl)?:\/\/(?:([^@/]*)@)?([^/?#]+)\/?(?:\?(.*))?$/;
 
+const option = "kafka's brokers";
+
 /** A message never repeats the text, it may hold a password. */
 export function parseKafka(given: KafkaConnectionOptions["brokers"]): KafkaAddress {
-  const text = given === undefined ? process.env["ESCAPEMENT_KAFKA"] : [given].flat().join(",");
+  const text = given === undefined ? process.env["ESCAPEMENT_KAFKA"] : checkTexts(given, option).join(",");
   if (text === undefined || text === "") {
     throw new EscapementError(
       "invalid-option",
@@ -40,21 +42,35 @@ export function parseKafka(given: KafkaConnectionOptions["brokers"]): KafkaAddre
   if (match === null) {
     throw new EscapementError(
       "invalid-option",
-      `expected kafka's brokers to be kafka://user:password@host:port,… or host:port,…, got ${given === undefined || typeof given === "string" ? "another text" : describe(given)}`,
+      `expected ${option} to be kafka://user:password@host:port,… or host:port,…, got another text`,
     );
   }
-  const [username = "", password = ""] = (login ?? "").split(/:(.*)/s).map(decodeURIComponent);
-  const mechanism = new URLSearchParams(query).get("mechanism") ?? "PLAIN";
   return {
-    brokers: hosts.split(",").map((host) => (/:\d+$/.test(host) ? host : `${host}:9092`)),
+    brokers: checkHosts(hosts, 9_092, option),
     tls: secure !== undefined,
-    sasl:
-      username === ""
-        ? null
-        : {
-            mechanism: checkOneOf(mechanism, mechanisms, "the mechanism in kafka's brokers"),
-            username,
-            password,
-          },
+    sasl: readLogin(login, query),
   };
+}
+
+function readLogin(login: string | undefined, query: string | undefined): KafkaAddress["sasl"] {
+  const parameters = Object.fromEntries(new URLSearchParams(query));
+  checkKnown(parameters, ["mechanism"], option);
+  const mechanism = checkOneOf(
+    parameters["mechanism"] ?? "PLAIN",
+    mechanisms,
+    "the mechanism in kafka's brokers",
+  );
+  if (login === undefined) return null;
+  const [username, password = ""] = checkLogin(login, option);
+  if (username !== "") return { mechanism, username, password };
+  // Without a user nobody would log in, and a password that was given would go nowhere.
+  throw new EscapementError(
+    "invalid-option",
+    `expected the login in ${option} to be user:password, and it has no user`,
+  );
+}
+
+/** What was given is checked at once; what the environment says is read when it is needed. */
+export function checkBrokers(options: KafkaConnectionOptions): void {
+  if (options.brokers !== undefined) parseKafka(options.brokers);
 }

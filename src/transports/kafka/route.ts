@@ -1,7 +1,7 @@
-import { type Duration, parseDuration } from "../../duration.ts";
-import { checkInteger, checkKnown, checkOneOf } from "../../options.ts";
+import type { Duration } from "../../duration.ts";
+import { checkDuration, checkInteger, checkKnown, checkOneOf } from "../../options.ts";
 import type { Route, Transport, TransportContext } from "../../transport.ts";
-import { type KafkaConnectionOptions, parseKafka } from "./address.ts";
+import { checkBrokers, type KafkaConnectionOptions, parseKafka } from "./address.ts";
 import { loadClient } from "./client.ts";
 import { checkTopic } from "./topic.ts";
 import { KafkaTransport } from "./transport.ts";
@@ -28,19 +28,16 @@ export interface KafkaOptions extends KafkaConnectionOptions {
  */
 export function kafka(options: KafkaOptions): Route {
   checkKnown(options, ["topic", "brokers", "compression", "maxBatchBytes", "dispatchTimeout"], "kafka");
+  checkBrokers(options);
+  const { compression = "none", maxBatchBytes = 900_000, dispatchTimeout = "300s" } = options;
   const address = () => parseKafka(options.brokers);
   const resolved = {
-    compression: checkOneOf(options.compression ?? "none", compressions, "kafka's compression"),
-    maxBatchBytes: checkInteger(
-      options.maxBatchBytes ?? 900_000,
-      1_024,
-      64 * 1_048_576,
-      "kafka's maxBatchBytes",
-    ),
+    compression: checkOneOf(compression, compressions, "kafka's compression"),
+    maxBatchBytes: checkInteger(maxBatchBytes, 1_024, 64 * 1_048_576, "kafka's maxBatchBytes"),
   };
   return {
     destination: checkTopic(options.topic, "kafka's topic"),
-    dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "kafka's dispatchTimeout"),
+    dispatchTimeoutMs: checkDuration(dispatchTimeout, "kafka's dispatchTimeout"),
     transport: {
       kind: "kafka",
       gathers: true,

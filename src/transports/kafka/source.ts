@@ -1,8 +1,8 @@
-import { type Duration, parseDuration } from "../../duration.ts";
+import type { Duration } from "../../duration.ts";
 import { checkName } from "../../names.ts";
-import { checkKnown } from "../../options.ts";
+import { checkDuration, checkKnown } from "../../options.ts";
 import type { Source, SourceContext, SourceSession } from "../../source.ts";
-import { type KafkaConnectionOptions, parseKafka } from "./address.ts";
+import { checkBrokers, type KafkaConnectionOptions, parseKafka } from "./address.ts";
 import { loadClient } from "./client.ts";
 import { KafkaSession } from "./session.ts";
 import { checkTopic } from "./topic.ts";
@@ -23,10 +23,13 @@ export interface KafkaSourceOptions extends KafkaConnectionOptions {
  */
 export function kafkaSource(options: KafkaSourceOptions): Source {
   checkKnown(options, ["topic", "group", "brokers", "sessionTimeout"], "kafkaSource");
+  checkBrokers(options);
+  const { sessionTimeout = "30s" } = options;
   const resolved = {
     topic: checkTopic(options.topic, "kafkaSource's topic"),
     group: checkName(options.group, "kafkaSource's group"),
-    sessionTimeoutMs: parseDuration(options.sessionTimeout ?? "30s", "kafkaSource's sessionTimeout"),
+    // What the broker itself allows is less: 6 s to 30 min, unless it is set otherwise.
+    sessionTimeoutMs: checkDuration(sessionTimeout, "kafkaSource's sessionTimeout", 1_000, 86_400_000),
   };
   return {
     kind: "kafka",

@@ -1,4 +1,5 @@
-import { describe, EscapementError } from "../../errors.ts";
+import { EscapementError } from "../../errors.ts";
+import { checkHosts, checkLogin, checkTexts } from "../../options.ts";
 
 /** Where the servers are and how to log in. */
 export interface NatsAddress {
@@ -12,9 +13,11 @@ export interface NatsAddress {
 
 const form = /^(nats|tls):\/\/(?:([^@/]*)@)?([^/?#]+)\/?$/;
 
+const option = "nats' servers";
+
 /** Reads `nats://user:password@a:4222,b:4222`, `nats://token@…` or `tls://…`. A message never repeats it, it may hold a password. */
 export function parseNats(given: string | readonly string[] | undefined): NatsAddress {
-  const text = given === undefined ? process.env["ESCAPEMENT_NATS"] : [given].flat().join(",");
+  const text = given === undefined ? process.env["ESCAPEMENT_NATS"] : checkTexts(given, option).join(",");
   if (text === undefined || text === "") {
     throw new EscapementError(
       "invalid-option",
@@ -26,15 +29,20 @@ export function parseNats(given: string | readonly string[] | undefined): NatsAd
   if (match === null) {
     throw new EscapementError(
       "invalid-option",
-      `expected nats' servers to be nats://user:password@host:port,… or host:port,…, got ${typeof given === "string" || given === undefined ? "another text" : describe(given)}`,
+      `expected ${option} to be nats://user:password@host:port,… or host:port,…, got another text`,
     );
   }
-  const [first = "", second] = login.split(/:(.*)/s).map(decodeURIComponent);
+  const [first, second] = checkLogin(login, option);
   return {
-    servers: hosts.split(","),
+    servers: checkHosts(hosts, 4_222, option),
     user: second === undefined ? null : first,
     pass: second ?? null,
     token: second === undefined && first !== "" ? first : null,
     tls: scheme === "tls",
   };
+}
+
+/** What was given is checked at once; what the environment says is read when it is needed. */
+export function checkServers(options: { readonly servers?: string | readonly string[] }): void {
+  if (options.servers !== undefined) parseNats(options.servers);
 }

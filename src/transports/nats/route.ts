@@ -1,9 +1,9 @@
-import { type Duration, parseDuration } from "../../duration.ts";
-import { describe, EscapementError } from "../../errors.ts";
-import { checkKnown } from "../../options.ts";
+import type { Duration } from "../../duration.ts";
+import { checkDuration, checkKnown } from "../../options.ts";
 import type { Route, Transport, TransportContext } from "../../transport.ts";
-import { parseNats } from "./address.ts";
+import { checkServers, parseNats } from "./address.ts";
 import { loadClient } from "./connect.ts";
+import { checkSubject } from "./subject.ts";
 import { NatsTransport } from "./transport.ts";
 
 export interface NatsOptions {
@@ -24,10 +24,12 @@ export interface NatsOptions {
  */
 export function nats(options: NatsOptions): Route {
   checkKnown(options, ["subject", "servers", "dispatchTimeout"], "nats");
+  checkServers(options);
+  const { dispatchTimeout = "300s" } = options;
   const address = () => parseNats(options.servers);
   return {
     destination: checkSubject(options.subject, "nats' subject"),
-    dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "nats' dispatchTimeout"),
+    dispatchTimeoutMs: checkDuration(dispatchTimeout, "nats' dispatchTimeout"),
     transport: {
       kind: "nats",
       gathers: true,
@@ -40,15 +42,4 @@ export function nats(options: NatsOptions): Route {
       },
     },
   };
-}
-
-/** Messages go to one subject, so that it has no wildcards. */
-function checkSubject(value: unknown, option: string): string {
-  if (typeof value !== "string" || !/^[^\s.*>]+(\.[^\s.*>]+)*$/u.test(value) || value.length > 255) {
-    throw new EscapementError(
-      "invalid-option",
-      `expected ${option} to be a subject such as "payments.due", without wildcards and spaces, got ${describe(value)}`,
-    );
-  }
-  return value;
 }

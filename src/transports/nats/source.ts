@@ -1,10 +1,11 @@
-import { type Duration, parseDuration } from "../../duration.ts";
+import type { Duration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
-import { checkKnown } from "../../options.ts";
+import { checkDuration, checkKnown } from "../../options.ts";
 import type { Source, SourceContext, SourceSession } from "../../source.ts";
-import { parseNats } from "./address.ts";
+import { checkServers, parseNats } from "./address.ts";
 import { loadClient, loadJetStream } from "./connect.ts";
 import { NatsSession } from "./session.ts";
+import { checkFilter } from "./subject.ts";
 
 export interface NatsSourceOptions {
   /** The stream. It is yours to make. */
@@ -27,11 +28,13 @@ export interface NatsSourceOptions {
  */
 export function natsSource(options: NatsSourceOptions): Source {
   checkKnown(options, ["stream", "consumer", "subject", "servers", "ackWait"], "natsSource");
+  checkServers(options);
+  const { subject, ackWait = "30s" } = options;
   const resolved = {
     stream: checkToken(options.stream, "natsSource's stream"),
     consumer: checkToken(options.consumer, "natsSource's consumer"),
-    subject: options.subject ?? null,
-    ackWaitMs: parseDuration(options.ackWait ?? "30s", "natsSource's ackWait"),
+    subject: subject === undefined ? null : checkFilter(subject, "natsSource's subject"),
+    ackWaitMs: checkDuration(ackWait, "natsSource's ackWait", 100, 86_400_000),
   };
   return {
     kind: "nats",
@@ -44,7 +47,7 @@ export function natsSource(options: NatsSourceOptions): Source {
 }
 
 function checkToken(value: unknown, option: string): string {
-  if (typeof value !== "string" || !/^[^\s.*>/\\]{1,255}$/u.test(value)) {
+  if (typeof value !== "string" || !/^[^\s\p{Cc}.*>/\\]{1,255}$/u.test(value)) {
     throw new EscapementError(
       "invalid-option",
       `expected ${option} to be a name without spaces, dots, slashes and wildcards, got ${describe(value)}`,

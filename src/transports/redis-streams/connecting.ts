@@ -1,10 +1,16 @@
 import { EscapementError } from "../../errors.ts";
+import { checkLogin } from "../../options.ts";
 import { resolveOptions as resolveRedis, whereOf } from "../../stores/redis/options.ts";
 import { type Connecting, connectTimeoutMs } from "./client.ts";
 
 /** Read as late as possible: a process that only enqueues needs no broker. */
 export function redisUrl(given: string | undefined): string | undefined {
-  return given ?? process.env["ESCAPEMENT_REDIS"];
+  return given === undefined ? process.env["ESCAPEMENT_REDIS"] || undefined : given;
+}
+
+/** What was given is checked at once; what the environment says is read when it is needed. */
+export function checkUrl(options: { readonly url?: string }): void {
+  if (options.url !== undefined) connectingTo(options.url);
 }
 
 export function connectingTo(given: string | undefined): Connecting {
@@ -15,6 +21,8 @@ export function connectingTo(given: string | undefined): Connecting {
       "redisStreams does not know where Redis is; give it url, or set ESCAPEMENT_REDIS",
     );
   }
+  const [, login = ""] = /^[\w+]+:\/\/([^@/]*)@/.exec(url) ?? [];
+  checkLogin(login, "redisStreams' url");
   const { connection } = resolveRedis({ url, callTimeout: connectTimeoutMs });
   return { connection, where: whereOf(connection) };
 }

@@ -1,9 +1,9 @@
-import { type Duration, parseDuration } from "../../duration.ts";
+import type { Duration } from "../../duration.ts";
 import { checkKey } from "../../names.ts";
-import { checkInteger, checkKnown } from "../../options.ts";
+import { checkDuration, checkInteger, checkKnown } from "../../options.ts";
 import type { Route, Transport, TransportContext } from "../../transport.ts";
 import { newStreamClient } from "./client.ts";
-import { connectingTo, redisUrl } from "./connecting.ts";
+import { checkUrl, connectingTo, redisUrl } from "./connecting.ts";
 import { RedisStreamsTransport } from "./transport.ts";
 
 export interface RedisStreamsOptions {
@@ -38,23 +38,19 @@ export function redisStreams(options: RedisStreamsOptions): Route {
     ["stream", "url", "maxLength", "shards", "maxMessageBytes", "dispatchTimeout"],
     "redisStreams",
   );
-  const maxLength =
-    options.maxLength === undefined
-      ? null
-      : checkInteger(options.maxLength, 1, Number.MAX_SAFE_INTEGER, "redisStreams' maxLength");
+  checkUrl(options);
+  const { maxLength, shards = 1, maxMessageBytes = 16_777_216, dispatchTimeout = "300s" } = options;
   const resolved = {
-    maxLength,
-    shards: checkInteger(options.shards ?? 1, 1, 1_024, "redisStreams' shards"),
-    maxMessageBytes: checkInteger(
-      options.maxMessageBytes ?? 16_777_216,
-      1,
-      512 * 1_048_576,
-      "redisStreams' maxMessageBytes",
-    ),
+    maxLength:
+      maxLength === undefined
+        ? null
+        : checkInteger(maxLength, 1, Number.MAX_SAFE_INTEGER, "redisStreams' maxLength"),
+    shards: checkInteger(shards, 1, 1_024, "redisStreams' shards"),
+    maxMessageBytes: checkInteger(maxMessageBytes, 1, 512 * 1_048_576, "redisStreams' maxMessageBytes"),
   };
   return {
     destination: checkKey(options.stream, "redisStreams' stream"),
-    dispatchTimeoutMs: parseDuration(options.dispatchTimeout ?? "300s", "redisStreams' dispatchTimeout"),
+    dispatchTimeoutMs: checkDuration(dispatchTimeout, "redisStreams' dispatchTimeout"),
     transport: {
       kind: "redis-streams",
       gathers: true,

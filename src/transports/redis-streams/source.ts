@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
-import { type Duration, parseDuration } from "../../duration.ts";
+import type { Duration } from "../../duration.ts";
 import { checkKey, checkName } from "../../names.ts";
-import { checkInteger, checkKnown } from "../../options.ts";
+import { checkBoolean, checkDuration, checkInteger, checkKnown } from "../../options.ts";
 import type { Source, SourceContext, SourceSession } from "../../source.ts";
 import { newStreamClient } from "./client.ts";
-import { connectingTo } from "./connecting.ts";
+import { checkUrl, connectingTo } from "./connecting.ts";
 import { RedisStreamsSession } from "./session.ts";
 
 export interface RedisStreamsSourceOptions {
@@ -30,12 +30,14 @@ export interface RedisStreamsSourceOptions {
  */
 export function redisStreamsSource(options: RedisStreamsSourceOptions): Source {
   checkKnown(options, ["stream", "group", "url", "shards", "lease", "deleteHandled"], "redisStreamsSource");
+  checkUrl(options);
+  const { shards = 1, lease = "30s", deleteHandled = false } = options;
   const resolved = {
     stream: checkKey(options.stream, "redisStreamsSource's stream"),
     group: checkName(options.group, "redisStreamsSource's group"),
-    shards: checkInteger(options.shards ?? 1, 1, 1_024, "redisStreamsSource's shards"),
-    leaseMs: parseDuration(options.lease ?? "30s", "redisStreamsSource's lease"),
-    deleteHandled: options.deleteHandled ?? false,
+    shards: checkInteger(shards, 1, 1_024, "redisStreamsSource's shards"),
+    leaseMs: checkDuration(lease, "redisStreamsSource's lease", 100, 86_400_000),
+    deleteHandled: checkBoolean(deleteHandled, "redisStreamsSource's deleteHandled"),
   };
   return {
     kind: "redis-streams",

@@ -1,0 +1,30 @@
+import { describe, EscapementError } from "../../errors.ts";
+
+/** Messages go to one subject, so that it has no wildcards. */
+export function checkSubject(value: unknown, option: string): string {
+  if (!isSubject(value) || /[*>]/.test(value)) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be a subject such as "payments.due", without wildcards and spaces, got ${describe(value)}`,
+    );
+  }
+  return value;
+}
+
+/** A subject to read may stand for many: `*` for one word, `>` at the end for all that follow. */
+export function checkFilter(value: unknown, option: string): string {
+  const words = isSubject(value) ? value.split(".") : [];
+  const isWord = (word: string, index: number): boolean =>
+    word === "*" || (word === ">" && index === words.length - 1) || !/[*>]/.test(word);
+  if (!isSubject(value) || !words.every(isWord)) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected ${option} to be a subject such as "payments.due", "payments.*" or "payments.>", got ${describe(value)}`,
+    );
+  }
+  return value;
+}
+
+function isSubject(value: unknown): value is string {
+  return typeof value === "string" && value.length <= 255 && /^[^\s\p{Cc}.]+(\.[^\s\p{Cc}.]+)*$/u.test(value);
+}
