@@ -1,5 +1,6 @@
 import { formatDuration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
+import type { Logger } from "./log.ts";
 
 /** Refuses what nobody would read: a misspelt option is an error, not a silent default. */
 export function checkKnown(options: object, known: readonly string[], what: string): void {
@@ -73,6 +74,16 @@ export function checkDate(value: unknown, option: string): Date {
   return value;
 }
 
+export function checkLogger(value: unknown, option: string): Logger {
+  const given: Readonly<Record<string, unknown>> = Object(value);
+  const missing = ["debug", "info", "warn", "error"].find((level) => typeof given[level] !== "function");
+  if (missing === undefined) return value as Logger;
+  throw new EscapementError(
+    "invalid-option",
+    `expected ${option} to be a logger with debug, info, warn and error, got ${kindOf(value)} without ${missing}`,
+  );
+}
+
 /** One text, or a list of them; none of them empty. It is not shown: addresses may hold passwords. */
 export function checkTexts(value: unknown, option: string): readonly string[] {
   const texts: unknown = typeof value === "string" ? [value] : value;
@@ -117,7 +128,7 @@ export function checkLogin(text: string, option: string): [first: string, second
 
 /** What was given, for a message that must not show it: it may hold a password. */
 export function kindOf(value: unknown): string {
-  if (typeof value === "string") return value === "" ? "an empty text" : "another text";
+  if (typeof value === "string") return value === "" ? "an empty text" : "a text";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (value === undefined || value === null) return String(value);
   return typeof value === "object" ? "an object" : `a ${typeof value}`;

@@ -3,7 +3,7 @@ import { EscapementError } from "../errors.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { consoleLogger, type Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
-import { checkInteger, checkKnown } from "../options.ts";
+import { checkInteger, checkKnown, checkLogger, kindOf } from "../options.ts";
 import { type MetricsOptions, type MetricsSettings, resolveMetrics } from "../settings.ts";
 import type { ReceivedMessage, Source } from "../source.ts";
 import type { Route } from "../transport.ts";
@@ -72,27 +72,25 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
       "expected consume to be given one of deadLetter and onDead: a message that used up its tries has to go somewhere",
     );
   }
-  const concurrency = checkInteger(options.concurrency ?? 10, 1, 10_000, "concurrency of consume");
+  // Defaults stand here and not behind `??`, so that null is refused like any other value that is none.
+  const { deadLetter, onDead, metrics = false, concurrency = 10 } = options;
+  checkInteger(concurrency, 1, 10_000, "concurrency of consume");
+  const { maxInHand = concurrency * 10 } = options;
   return {
     ...resolveHandlerOptions(options, "consume"),
-    from: options.from,
+    from: checkSource(options.from),
     concurrency,
-    maxInHand: checkInteger(
-      options.maxInHand ?? concurrency * 10,
-      concurrency,
-      1_000_000,
-      "maxInHand of consume",
-    ),
-    deadLetter: options.deadLetter ?? null,
-    onDead: options.onDead ?? null,
-    metrics: resolveMetrics(options.metrics ?? false),
+    maxInHand: checkInteger(maxInHand, concurrency, 1_000_000, "maxInHand of consume"),
+    deadLetter: deadLetter === undefined ? null : checkDeadLetter(deadLetter),
+    onDead: onDead === undefined ? null : checkOnDead(onDead),
+    metrics: resolveMetrics(metrics),
   };
 }
 
 export function resolveHandlerOptions(options: HandlerOptions, what: string): ResolvedHandlerOptions {
-  const { jobs, inbox } = options;
+  const { jobs, inbox, attempts = 5, log = consoleLogger } = options;
   const definitions = new Map<string, AnyDefinition>();
-  for (const definition of jobs) {
+  for (const definition of checkJobs(jobs, what)) {
     const name = JSON.stringify(definition.name);
     if (definition.run === null) {
       throw new EscapementError(
@@ -102,7 +100,7 @@ export function resolveHandlerOptions(options: HandlerOptions, what: string): Re
     }
     if (definitions.has(definition.name))
       throw new EscapementError("duplicate-definition", `job ${name} is defined twice in ${what}`);
-    if (definition.delivery === "effectively-once" && !inbox.atomic) {
+    if (definition.delivery === "effectively-once" && fieldsOf(inbox)["atomic"] === false) {
       throw new EscapementError(
         "delivery-unsupported",
         `job ${name} is effectively-once, which needs an inbox whose marker commits with the effect: sqliteInbox, postgresInbox or mysqlInbox`,
@@ -112,8 +110,93 @@ export function resolveHandlerOptions(options: HandlerOptions, what: string): Re
   }
   return {
     definitions,
-    inbox,
-    attempts: checkInteger(options.attempts ?? 5, 1, 1_000, `attempts of ${what}`),
-    log: options.log ?? consoleLogger,
+    inbox: checkInbox(inbox, what),
+    attempts: checkInteger(attempts, 1, 1_000, `attempts of ${what}`),
+    log: checkLogger(log, `log of ${what}`),
   };
+}
+
+function checkJobs(jobs: unknown, what: string): readonly AnyDefinition[] {
+  const isDefinition = (one: unknown): boolean => "backoff" in fieldsOf(one);
+  if (Array.isArray(jobs) && jobs.every(isDefinition)) return jobs;
+  const got = Array.isArray(jobs)
+    ? `a list with ${kindOf(jobs.find((one) => !isDefinition(one)))} in it`
+    : kindOf(jobs);
+  throw new EscapementError(
+    "invalid-option",
+    `expected jobs of ${what} to be a list of what defineJob returns, such as [payment], got ${got}`,
+  );
+}
+
+/** Known by what is called of it, not by its class: it may be of another copy of this package. */
+function checkInbox(inbox: unknown, what: string): Inbox {
+  const { hold, atomic, begin } = fieldsOf(inbox);
+  if (typeof hold === "function" && typeof atomic === "boolean") return inbox as Inbox;
+  const got = typeof begin === "function" ? "the store without createInbox around it" : kindOf(inbox);
+  throw new EscapementError(
+    "invalid-option",
+    `expected inbox of ${what} to be what createInbox({ store: sqliteInbox(…) }) returns, got ${got}`,
+  );
+}
+
+/** Which source reads what a route publishes. */
+const sources: Readonly<Record<string, string>> = {
+  kafka: "kafkaSource({ topic, group })",
+  nats: "natsSource({ stream, consumer })",
+  "redis-streams": "redisStreamsSource({ stream, group })",
+  http: "httpEndpoint({ … }) instead of consume",
+};
+
+const routes: Readonly<Record<string, string>> = {
+  kafka: "kafka({ topic })",
+  nats: "nats({ subject })",
+  "redis-streams": "redisStreams({ stream })",
+};
+
+function checkSource(from: unknown): Source {
+  if (isSource(from)) return from;
+  const { transport } = fieldsOf(from);
+  const kind = String(fieldsOf(transport)["kind"]);
+  const got =
+    transport === undefined
+      ? kindOf(from)
+      : `a route, which only publishes; write ${sources[kind] ?? "the source of its broker"}`;
+  throw new EscapementError(
+    "invalid-option",
+    `expected from of consume to be what kafkaSource(…), natsSource(…) or redisStreamsSource(…) returns, got ${got}`,
+  );
+}
+
+function checkDeadLetter(route: unknown): Route {
+  const { transport, destination, dispatchTimeoutMs } = fieldsOf(route);
+  const isRoute =
+    typeof fieldsOf(transport)["open"] === "function" &&
+    typeof destination === "string" &&
+    destination !== "";
+  if (isRoute && typeof dispatchTimeoutMs === "number" && dispatchTimeoutMs >= 1) return route as Route;
+  const got = isSource(route)
+    ? `a source, which only reads; write ${routes[route.kind] ?? "the route of its broker"}`
+    : kindOf(route);
+  throw new EscapementError(
+    "invalid-option",
+    `expected deadLetter of consume to be what kafka(…), nats(…), redisStreams(…) or http(…) returns, got ${got}`,
+  );
+}
+
+function checkOnDead(onDead: unknown): NonNullable<ConsumeOptions["onDead"]> {
+  if (typeof onDead === "function") return onDead as NonNullable<ConsumeOptions["onDead"]>;
+  throw new EscapementError(
+    "invalid-option",
+    `expected onDead of consume to be a function of the dead message, got ${kindOf(onDead)}`,
+  );
+}
+
+function isSource(value: unknown): value is Source {
+  const { kind, open } = fieldsOf(value);
+  return typeof kind === "string" && typeof open === "function";
+}
+
+/** Whatever was given, as something whose fields can be asked for. */
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -98,7 +98,8 @@ function checkUrl(value: unknown): string {
 
 /** A text that may hold a user and a password is not repeated. */
 function textOrKind(value: unknown): string {
-  return typeof value === "string" && !value.includes("@") ? describe(value) : kindOf(value);
+  if (typeof value !== "string") return kindOf(value);
+  return value.includes("@") ? "another text" : describe(value);
 }
 
 const ours =
@@ -124,7 +125,7 @@ function checkHeaders(headers: unknown): Record<string, string> {
     if (typeof value !== "string" || /[^\t\x20-\x7e]/.test(value)) {
       throw new EscapementError(
         "invalid-option",
-        `expected http's header ${describe(name)} to be a text in printable ASCII, got ${kindOf(value)}`,
+        `expected http's header ${describe(name)} to be a text in printable ASCII, got ${typeof value === "string" ? "another text" : kindOf(value)}`,
       );
     }
     checked[lower] = value;
