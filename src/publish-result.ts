@@ -8,16 +8,19 @@ export interface Refusal {
   /** @default false */
   readonly permanent?: boolean;
   readonly retryAfterMs?: number;
+  /** @default false */
+  readonly ofJob?: boolean;
 }
 
 /** It was certainly not taken. */
 export function refused(message: string, refusal: Refusal = {}): PublishResult {
-  const { cause, permanent = false, retryAfterMs } = refusal;
+  const { cause, permanent = false, retryAfterMs, ofJob = false } = refusal;
   return {
     kind: "refused",
     error: new EscapementError("publish-refused", message, { cause }),
     permanent,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(ofJob ? { ofJob } : {}),
   };
 }
 

@@ -82,7 +82,7 @@ describe("an HTTP endpoint, called by the HTTP transport", () => {
     const headers = { "escapement-id": "a" };
     const first = await pair.publish("broken", null, headers);
     assert(first.kind === "refused" && !first.permanent);
-    assert.equal(first.retryAfterMs, 40_000);
+    assert.deepEqual([first.retryAfterMs, first.ofJob], [40_000, true]);
     const second = await pair.publish("broken", null, headers);
     assert(second.kind === "refused" && second.permanent);
     assert.match(second.error.message, /answered 422: failed 2 times: try 2/);

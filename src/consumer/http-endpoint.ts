@@ -8,6 +8,7 @@ import { ConsumerFigures, unknownName } from "../observe/consumer-figures.ts";
 import { checkBoolean, checkInteger, checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
 import type { ReceivedMessage } from "../source.ts";
+import { refusalHeader } from "../transports/http/judge.ts";
 import { checkWebhook, readSecrets } from "../transports/http/signature.ts";
 import { Dispatcher } from "./dispatch.ts";
 import { Handling, type Understood } from "./handling.ts";
@@ -43,6 +44,8 @@ interface Reply {
   readonly status: number;
   readonly text: string;
   readonly retryAfterMs?: number;
+  /** It is this job that is refused for now: the sender need not leave the endpoint alone. */
+  readonly ofJob?: boolean;
 }
 
 /**
@@ -178,9 +181,9 @@ class Endpoint {
         this.#tries.forget(key);
         return { status: 200, text: handled.kind };
       case "busy":
-        return { status: 503, text: "busy", retryAfterMs: handled.retryInMs };
+        return { status: 503, text: "busy", retryAfterMs: handled.retryInMs, ofJob: true };
       case "snoozed":
-        return { status: 503, text: "snoozed", retryAfterMs: handled.delayMs };
+        return { status: 503, text: "snoozed", retryAfterMs: handled.delayMs, ofJob: true };
       case "interrupted":
         return stopping;
       case "dead":
@@ -196,7 +199,7 @@ class Endpoint {
         }
         this.#tries.count(key);
         const retryAfterMs = backoffMs(understood.definition.backoff, attempt, Math.random());
-        return { status: 503, text, retryAfterMs };
+        return { status: 503, text, retryAfterMs, ofJob: true };
       }
     }
   }
@@ -217,10 +220,12 @@ function tooLarge(maxBodyBytes: number): Reply {
   return { status: 413, text: `expected at most ${maxBodyBytes} bytes` };
 }
 
-function headersOf({ retryAfterMs }: Reply): Record<string, string> {
-  const plain = { "content-type": "text/plain; charset=utf-8" };
-  if (retryAfterMs === undefined) return plain;
-  return { ...plain, "retry-after": String(Math.ceil(retryAfterMs / 1_000)) };
+function headersOf({ retryAfterMs, ofJob }: Reply): Record<string, string> {
+  return {
+    "content-type": "text/plain; charset=utf-8",
+    ...(retryAfterMs !== undefined && { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) }),
+    ...(ofJob === true && { [refusalHeader]: "job" }),
+  };
 }
 
 function respond(reply: Reply): Response {

@@ -74,7 +74,10 @@ onEveryStore(
           await node.enqueue(good, null, { id: `good ${destination} ${n}` });
           await clock.advance(200);
           const arrival = broker.arrivals.find(({ id }) => id === `good ${destination} ${n}`);
-          assert.ok(arrival !== undefined && arrival.at - dueAt < 150, `good ${destination} ${n} kept its time`);
+          assert.ok(
+            arrival !== undefined && arrival.at - dueAt < 150,
+            `good ${destination} ${n} kept its time`,
+          );
         }
       }
     });

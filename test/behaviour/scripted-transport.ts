@@ -15,7 +15,9 @@ export interface Arrival {
 
 export const acknowledged: PublishResult = { kind: "acknowledged" };
 
-export function refused(changes: { permanent?: boolean; retryAfterMs?: number; ofJob?: boolean } = {}): PublishResult {
+export function refused(
+  changes: { permanent?: boolean; retryAfterMs?: number; ofJob?: boolean } = {},
+): PublishResult {
   return { kind: "refused", error: new Error("the broker is full"), permanent: false, ...changes };
 }
 

@@ -3,6 +3,9 @@ import type { PublishResult } from "../../transport.ts";
 import { ForbiddenAddress } from "./address-guard.ts";
 import type { Answer, Failure } from "./request.ts";
 
+/** In an answer: what is refused for now. `job`: this one alone, others are welcome. */
+export const refusalHeader = "escapement-refusal";
+
 const longestRetryAfterMs = 24 * 3_600_000;
 
 /** What an answer's status means for the message. */
@@ -12,7 +15,8 @@ export function judgeAnswer({ status, headers, text }: Answer, url: URL, nowMs: 
   const what = `${url.host} answered ${status}${said === "" ? "" : `: ${said}`}`;
   if (status === 429 || status === 503) {
     const retryAfterMs = readRetryAfter(headers["retry-after"], nowMs);
-    return refused(what, retryAfterMs === null ? {} : { retryAfterMs });
+    const ofJob = headers[refusalHeader] === "job";
+    return refused(what, { ofJob, ...(retryAfterMs === null ? {} : { retryAfterMs }) });
   }
   // Both say that the request was not acted upon, and ask for it again.
   if (status === 408 || status === 425) return refused(what);
