@@ -102,7 +102,8 @@ export function checkHosts(text: string, defaultPort: number, option: string): s
   return text.split(",").map((part) => {
     const [, host, port = String(defaultPort)] =
       /^(\[[\da-f:.]+\]|[^\s:@[\]]+)(?::(\d+))?$/i.exec(part.trim()) ?? [];
-    if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535) return `${host}:${port}`;
+    if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535)
+      return `${host.toLowerCase()}:${port}`;
     throw new EscapementError(
       "invalid-option",
       `expected each host in ${option} to be host or host:port, with a port from 1 to 65535 and IPv6 in brackets, got something else`,

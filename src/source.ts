@@ -4,6 +4,7 @@
  */
 import type { Clock } from "./clock.ts";
 import type { Logger } from "./log.ts";
+import type { Route } from "./transport.ts";
 
 /** A message as it came. */
 export interface ReceivedMessage {
@@ -42,6 +43,11 @@ export interface SourceContext {
 export interface Source {
   /** `kafka`, `nats`, `redis-streams`. */
   readonly kind: string;
+  /**
+   * Whether what this route publishes comes back here, as far as it can be told before anything is open: dead messages would go round
+   * for ever. Left out where it can never be told.
+   */
+  reads?(route: Route): boolean;
   open(context: SourceContext): Promise<SourceSession>;
 }
 

@@ -3,11 +3,13 @@ import { describe, test } from "node:test";
 import { defineJob } from "../definition.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import type { InboxStore } from "../inbox-store.ts";
+import type { Source } from "../source.ts";
 import { sqliteInbox } from "../stores/sqlite/index.ts";
+import type { Route } from "../transport.ts";
 import { http } from "../transports/http/route.ts";
 import { secret } from "../transports/http/test/place.ts";
-import { kafka } from "../transports/kafka/index.ts";
-import { nats } from "../transports/nats/index.ts";
+import { kafka, kafkaSource } from "../transports/kafka/index.ts";
+import { nats, natsSource } from "../transports/nats/index.ts";
 import { redisStreams, redisStreamsSource } from "../transports/redis-streams/index.ts";
 import { type ConsumeOptions, consume, type HttpEndpointOptions, httpEndpoint } from "./index.ts";
 import { MemorySource } from "./test/memory-source.ts";
@@ -118,5 +120,42 @@ describe("other options of a consumer that cannot be meant", () => {
         says,
       ),
     );
+  }
+});
+
+describe("a dead-letter destination that is what is consumed", () => {
+  const kafkaFrom = (brokers?: string) =>
+    kafkaSource({ topic: "t", group: "g", ...(brokers ? { brokers } : {}) });
+  const natsFrom = (subject: string) => natsSource({ stream: "S", consumer: "c", subject, servers: "a,b" });
+  const redisFrom = (options: object) => redisStreamsSource({ stream: "s", group: "g", url, ...options });
+  const toRedis = (options: object) => redisStreams({ stream: "s", url, ...options });
+  const cases: readonly (readonly [what: string, from: Source, deadLetter: Route, isSame: boolean])[] = [
+    ["the topic", kafkaFrom("a:1,b:1"), kafka({ topic: "t", brokers: "B:1,c:1" }), true],
+    ["the topic, by an environment to come", kafkaFrom(), kafka({ topic: "t" }), true],
+    ["another topic", kafkaFrom("a:1"), kafka({ topic: "u", brokers: "a:1" }), false],
+    ["a topic of the same name elsewhere", kafkaFrom("a:1"), kafka({ topic: "t", brokers: "c:1" }), false],
+    ["another kind of place", kafkaFrom("a:1"), nats({ subject: "t", servers: "a:1" }), false],
+    ["the subject", natsFrom("s.dead"), nats({ subject: "s.dead", servers: "b:4222" }), true],
+    ["one of all subjects", natsFrom("s.>"), nats({ subject: "s.dead.of.all", servers: "a" }), true],
+    ["one of many subjects", natsFrom("s.*"), nats({ subject: "s.dead", servers: "a" }), true],
+    ["none of many subjects", natsFrom("s.*"), nats({ subject: "s.dead.too", servers: "a" }), false],
+    ["above all subjects", natsFrom("s.>"), nats({ subject: "s", servers: "a" }), false],
+    ["a subject elsewhere", natsFrom("s.>"), nats({ subject: "s.dead", servers: "c" }), false],
+    ["the stream", redisFrom({}), toRedis({ maxLength: 5 }), true],
+    ["the stream, by another user", redisFrom({}), toRedis({ url: "redis://me:hidden@A:1/0" }), true],
+    ["all shards", redisFrom({ shards: 3 }), toRedis({ shards: 3 }), true],
+    ["one of the shards", redisFrom({ shards: 3 }), toRedis({ stream: "s:{1}" }), true],
+    ["beside the shards", redisFrom({ shards: 3 }), toRedis({}), false],
+    ["another stream", redisFrom({}), toRedis({ stream: "dead" }), false],
+    ["another database", redisFrom({}), toRedis({ url: "redis://a:1/1" }), false],
+    ["another server", redisFrom({}), toRedis({ url: "redis://b:1" }), false],
+  ];
+  for (const [what, source, route, isSame] of cases) {
+    test(`${what}: ${isSame ? "refused" : "taken"}`, () => {
+      const make = () => consuming({ from: source, deadLetter: route });
+      if (!isSame) return void make();
+      const says = /deadLetter of consume to be another place than what is consumed, got \S+ ".*" for both/;
+      assert.match(refusal(make), says);
+    });
   }
 });

@@ -1,5 +1,5 @@
 import type { AnyDefinition } from "../definition.ts";
-import { EscapementError } from "../errors.ts";
+import { describe, EscapementError } from "../errors.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { consoleLogger, type Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
@@ -76,12 +76,13 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
   const { deadLetter, onDead, metrics = false, concurrency = 10 } = options;
   checkInteger(concurrency, 1, 10_000, "concurrency of consume");
   const { maxInHand = concurrency * 10 } = options;
+  const from = checkSource(options.from);
   return {
     ...resolveHandlerOptions(options, "consume"),
-    from: checkSource(options.from),
+    from,
     concurrency,
     maxInHand: checkInteger(maxInHand, concurrency, 1_000_000, "maxInHand of consume"),
-    deadLetter: deadLetter === undefined ? null : checkDeadLetter(deadLetter),
+    deadLetter: deadLetter === undefined ? null : checkDeadLetter(deadLetter, from),
     onDead: onDead === undefined ? null : checkOnDead(onDead),
     metrics: resolveMetrics(metrics),
   };
@@ -167,7 +168,16 @@ function checkSource(from: unknown): Source {
   );
 }
 
-function checkDeadLetter(route: unknown): Route {
+function checkDeadLetter(given: unknown, from: Source): Route {
+  const route = checkRoute(given);
+  if (!from.reads?.(route)) return route;
+  throw new EscapementError(
+    "invalid-option",
+    `expected deadLetter of consume to be another place than what is consumed, got ${route.transport.kind} ${describe(route.destination)} for both: a dead message would come back and die again, for ever`,
+  );
+}
+
+function checkRoute(route: unknown): Route {
   const { transport, destination, dispatchTimeoutMs } = fieldsOf(route);
   const isRoute =
     typeof fieldsOf(transport)["open"] === "function" &&

@@ -1,5 +1,6 @@
 import { EscapementError } from "../../errors.ts";
 import { checkHosts, checkKnown, checkLogin, checkOneOf, checkTexts } from "../../options.ts";
+import type { TransportFactory } from "../../transport.ts";
 
 const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
@@ -73,4 +74,17 @@ function readLogin(login: string | undefined, query: string | undefined): KafkaA
 /** What was given is checked at once; what the environment says is read when it is needed. */
 export function checkBrokers(options: KafkaConnectionOptions): void {
   if (options.brokers !== undefined) parseKafka(options.brokers);
+}
+
+/**
+ * Whether a route's address leads to the brokers that are given here: both name one of them. Where the environment does not say yet where
+ * one of them leads, it will say the same to both.
+ */
+export function sharesBroker(transport: TransportFactory, given: KafkaConnectionOptions["brokers"]): boolean {
+  try {
+    const [{ brokers }]: [KafkaAddress] = JSON.parse(transport.address);
+    return parseKafka(given).brokers.some((broker) => brokers.includes(broker));
+  } catch {
+    return true;
+  }
 }

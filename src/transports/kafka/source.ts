@@ -2,7 +2,7 @@ import type { Duration } from "../../duration.ts";
 import { checkName } from "../../names.ts";
 import { checkDuration, checkKnown } from "../../options.ts";
 import type { Source, SourceContext, SourceSession } from "../../source.ts";
-import { checkBrokers, type KafkaConnectionOptions, parseKafka } from "./address.ts";
+import { checkBrokers, type KafkaConnectionOptions, parseKafka, sharesBroker } from "./address.ts";
 import { loadClient } from "./client.ts";
 import { KafkaSession } from "./session.ts";
 import { checkTopic } from "./topic.ts";
@@ -33,6 +33,10 @@ export function kafkaSource(options: KafkaSourceOptions): Source {
   };
   return {
     kind: "kafka",
+    reads: ({ transport, destination }) =>
+      transport.kind === "kafka" &&
+      destination === resolved.topic &&
+      sharesBroker(transport, options.brokers),
     async open(context: SourceContext): Promise<SourceSession> {
       const client = await loadClient();
       return new KafkaSession({ ...resolved, ...context, client, address: parseKafka(options.brokers) });

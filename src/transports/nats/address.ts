@@ -1,5 +1,6 @@
 import { EscapementError } from "../../errors.ts";
 import { checkHosts, checkLogin, checkTexts } from "../../options.ts";
+import type { TransportFactory } from "../../transport.ts";
 
 /** Where the servers are and how to log in. */
 export interface NatsAddress {
@@ -45,4 +46,20 @@ export function parseNats(given: string | readonly string[] | undefined): NatsAd
 /** What was given is checked at once; what the environment says is read when it is needed. */
 export function checkServers(options: { readonly servers?: string | readonly string[] }): void {
   if (options.servers !== undefined) parseNats(options.servers);
+}
+
+/**
+ * Whether a route's address leads to the servers that are given here: both name one of them. Where the environment does not say yet where
+ * one of them leads, it will say the same to both.
+ */
+export function sharesServer(
+  transport: TransportFactory,
+  given: string | readonly string[] | undefined,
+): boolean {
+  try {
+    const { servers }: NatsAddress = JSON.parse(transport.address);
+    return parseNats(given).servers.some((server) => servers.includes(server));
+  } catch {
+    return true;
+  }
 }

@@ -2,10 +2,10 @@ import type { Duration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
 import { checkDuration, checkKnown } from "../../options.ts";
 import type { Source, SourceContext, SourceSession } from "../../source.ts";
-import { checkServers, parseNats } from "./address.ts";
+import { checkServers, parseNats, sharesServer } from "./address.ts";
 import { loadClient, loadJetStream } from "./connect.ts";
 import { NatsSession } from "./session.ts";
-import { checkFilter } from "./subject.ts";
+import { checkFilter, isCovered } from "./subject.ts";
 
 export interface NatsSourceOptions {
   /** The stream. It is yours to make. */
@@ -38,6 +38,12 @@ export function natsSource(options: NatsSourceOptions): Source {
   };
   return {
     kind: "nats",
+    // Which subjects a stream has is the server's to know; what this consumer was told to read of them is known here.
+    reads: ({ transport, destination }) =>
+      transport.kind === "nats" &&
+      resolved.subject !== null &&
+      isCovered(destination, resolved.subject) &&
+      sharesServer(transport, options.servers),
     async open(context: SourceContext): Promise<SourceSession> {
       await loadClient();
       const client = await loadJetStream();

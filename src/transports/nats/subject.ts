@@ -25,6 +25,15 @@ export function checkFilter(value: unknown, option: string): string {
   return value;
 }
 
+/** Whether a message of this subject is among those that a filter stands for. */
+export function isCovered(subject: string, filter: string): boolean {
+  const words = subject.split(".");
+  const wanted = filter.split(".");
+  const isOpen = wanted.at(-1) === ">";
+  if (isOpen ? words.length < wanted.length : words.length !== wanted.length) return false;
+  return wanted.every((want, index) => want === ">" || want === "*" || want === words[index]);
+}
+
 function isSubject(value: unknown): value is string {
   return typeof value === "string" && value.length <= 255 && /^[^\s\p{Cc}.]+(\.[^\s\p{Cc}.]+)*$/u.test(value);
 }

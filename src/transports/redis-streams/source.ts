@@ -5,6 +5,7 @@ import { checkBoolean, checkDuration, checkInteger, checkKnown } from "../../opt
 import type { Source, SourceContext, SourceSession } from "../../source.ts";
 import { newStreamClient } from "./client.ts";
 import { checkUrl, connectingTo } from "./connecting.ts";
+import { writesTo } from "./same-streams.ts";
 import { RedisStreamsSession } from "./session.ts";
 
 export interface RedisStreamsSourceOptions {
@@ -41,6 +42,7 @@ export function redisStreamsSource(options: RedisStreamsSourceOptions): Source {
   };
   return {
     kind: "redis-streams",
+    reads: (route) => writesTo(route, { ...resolved, url: options.url }),
     async open(context: SourceContext): Promise<SourceSession> {
       const connecting = connectingTo(options.url);
       const member = `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`;

@@ -2,3 +2,8 @@
 export function streamOf(stream: string, shard: number, shards: number): string {
   return shards === 1 ? stream : `${stream}:{${shard}}`;
 }
+
+/** The streams of all shards. */
+export function streamsOf(stream: string, shards: number): string[] {
+  return Array.from({ length: shards }, (_, shard) => streamOf(stream, shard, shards));
+}
