@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.ts";
 import { type Duration, parseDuration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
-import { checkInteger, checkKnown } from "../../options.ts";
+import { checkInteger, checkKnown, checkLogin } from "../../options.ts";
 import { slotCount } from "../../store.ts";
 import type { Connection, RedisClient, RedisNode } from "./client.ts";
 
@@ -129,7 +129,7 @@ function parseUrl(url: string): Partial<Connection> & Pick<Connection, "mode" | 
       `expected redis' url to be redis://host:port, rediss://…, redis+cluster://host:port,… or redis+sentinel://host:port,…/name, got ${typeof url === "string" ? "another text" : describe(url)}`,
     );
   }
-  const [username = "", password = ""] = login.split(/:(.*)/s).map(decodeURIComponent);
+  const [username, password = ""] = checkLogin(login, "redis' url");
   const mode = kind === "cluster" || kind === "sentinel" ? kind : "single";
   const nodes = hosts.split(",").map((host) => nodeOf(host, mode === "sentinel" ? 26_379 : 6_379));
   return {
@@ -161,7 +161,13 @@ function queryOf(url: string | undefined): RedisOptions {
 }
 
 function nodeOf(text: string, defaultPort: number): RedisNode {
-  const [, host = "", port] = /^(\[[^\]]+\]|[^:]*)(?::(\d+))?$/.exec(text) ?? [];
+  const [, host, port] = /^(\[[^\]]+\]|[^:]*)(?::(\d+))?$/.exec(text) ?? [];
+  if (host === undefined || Number(port ?? defaultPort) > 65_535) {
+    throw new EscapementError(
+      "invalid-option",
+      "expected each host in redis' url to be host or host:port, with IPv6 in brackets, got something else",
+    );
+  }
   const name = host.replace(/^\[|\]$/g, "");
   return { host: name === "" ? "localhost" : name, port: port === undefined ? defaultPort : Number(port) };
 }

@@ -1,5 +1,4 @@
 import { EscapementError } from "../../errors.ts";
-import { checkLogin } from "../../options.ts";
 import { resolveOptions as resolveRedis, whereOf } from "../../stores/redis/options.ts";
 import { type Connecting, connectTimeoutMs } from "./client.ts";
 
@@ -21,8 +20,6 @@ export function connectingTo(given: string | undefined): Connecting {
       "redisStreams does not know where Redis is; give it url, or set ESCAPEMENT_REDIS",
     );
   }
-  const [, login = ""] = /^[\w+]+:\/\/([^@/]*)@/.exec(url) ?? [];
-  checkLogin(login, "redisStreams' url");
   const { connection } = resolveRedis({ url, callTimeout: connectTimeoutMs });
   return { connection, where: whereOf(connection) };
 }

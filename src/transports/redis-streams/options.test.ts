@@ -14,7 +14,7 @@ const bad: readonly (readonly [make: () => unknown, says: RegExp])[] = [
   [() => route({ url: "" }), /url to be redis:.*, got another text$/],
   [() => route({ url: ["redis://a"] }), /url to be redis:/],
   [() => route({ url: "http://me:hidden@a" }), /url to be redis:.*, got another text$/],
-  [() => route({ url: "redis://:hidden%@a" }), /login in redisStreams' url to be percent-encoded/],
+  [() => route({ url: "redis://:hidden%@a" }), /login in redis' url to be percent-encoded/],
   [() => route({ maxLength: null }), /redisStreams' maxLength to be a whole number .*, got null$/],
   [() => route({ shards: null }), /redisStreams' shards to be a whole number .*, got null$/],
   [
