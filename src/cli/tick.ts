@@ -1,0 +1,180 @@
+import type { Escapement } from "../app/escapement.ts";
+import type { AnyDefinition } from "../definition.ts";
+import type { JobFacts, JobOutline } from "../job.ts";
+import { canary } from "../relay/canary.ts";
+
+/** What a tick has done, and what it had to leave. */
+export interface Ticked {
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly reaped: number;
+  readonly left: Left;
+}
+
+/** Jobs that were due when the tick began and still wait; the three reasons need not account for all of them. */
+export interface Left {
+  readonly count: number;
+  /** Their publish did not get through. */
+  readonly unpublished: number;
+  /** Their queue is paused. */
+  readonly paused: number;
+  /** No definition of this process can run or publish them. */
+  readonly unhandled: number;
+}
+
+/** How much longer than a poll, which finds whatever is due, nothing may happen before there is nothing left to do. */
+const graceMs = 500;
+const lookEveryMs = 50;
+
+/** Runs what is due now, and stops the app. */
+export async function tick(app: Escapement): Promise<Ticked> {
+  const { now } = await app.health();
+  const watch = new TickWatch(app, now);
+  await app.start();
+  while (!(await watch.isOver())) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
+  const left = await watch.left();
+  // What has begun may end, also where it is the next tick's: a try that is broken off would count as one.
+  await app.stop({ timeout: "1d" });
+  return { ...watch.ran, left };
+}
+
+/**
+ * Knows when a tick is over. Its work is what was due when it began: what becomes due later is for the next one, since an every-second
+ * schedule would keep this one for ever.
+ */
+class TickWatch {
+  readonly ran = { succeeded: 0, failed: 0, reaped: 0 };
+  readonly #app: Escapement;
+  readonly #began: Date;
+  /** Due when it began, for a filter. */
+  readonly #due: { readonly runBefore: Date };
+  readonly #served: ReadonlyMap<string, AnyDefinition>;
+  readonly #patienceMs: number;
+  readonly #beganAtMs = performance.now();
+  #lastAtMs = this.#beganAtMs;
+  /** Claims of this tick's jobs. What a relay publishes ends without having started here. */
+  readonly #running = new Set<string>();
+  /** Whose publish did not get through; the rollback has moved their time. */
+  readonly #unpublished = new Set<string>();
+  /** What was still to be planned when that was looked at last. */
+  #toPlan = "";
+
+  constructor(app: Escapement, began: Date) {
+    this.#app = app;
+    this.#began = began;
+    this.#due = { runBefore: new Date(began.getTime() + 1) };
+    const served = app.definitions.filter(({ run, route }) => run !== null || route !== null);
+    this.#served = new Map(served.map((definition) => [definition.name, definition]));
+    this.#patienceMs = app.settings.pollMs + graceMs;
+    this.#listen();
+  }
+
+  /** Nothing of its work is left, or nothing of it moves. */
+  async isOver(): Promise<boolean> {
+    if (this.#running.size > 0 || performance.now() - this.#beganAtMs <= this.#patienceMs) return false;
+    if (await this.#isPublishing()) this.#happened();
+    if (!this.#isQuiet && (await this.#hasDue())) return false;
+    const toPlan = await this.#readToPlan();
+    if (toPlan !== this.#toPlan) this.#happened();
+    this.#toPlan = toPlan;
+    return toPlan === "" || this.#isQuiet;
+  }
+
+  async left(): Promise<Left> {
+    const [rows, paused] = await Promise.all([
+      this.#app.countBy(["queue", "name"], { ...this.#due, states: ["waiting"] }),
+      this.#pausedQueues(),
+    ]);
+    const found = { unpublished: this.#unpublished.size, paused: 0, unhandled: 0 };
+    let count = found.unpublished;
+    for (const { name = "", queue = "", count: more } of rows) {
+      if (name === canary.name) continue;
+      count += more;
+      if (paused.has(queue)) found.paused += more;
+      else if (!this.#served.has(name)) found.unhandled += more;
+    }
+    return { count, ...found };
+  }
+
+  #listen(): void {
+    const app = this.#app;
+    const ended =
+      (what: "succeeded" | "failed" | null) =>
+      ({ job }: { readonly job: JobFacts }): void => {
+        if (job.name === canary.name) return;
+        this.#running.delete(claimOf(job));
+        this.#unpublished.delete(job.id);
+        if (what !== null) this.ran[what] += 1;
+        if (this.#isOwn(job)) this.#happened();
+      };
+    app.on("started", ({ job }) => {
+      if (!this.#isOwn(job)) return;
+      this.#running.add(claimOf(job));
+      this.#happened();
+    });
+    app.on("succeeded", ended("succeeded")).on("failed", ended("failed")).on("dead", ended("failed"));
+    app.on("lost", ended("failed")).on("crashed", ended("failed"));
+    app.on("cancelled", ended(null)).on("snoozed", ended(null)).on("stale", ended(null));
+    app.on("dispatchRetry", ({ job, phase }) => {
+      if (phase === "publish" && this.#isDue(job)) this.#unpublished.add(job.id);
+    });
+    app.on("reaped", ({ id, name, state }) => {
+      this.ran.reaped += 1;
+      this.#unpublished.delete(id);
+      // It is to be run again; one that has ended is no work.
+      if (state === "waiting" && this.#served.has(name)) this.#happened();
+    });
+  }
+
+  #happened(): void {
+    this.#lastAtMs = performance.now();
+  }
+
+  get #isQuiet(): boolean {
+    return performance.now() - this.#lastAtMs > this.#patienceMs;
+  }
+
+  /** A job that was enqueued since is not its own, also if it was given a time of the past; an occurrence is enqueued when it is planned. */
+  #isOwn(job: JobFacts): boolean {
+    return this.#isDue(job) && (job.enqueuedAt <= this.#began || job.schedule !== null);
+  }
+
+  #isDue({ name, runAt }: JobOutline): boolean {
+    return name !== canary.name && runAt <= this.#began;
+  }
+
+  /** Whether brokers still have to answer: one that takes long is no standstill. */
+  async #isPublishing(): Promise<boolean> {
+    const names = [...this.#served.values()].flatMap(({ name, route }) => (route === null ? [] : name));
+    if (names.length === 0) return false;
+    return (await this.#app.count({ ...this.#due, names, states: ["active"] })) > 0;
+  }
+
+  /** Whether jobs are left that could be run or published here; what waits in a paused queue could not. */
+  async #hasDue(): Promise<boolean> {
+    const names = [...this.#served.keys()];
+    const [rows, paused] = await Promise.all([
+      this.#app.countBy(["queue"], { ...this.#due, names, states: ["waiting", "active"] }),
+      this.#pausedQueues(),
+    ]);
+    return rows.some(({ queue = "", count }) => count > 0 && !paused.has(queue));
+  }
+
+  async #pausedQueues(): Promise<ReadonlySet<string>> {
+    const queues = await this.#app.queues();
+    return new Set(queues.flatMap(({ queue, paused }) => (paused ? queue : [])));
+  }
+
+  /** The schedules that have something due which is not planned yet, and where each stands; empty when there are none. */
+  async #readToPlan(): Promise<string> {
+    const schedules = await this.#app.schedules();
+    return schedules
+      .filter(({ paused, nextAt }) => !paused && nextAt !== null && nextAt <= this.#began)
+      .map(({ key, nextAt }) => `${key}@${nextAt?.toISOString()}`)
+      .join(" ");
+  }
+}
+
+function claimOf({ id, token }: JobOutline): string {
+  return `${id} ${token}`;
+}
