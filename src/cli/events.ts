@@ -1,4 +1,5 @@
 import type { Escapement } from "../app/escapement.ts";
+import { recordError } from "../errors.ts";
 import type { AppEventName, AppEvents } from "../events.ts";
 import type { JobFacts } from "../job.ts";
 
@@ -29,9 +30,16 @@ function show<E extends AppEventName>(app: Escapement, name: E, json: boolean): 
   const describe = described[name] as ((event: AppEvents[E]) => string) | undefined;
   app.on(name, (event) => {
     const at = new Date().toISOString();
-    if (json) console.log(JSON.stringify({ at, event: name, ...event }));
+    if (json) console.log(JSON.stringify({ at, event: name, ...event }, withErrors));
     else console.log(`${at} ${name.padEnd(10)} ${describe?.(event) ?? ""}`.trimEnd());
   });
+}
+
+/** An Error has nothing to say in JSON by itself; its stack is for the log. */
+function withErrors(_key: string, value: unknown): unknown {
+  if (!(value instanceof Error)) return value;
+  const { name, message, code } = recordError(value);
+  return { name, message, code };
 }
 
 function of(job: Pick<JobFacts, "id" | "name">): string {
