@@ -85,19 +85,32 @@ async function explainJob(app: Explained, job: Job): Promise<string[]> {
     `job ${job.id} (${job.name}, ${job.delivery}, queue ${job.queue})`,
     `${iso(job.enqueuedAt)} enqueued, due ${iso(job.fireAt)}${job.priority === 0 ? "" : `, priority ${job.priority}`}`,
   ];
-  for (const { at, kind, attempt, claimer, text, error } of await app.trail(job.id)) {
-    const who = kind === "failed" || kind === "crashed" ? ` try ${attempt} on ${claimer ?? "?"}` : "";
-    const detail = [text, error === null ? null : `${error.name}: ${error.message}`].filter(
-      (part) => part !== null,
-    );
-    lines.push(`${iso(at)} ${kind}${who}${detail.length === 0 ? "" : `: ${detail.join(", ")}`}`);
-  }
+  const trail = await app.trail(job.id);
+  // Lines of the latest claim, and of what came after it, carry its token; those before it a lower one.
+  const ofLatest = trail.findIndex(({ token }) => token >= job.token);
+  const place = ofLatest === -1 ? trail.length : ofLatest;
+  lines.push(...trail.slice(0, place).map(trailLine));
   if (job.claimedAt !== null)
-    lines.push(`${iso(job.claimedAt)} claimed by ${job.claimer} (try ${job.attempt}, token ${job.token})`);
+    lines.push(`${iso(job.claimedAt)} ${claimed(job, trail[place]?.attempt ?? job.attempt)}`);
+  lines.push(...trail.slice(place).map(trailLine));
   if (job.finishedAt !== null) lines.push(`${iso(job.finishedAt)} ended`);
   if (job.relayed) lines.push(...(await explainRoute(app, job)));
   lines.push(`now ${job.state}${job.reason === null ? "" : `: ${job.reason}`}${waiting(job)}`);
   return lines;
+}
+
+function trailLine({ at, kind, attempt, claimer, text, error }: TrailLine): string {
+  const who = kind === "failed" || kind === "crashed" ? ` try ${attempt} on ${claimer ?? "?"}` : "";
+  const detail = [text, error === null ? null : `${error.name}: ${error.message}`].filter(
+    (part) => part !== null,
+  );
+  return `${iso(at)} ${kind}${who}${detail.length === 0 ? "" : `: ${detail.join(", ")}`}`;
+}
+
+/** @param attempt as it was then: a rollback, a snooze and a release give the number back. A relay's tries are counted by the token. */
+function claimed({ relayed, claimer, token }: Job, attempt: number): string {
+  if (relayed) return `named by ${claimer} (token ${token})`;
+  return `claimed by ${claimer} (${attempt === 0 ? "" : `try ${attempt}, `}token ${token})`;
 }
 
 function waiting(job: Job): string {

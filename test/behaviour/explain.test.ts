@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defineJob } from "../../src/index.ts";
+import { defineJob, snooze } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
@@ -53,6 +53,15 @@ onEveryStore("explaining a job with a route", (bed) => {
     assert.match(refusedOnce, /^rolled back once so far$/m);
     assert.match(refusedOnce, new RegExp(`^partition [01] of 2 \\(epoch 1\\): held by ${owner}$`, "m"));
     assert.match(refusedOnce, /^not named$/m);
+    assert.match(
+      refusedOnce,
+      new RegExp(
+        `^\\S+Z enqueued.*\n\\S+Z named by ${owner} \\(token 1\\)\n\\S+Z rolled-back: Error: the broker`,
+        "m",
+      ),
+      "in the order of time",
+    );
+    assert.doesNotMatch(refusedOnce, /try 0/);
     await clock.advance(2_000);
     const named = new RegExp(`^named by ${owner}: on its way, the broker's word is awaited$`, "m");
     assert.match(await explain(), named);
@@ -64,6 +73,33 @@ onEveryStore("explaining a job with a route", (bed) => {
     const told = (await client.explain(local.id)).join("\n");
     assert.doesNotMatch(told, /route|partition|relay/);
     assert.match(told, /or when a worker is free$/);
+  });
+
+  test("what happened to a job with a handler stands in the order of time, each try under its own number", async () => {
+    const { clock, node } = scene();
+    let tries = 0;
+    const moody = defineJob<null>({
+      name: "moody",
+      retry: { backoff: { delay: "1s" } },
+      run: () => {
+        tries += 1;
+        if (tries === 1) throw new Error("not in the mood");
+        return snooze("1h");
+      },
+    });
+    await using app = node([moody]).app;
+    await app.start({ roles: ["worker"] });
+    await app.enqueue(moody, null, { id: "m" });
+    await clock.advance(30_000);
+    await app.update("m", { priority: 1 });
+    const told = (await app.explain("m")).map((line) => line.replace(/^\S+Z (\w+).*?( \(try.*|$)/, "$1$2"));
+    assert.deepEqual(told.slice(1, -1), [
+      "enqueued",
+      "failed",
+      "claimed (try 2, token 2)",
+      "snoozed",
+      "updated",
+    ]);
   });
 
   test("a holder that died, one without the route, and a process that does not know the job", async () => {
