@@ -3,8 +3,10 @@ import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { systemClock } from "../src/clock.ts";
 import { createEscapement, defineJob } from "../src/index.ts";
 import { silentLogger } from "../src/log.ts";
+import { sqlite } from "../src/stores/sqlite/index.ts";
 import { newFolder } from "./behaviour/stores.ts";
 import { escapement, main } from "./command.ts";
 
@@ -54,6 +56,26 @@ describe("the command line", () => {
       /WARN +1 waiting job of "report", which no living node handles\n +→ start a node/,
     );
     assert.match(doctor.stdout, /WARN +queue "slow" is paused/);
+  });
+
+  test("status measures by slots what a worker has under way, and nothing else", async () => {
+    const folder = newFolder();
+    const path = join(folder, "app.db");
+    const store = await sqlite({ path }).open({
+      namespace: "default",
+      clock: systemClock,
+      log: silentLogger,
+    });
+    await store.migrate();
+    const node = { host: "h", pid: 1, version: "0", queues: null, names: [], concurrency: 10, ttlMs: 60_000 };
+    await store.putNode({ ...node, id: "a-worker", roles: ["worker", "reaper"], active: 3 });
+    await store.putNode({ ...node, id: "a-relay", roles: ["worker", "relay"], active: 64 });
+    await store.putNode({ ...node, id: "a-planner", roles: ["planner"], active: 0 });
+    await store.close();
+    const { stdout } = await escapement(folder, "status", "--store", `sqlite:${path}`);
+    assert.match(stdout, /a-worker +alive +worker\+reaper +3 of 10 slots$/m);
+    assert.match(stdout, /a-relay +alive +worker\+relay +64 under way$/m);
+    assert.match(stdout, /a-planner +alive +planner$/m);
   });
 
   test("K12: tick runs what is due and ends; start stops gracefully on a signal", async () => {

@@ -50,7 +50,7 @@ function describeStatus({ counts, queues, nodes }: Status): string[] {
     node.id,
     node.alive ? "alive" : "silent",
     node.roles.join("+"),
-    `${node.active} of ${node.concurrency} slots`,
+    busy(node),
     node.names.join(", "),
   ]);
   return [
@@ -59,4 +59,10 @@ function describeStatus({ counts, queues, nodes }: Status): string[] {
     "",
     ...(alive.length === 0 ? ["no nodes"] : table(["node", "", "roles", "busy", "jobs"], alive)),
   ];
+}
+
+/** What a relay has in flight takes no slots, and a node tells of one sum: where there is a relay it cannot be measured by them. */
+function busy({ roles, active, concurrency }: SeenNode): string {
+  if (roles.includes("relay")) return `${active} under way`;
+  return roles.includes("worker") ? `${active} of ${concurrency} slots` : "";
 }
