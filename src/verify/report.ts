@@ -56,8 +56,11 @@ export function countFaults(faults: readonly FaultWindow[]): Readonly<Record<str
 /** The verdict in a few lines. */
 export function reportLines(options: VerifyOptions, result: VerifyResult): string[] {
   const { verdict, history, engine } = result;
-  const faults = Object.entries(countFaults(history.faults)).map(([kind, count]) => `${count} ${kind}`);
   const { recovery, reruns, relay } = verdict;
+  const faults = [
+    ...Object.entries(countFaults(history.faults)).map(([kind, count]) => `${count} ${kind}`),
+    ...(options.faults.includes("publish") && relay !== null ? [drilled(relay)] : []),
+  ];
   const seconds = Math.round((history.endedAtMs - result.beganAtMs) / 1_000);
   return [
     `${verdict.valid ? "KEPT" : "BROKEN"}  ${engine}, ${options.nodes} nodes, ${seconds} s, faults: ${faults.join(", ") || "none"}, seed ${options.seed}`,
@@ -79,6 +82,11 @@ export function reportLines(options: VerifyOptions, result: VerifyResult): strin
       .map(({ kind, subject, detail }) => `  ${kind.toUpperCase()}  ${subject}: ${detail}`),
     ...(verdict.violations.length > shown ? [`  and ${verdict.violations.length - shown} more`] : []),
   ];
+}
+
+/** The drill leaves no windows in the history: each of its strikes is about one message, or one write. */
+function drilled({ drills: { publish, dispatched_write, rollback_write } }: RelayFigures): string {
+  return `a drill that made ${publish} publishes and ${dispatched_write + rollback_write} writes around them fail`;
 }
 
 function relayLines({ publishes, copies, received, rollbacks, drills, grants }: RelayFigures): string[] {
