@@ -58,6 +58,48 @@ describe("the command line", () => {
     assert.match(doctor.stdout, /WARN +queue "slow" is paused/);
   });
 
+  test("doctor knows of relays: their canary, what brokers refuse, and that one is missing", async () => {
+    const folder = newFolder();
+    const store = `sqlite:${join(folder, "app.db")}`;
+    const full = {
+      kind: "refused",
+      error: new Error("no room"),
+      permanent: false,
+      retryAfterMs: 60_000,
+    } as const;
+    const transport = {
+      kind: "full",
+      gathers: false,
+      address: "",
+      open: async () => ({
+        publish: async (messages: readonly unknown[]) => messages.map(() => full),
+        close: async () => {},
+      }),
+    };
+    const pay = defineJob<null>({
+      name: "pay",
+      route: { transport, destination: "-", dispatchTimeoutMs: 1_000 },
+    });
+    const create = () => createEscapement({ store, jobs: [pay], relay: { canary: "1s" }, log: silentLogger });
+    {
+      await using relay = create();
+      await relay.start({ roles: ["relay"] });
+      await relay.enqueue(pay, null, { id: "p" });
+      while ((await relay.get("p"))?.rollbacks !== 1) await new Promise((resolve) => setTimeout(resolve, 20));
+      const { stdout } = await escapement(folder, "doctor", "--store", store);
+      assert.doesNotMatch(stdout, /canary|no living/);
+      assert.match(
+        stdout,
+        /WARN +"pay": 1 of the \d oldest .* the latest with Error: no room\n +→ escapement explain p$/m,
+      );
+    }
+    await using worker = create();
+    await worker.start({ roles: ["worker"] });
+    const { stdout } = await escapement(folder, "doctor", "--store", store);
+    assert.match(stdout, /WARN +1 waiting job of "pay", which no living relay publishes\n +→ they have/);
+    assert.doesNotMatch(stdout, /canary/);
+  });
+
   test("status measures by slots what a worker has under way, and nothing else", async () => {
     const folder = newFolder();
     const path = join(folder, "app.db");

@@ -39,9 +39,23 @@ const well: Facts = {
   definitions: [defineJob({ name: "job", delivery: "at-most-once" })],
   settings: { leaseMs: 30_000, acceptWeakDurability: true },
   counts: [{ name: "job", state: "waiting", count: 3 }],
+  oldest: [],
   nodes: [node],
   queues: [],
 };
+
+const counts = (name: string, count: number): Facts["counts"] => [{ name, state: "waiting", count }];
+const relay: SeenNode = { ...node, id: "r1", roles: ["relay"], names: ["pay"] };
+const nowhere = { kind: "nowhere", gathers: false, address: "", open: () => assert.fail() };
+const pay = defineJob({
+  name: "pay",
+  route: { transport: nowhere, destination: "-", dispatchTimeoutMs: 1_000 },
+});
+
+/** A job that is to be published. */
+function routed(id: string, given: Partial<Facts["oldest"][number]> = {}): Facts["oldest"][number] {
+  return { id, name: "pay", relayed: true, rollbacks: 0, error: null, claimedAt: null, ...given };
+}
 
 /** What is found beyond what is well. */
 function found(facts: Partial<Facts>): string[] {
@@ -90,5 +104,40 @@ describe("the doctor", () => {
       2,
       "no node is alive, and nobody handles the job",
     );
+  });
+
+  test("jobs with a route want a relay, whether a definition or a job tells of the route", () => {
+    const facts = { counts: counts("pay", 2) };
+    const missing = [
+      'warning: 2 waiting jobs of "pay", which no living relay publishes → they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them',
+    ];
+    assert.deepEqual(found({ ...facts, definitions: [pay] }), missing);
+    assert.deepEqual(found({ ...facts, oldest: [routed("p")] }), missing);
+    const worker = { ...node, names: ["pay"] };
+    assert.deepEqual(found({ ...facts, definitions: [pay], nodes: [worker] }), missing, "it runs no relay");
+    assert.deepEqual(found({ ...facts, definitions: [pay], nodes: [node, relay] }), []);
+    assert.deepEqual(
+      found({ ...facts, definitions: [pay], nodes: [node, { ...relay, alive: false }] }),
+      missing,
+    );
+  });
+
+  test("the canary is the relays' own", () => {
+    assert.deepEqual(found({ counts: counts("escapement-canary", 1), nodes: [relay] }), []);
+  });
+
+  test("jobs that a broker refused are told by name, with the latest error and where to look", () => {
+    const error = (message: string) => ({ name: "Error", message });
+    const oldest = [
+      routed("a", { rollbacks: 1, error: error("old"), claimedAt: new Date(1) }),
+      routed("b", { rollbacks: 4, error: error("the broker is full\nat once"), claimedAt: new Date(3) }),
+      routed("c"),
+      routed("d", { name: "mail", rollbacks: 1 }),
+      routed("e", { name: "plain", relayed: false, error: error("a handler's") }),
+    ];
+    assert.deepEqual(found({ oldest }), [
+      'warning: "pay": 2 of the 5 oldest waiting jobs looked at could not be published and wait for another try, the latest with Error: the broker is full → escapement explain b',
+      'warning: "mail": 1 of the 5 oldest waiting jobs looked at could not be published and waits for another try → escapement explain d',
+    ]);
   });
 });

@@ -1,6 +1,8 @@
 import type { AppHealth } from "../client/client.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { formatDuration } from "../duration.ts";
+import type { Job } from "../job.ts";
+import { canary } from "../relay/canary.ts";
 import type { Settings } from "../settings.ts";
 import type { CountRow, QueueConfig, SeenNode } from "../store.ts";
 
@@ -20,17 +22,20 @@ export interface Facts {
   readonly settings: Pick<Settings, "leaseMs" | "acceptWeakDurability">;
   /** By name and state. */
   readonly counts: readonly CountRow[];
+  /** The oldest that wait and go soon, some of them. */
+  readonly oldest: readonly Pick<Job, "id" | "name" | "relayed" | "rollbacks" | "error" | "claimedAt">[];
   readonly nodes: readonly SeenNode[];
   readonly queues: readonly QueueConfig[];
 }
 
 const tolerableOffsetMs = 1_000;
 const shortLeaseMs = 5_000;
+const longestError = 200;
 
 /** Says of each thing whether it is well, and if not, what to do. Pure, so that every finding is tested. */
 export function diagnose(facts: Facts): Finding[] {
-  return [store, durability, clock, problems, lease, alive, unhandled, paused, ended].flatMap((look) =>
-    look(facts),
+  return [store, durability, clock, problems, lease, alive, unhandled, refused, paused, ended].flatMap(
+    (look) => look(facts),
   );
 }
 
@@ -99,19 +104,63 @@ function alive({ nodes }: Facts): Finding[] {
   return [ok(`${living.length} node${living.length === 1 ? " is" : "s are"} alive`)];
 }
 
-function unhandled({ counts, nodes }: Facts): Finding[] {
-  const handled = new Set(nodes.filter((node) => node.alive).flatMap(({ names }) => names));
-  return counts
-    .filter(
-      ({ name, state, count }) =>
-        state === "waiting" && count > 0 && name !== undefined && !handled.has(name),
-    )
-    .map(({ name, count }) =>
+function unhandled(facts: Facts): Finding[] {
+  const living = facts.nodes.filter((node) => node.alive);
+  const handled = new Set(living.flatMap(({ names }) => names));
+  const published = new Set(living.flatMap(({ roles, names }) => (roles.includes("relay") ? names : [])));
+  const routed = namesWithRoute(facts);
+  return facts.counts.flatMap(({ name, state, count }) => {
+    // The canary is the relays' own: no node tells of it, and where no relay is left it expires.
+    if (state !== "waiting" || count === 0 || name === undefined || name === canary.name) return [];
+    const jobs = `${count} waiting job${count === 1 ? "" : "s"} of ${JSON.stringify(name)}`;
+    if (!routed.has(name)) return handled.has(name) ? [] : [withoutHandler(jobs)];
+    return published.has(name) ? [] : [withoutRelay(jobs)];
+  });
+}
+
+/** From the definitions, and from jobs: who asks need not know all definitions. */
+function namesWithRoute({ definitions, oldest }: Facts): ReadonlySet<string> {
+  return new Set([
+    ...definitions.flatMap(({ name, route }) => (route === null ? [] : name)),
+    ...oldest.flatMap(({ name, relayed }) => (relayed ? name : [])),
+  ]);
+}
+
+function withoutHandler(jobs: string): Finding {
+  return warning(
+    `${jobs}, which no living node handles`,
+    "start a node whose jobs include it, or cancel them",
+  );
+}
+
+function withoutRelay(jobs: string): Finding {
+  return warning(
+    `${jobs}, which no living relay publishes`,
+    "they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them",
+  );
+}
+
+/** Jobs that were given to a broker, came back, and wait for another try. */
+function refused({ oldest }: Facts): Finding[] {
+  const backs = oldest.filter(({ relayed, rollbacks }) => relayed && rollbacks > 0);
+  return Object.values(Object.groupBy(backs, ({ name }) => name)).flatMap((jobs = []) => {
+    const [latest] = jobs.toSorted((a, b) => (b.claimedAt?.getTime() ?? 0) - (a.claimedAt?.getTime() ?? 0));
+    if (latest === undefined) return [];
+    const { id, name, error } = latest;
+    const among = `${jobs.length} of the ${oldest.length} oldest waiting job${oldest.length === 1 ? "" : "s"} looked at`;
+    const why = error === null ? "" : `, the latest with ${error.name}: ${firstLine(error.message)}`;
+    return [
       warning(
-        `${count} waiting job${count === 1 ? "" : "s"} of ${JSON.stringify(name)}, which no living node handles`,
-        "start a node whose jobs include it, or cancel them",
+        `${JSON.stringify(name)}: ${among} could not be published and wait${jobs.length === 1 ? "s" : ""} for another try${why}`,
+        `escapement explain ${id}`,
       ),
-    );
+    ];
+  });
+}
+
+function firstLine(text: string): string {
+  const [line = ""] = text.split("\n");
+  return line.length > longestError ? `${line.slice(0, longestError)}…` : line;
 }
 
 function paused({ queues }: Facts): Finding[] {

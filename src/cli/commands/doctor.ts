@@ -1,8 +1,14 @@
 import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
+import type { Job } from "../../job.ts";
 import { type AppFlags, appCommand, withApp } from "../app.ts";
 import { diagnose, type Finding } from "../diagnose.ts";
 import { print } from "../output.ts";
+
+/** What a broker refused is tried again within this time. */
+const soonMs = 3_600_000;
+/** Each is read with its input. */
+const mostLookedAt = 100;
 
 const marks: Readonly<Record<Finding["level"], string>> = { ok: "ok  ", warning: "WARN", problem: "FAIL" };
 
@@ -26,8 +32,9 @@ async function examine(app: Escapement): Promise<Finding[]> {
   const askedAt = Date.now();
   const health = await app.health();
   const answeredAt = Date.now();
-  const [counts, nodes, queues] = await Promise.all([
+  const [counts, oldest, nodes, queues] = await Promise.all([
     app.countBy(["name", "state"]),
+    oldestWaiting(app, health.now),
     app.nodes(),
     app.queues(),
   ]);
@@ -38,7 +45,22 @@ async function examine(app: Escapement): Promise<Finding[]> {
     definitions: app.definitions,
     settings: app.settings,
     counts,
+    oldest,
     nodes,
     queues,
   });
+}
+
+/** Where routes are known, only jobs with one: a backlog of the others would hide them. */
+async function oldestWaiting(app: Escapement, now: Date): Promise<readonly Job[]> {
+  const routed = app.definitions.flatMap(({ name, route }) => (route === null ? [] : name));
+  const { jobs } = await app.list(
+    {
+      states: ["waiting"],
+      runBefore: new Date(now.getTime() + soonMs),
+      ...(routed.length === 0 ? {} : { names: routed }),
+    },
+    { limit: mostLookedAt, order: "oldest" },
+  );
+  return jobs;
 }
