@@ -24,7 +24,7 @@ function appIn(folder: string) {
 async function listen(status: number, afterMs = 0): Promise<{ server: Server; port: number }> {
   const server = createServer((request, response) => {
     request.resume();
-    setTimeout(() => response.writeHead(status).end(), afterMs);
+    setTimeout(() => response.writeHead(status).end(), afterMs).unref();
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return { server, port: (server.address() as AddressInfo).port };
@@ -48,6 +48,21 @@ describe("tick", () => {
     const { stdout, stderr } = await escapement(folder, "tick", "--json");
     close(server);
     assert.deepEqual(JSON.parse(stdout || stderr), { succeeded: 1, failed: 0, reaped: 0, left: nothing });
+  });
+
+  test("it ends where a broker never answers", async () => {
+    const folder = scratchFolder();
+    const { server, port } = await listen(200, 3_600_000);
+    configure(folder, `defineJob({ name: "hook", route: hook(${port}) })`, { settings: 'lease: "3s"' });
+    const app = appIn(folder);
+    for (let n = 0; n < 20; n++) await app.enqueue(hook, null);
+    await app.stop();
+    const { code, stdout } = await escapement(folder, "tick", "--json");
+    close(server);
+    assert.equal(code, 0, "it ended by itself");
+    const { left } = JSON.parse(stdout);
+    assert.equal(left.count, 20);
+    assert.ok(left.unpublished > 0);
   });
 
   test("it ends where a schedule has work every second, and leaves to the next one what is due later", async () => {

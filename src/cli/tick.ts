@@ -1,5 +1,4 @@
 import type { Escapement } from "../app/escapement.ts";
-import type { AnyDefinition } from "../definition.ts";
 import type { JobFacts, JobOutline } from "../job.ts";
 import { canary } from "../relay/canary.ts";
 
@@ -33,8 +32,8 @@ export async function tick(app: Escapement): Promise<Ticked> {
   await app.start();
   while (!(await watch.isOver())) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   const left = await watch.left();
-  // What has begun may end, also where it is the next tick's: a try that is broken off would count as one.
-  await app.stop({ timeout: "1d" });
+  // What has begun may end, also where it is the next tick's: an at-most-once job that is broken off has no second try.
+  await app.stop(watch.hasOthersRunning ? { timeout: "1d" } : {});
   return { ...watch.ran, left };
 }
 
@@ -48,12 +47,16 @@ class TickWatch {
   readonly #began: Date;
   /** Due when it began, for a filter. */
   readonly #due: { readonly runBefore: Date };
-  readonly #served: ReadonlyMap<string, AnyDefinition>;
+  readonly #served: ReadonlySet<string>;
+  readonly #routed: readonly string[];
   readonly #patienceMs: number;
+  /** For how long a broker may be silent: no longer than the relay's lease either. */
+  readonly #longestAnswerMs: number;
   readonly #beganAtMs = performance.now();
   #lastAtMs = this.#beganAtMs;
   /** Claims of this tick's jobs. What a relay publishes ends without having started here. */
   readonly #running = new Set<string>();
+  readonly #othersRunning = new Set<string>();
   /** Whose publish did not get through; the rollback has moved their time. */
   readonly #unpublished = new Set<string>();
   /** What was still to be planned when that was looked at last. */
@@ -64,20 +67,29 @@ class TickWatch {
     this.#began = began;
     this.#due = { runBefore: new Date(began.getTime() + 1) };
     const served = app.definitions.filter(({ run, route }) => run !== null || route !== null);
-    this.#served = new Map(served.map((definition) => [definition.name, definition]));
+    this.#served = new Set(served.map(({ name }) => name));
+    const routes = served.flatMap(({ name, route }) => (route === null ? [] : { name, ...route }));
+    this.#routed = routes.map(({ name }) => name);
     this.#patienceMs = app.settings.pollMs + graceMs;
+    const timeoutsMs = routes.map(({ dispatchTimeoutMs }) => dispatchTimeoutMs);
+    this.#longestAnswerMs = Math.min(app.settings.leaseMs, Math.max(0, ...timeoutsMs));
     this.#listen();
   }
 
   /** Nothing of its work is left, or nothing of it moves. */
   async isOver(): Promise<boolean> {
     if (this.#running.size > 0 || performance.now() - this.#beganAtMs <= this.#patienceMs) return false;
-    if (await this.#isPublishing()) this.#happened();
-    if (!this.#isQuiet && (await this.#hasDue())) return false;
+    const answerMs = (await this.#isPublishing()) ? this.#longestAnswerMs : 0;
+    if (!this.#isQuiet(answerMs) && (await this.#hasDue())) return false;
     const toPlan = await this.#readToPlan();
     if (toPlan !== this.#toPlan) this.#happened();
     this.#toPlan = toPlan;
-    return toPlan === "" || this.#isQuiet;
+    return toPlan === "" || this.#isQuiet();
+  }
+
+  /** Whether handlers of jobs run that are not its own. */
+  get hasOthersRunning(): boolean {
+    return this.#othersRunning.size > 0;
   }
 
   async left(): Promise<Left> {
@@ -103,14 +115,15 @@ class TickWatch {
       ({ job }: { readonly job: JobFacts }): void => {
         if (job.name === canary.name) return;
         this.#running.delete(claimOf(job));
+        this.#othersRunning.delete(claimOf(job));
         this.#unpublished.delete(job.id);
         if (what !== null) this.ran[what] += 1;
         if (this.#isOwn(job)) this.#happened();
       };
     app.on("started", ({ job }) => {
-      if (!this.#isOwn(job)) return;
-      this.#running.add(claimOf(job));
-      this.#happened();
+      const isOwn = this.#isOwn(job);
+      (isOwn ? this.#running : this.#othersRunning).add(claimOf(job));
+      if (isOwn) this.#happened();
     });
     app.on("succeeded", ended("succeeded")).on("failed", ended("failed")).on("dead", ended("failed"));
     app.on("lost", ended("failed")).on("crashed", ended("failed"));
@@ -130,8 +143,8 @@ class TickWatch {
     this.#lastAtMs = performance.now();
   }
 
-  get #isQuiet(): boolean {
-    return performance.now() - this.#lastAtMs > this.#patienceMs;
+  #isQuiet(moreMs = 0): boolean {
+    return performance.now() - this.#lastAtMs > this.#patienceMs + moreMs;
   }
 
   /** A job that was enqueued since is not its own, also if it was given a time of the past; an occurrence is enqueued when it is planned. */
@@ -145,14 +158,13 @@ class TickWatch {
 
   /** Whether brokers still have to answer: one that takes long is no standstill. */
   async #isPublishing(): Promise<boolean> {
-    const names = [...this.#served.values()].flatMap(({ name, route }) => (route === null ? [] : name));
-    if (names.length === 0) return false;
-    return (await this.#app.count({ ...this.#due, names, states: ["active"] })) > 0;
+    if (this.#routed.length === 0) return false;
+    return (await this.#app.count({ ...this.#due, names: this.#routed, states: ["active"] })) > 0;
   }
 
   /** Whether jobs are left that could be run or published here; what waits in a paused queue could not. */
   async #hasDue(): Promise<boolean> {
-    const names = [...this.#served.keys()];
+    const names = [...this.#served];
     const [rows, paused] = await Promise.all([
       this.#app.countBy(["queue"], { ...this.#due, names, states: ["waiting", "active"] }),
       this.#pausedQueues(),
