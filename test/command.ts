@@ -32,7 +32,7 @@ export function configure(folder: string, jobs: string, { settings = "" } = {}):
     `import { createEscapement, defineJob } from ${source("index.ts")};
      import { http } from ${source("transports/http/index.ts")};
      const secret = "whsec_" + Buffer.alloc(24).toString("base64");
-     const hook = (port) => http({ url: "http://127.0.0.1:" + port + "/", secret, allow: ["127.0.0.1"] });
+     const hook = (port, more) => http({ url: "http://127.0.0.1:" + port + "/", secret, allow: ["127.0.0.1"], ...more });
      export default { store: "sqlite:app.db", jobs: [${jobs}], ${settings} };`,
   );
 }

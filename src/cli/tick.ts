@@ -13,7 +13,7 @@ export interface Ticked {
 /** Jobs that were due when the tick began and still wait; the three reasons need not account for all of them. */
 export interface Left {
   readonly count: number;
-  /** Their publish did not get through. */
+  /** Their publish did not get through, or has no answer yet. */
   readonly unpublished: number;
   /** Their queue is paused. */
   readonly paused: number;
@@ -50,7 +50,7 @@ class TickWatch {
   readonly #served: ReadonlySet<string>;
   readonly #routed: readonly string[];
   readonly #patienceMs: number;
-  /** For how long a broker may be silent: no longer than the relay's lease either. */
+  /** For how long a broker may be silent before nothing is expected of it: a lease at the most. */
   readonly #longestAnswerMs: number;
   readonly #beganAtMs = performance.now();
   #lastAtMs = this.#beganAtMs;
@@ -79,7 +79,7 @@ class TickWatch {
   /** Nothing of its work is left, or nothing of it moves. */
   async isOver(): Promise<boolean> {
     if (this.#running.size > 0 || performance.now() - this.#beganAtMs <= this.#patienceMs) return false;
-    const answerMs = (await this.#isPublishing()) ? this.#longestAnswerMs : 0;
+    const answerMs = (await this.#countPublishing()) > 0 ? this.#longestAnswerMs : 0;
     if (!this.#isQuiet(answerMs) && (await this.#hasDue())) return false;
     const toPlan = await this.#readToPlan();
     if (toPlan !== this.#toPlan) this.#happened();
@@ -93,11 +93,13 @@ class TickWatch {
   }
 
   async left(): Promise<Left> {
-    const [rows, paused] = await Promise.all([
+    const [rows, paused, underway] = await Promise.all([
       this.#app.countBy(["queue", "name"], { ...this.#due, states: ["waiting"] }),
       this.#pausedQueues(),
+      this.#countPublishing(),
     ]);
-    const found = { unpublished: this.#unpublished.size, paused: 0, unhandled: 0 };
+    // Whose publish did not get through is due later now, so that nothing is counted twice.
+    const found = { unpublished: this.#unpublished.size + underway, paused: 0, unhandled: 0 };
     let count = found.unpublished;
     for (const { name = "", queue = "", count: more } of rows) {
       if (name === canary.name) continue;
@@ -156,10 +158,10 @@ class TickWatch {
     return name !== canary.name && runAt <= this.#began;
   }
 
-  /** Whether brokers still have to answer: one that takes long is no standstill. */
-  async #isPublishing(): Promise<boolean> {
-    if (this.#routed.length === 0) return false;
-    return (await this.#app.count({ ...this.#due, names: this.#routed, states: ["active"] })) > 0;
+  /** How many brokers still have to answer for: one that takes long is no standstill. */
+  async #countPublishing(): Promise<number> {
+    if (this.#routed.length === 0) return 0;
+    return this.#app.count({ ...this.#due, names: this.#routed, states: ["active"] });
   }
 
   /** Whether jobs are left that could be run or published here; what waits in a paused queue could not. */
