@@ -12,10 +12,12 @@ export interface InboxStore {
   begin(params: InboxBegin): Promise<InboxBegun>;
   /** Runs the effect and marks the key done; a token that is no longer the key's makes it `stale`, and undoes the effect where `atomic`. */
   commit<T>(params: InboxCommit<T>): Promise<InboxCommitted<T>>;
+  /** Marks the key done where there is no effect to commit with it; false when it is no longer the holder's. */
+  finish(params: InboxClaim & { readonly retentionMs: number }): Promise<boolean>;
   /** Keeps the key for longer; false when it is no longer the holder's. */
   extend(params: InboxClaim & { readonly leaseMs: number }): Promise<boolean>;
-  /** The effect failed and was undone: the next copy may try at once. */
-  release(params: InboxClaim): Promise<void>;
+  /** Nothing took effect: the next copy may try at once, and this holder commits nothing any more; false when it was no longer the holder's. */
+  release(params: InboxClaim): Promise<boolean>;
   /** Forgets keys whose retention is over, and those that were begun, and never done, as long ago. Returns how many. */
   prune(params: InboxPrune): Promise<number>;
   close(): Promise<void>;

@@ -1,26 +1,57 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { EscapementError } from "./errors.ts";
+
 /**
  * Lets so many through at a time; the others wait in the order in which they came. Transactions that run a caller's function go through
  * one: they take as long as they like, and leave connections to everybody else.
  */
 export class Turnstile {
   readonly #places: number;
+  readonly #longestWaitMs: number;
+  readonly #inner = new AsyncLocalStorage<true>();
   #inside = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(places: number) {
+  constructor(places: number, longestWaitMs = 60_000) {
     this.#places = places;
+    this.#longestWaitMs = longestWaitMs;
   }
 
+  /**
+   * Whoever is inside passes freely: it would wait for itself.
+   *
+   * @throws EscapementError `store-busy` when none of those inside has come to an end for long.
+   */
   async pass<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#inside >= this.#places) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#inner.getStore() === true) return work();
+    if (this.#inside >= this.#places) await this.#wait();
     else this.#inside += 1;
     try {
-      return await work();
+      return await this.#inner.run(true, work);
     } finally {
       // The place goes straight to the next in line, so that nobody can slip in between.
       const next = this.#waiting.shift();
       if (next === undefined) this.#inside -= 1;
       else next();
     }
+  }
+
+  #wait(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(enter), 1);
+        reject(
+          new EscapementError(
+            "store-busy",
+            `waited ${this.#longestWaitMs} ms behind ${this.#places} transactions that do not end; look for functions that hang in them`,
+          ),
+        );
+      }, this.#longestWaitMs);
+      const enter = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#waiting.push(enter);
+    });
   }
 }

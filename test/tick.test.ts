@@ -65,6 +65,20 @@ describe("tick", () => {
     assert.deepEqual(left, { ...nothing, count: 20, unpublished: 20 });
   });
 
+  test("it waits for a receiver that takes longer than a lease, and tells nothing as left that was done", async () => {
+    const folder = scratchFolder();
+    const { server, port } = await listen(200, 6_000);
+    configure(folder, `defineJob({ name: "hook", delivery: "at-most-once", route: hook(${port}) })`, {
+      settings: 'lease: "1s"',
+    });
+    const app = appIn(folder);
+    await app.enqueue(defineJob<null>({ name: "hook", delivery: "at-most-once", route }), null);
+    await app.stop();
+    const { stdout, stderr } = await escapement(folder, "tick", "--json");
+    close(server);
+    assert.deepEqual(JSON.parse(stdout || stderr), { succeeded: 1, failed: 0, reaped: 0, left: nothing });
+  });
+
   test("it ends where a schedule has work every second, and leaves to the next one what is due later", async () => {
     const folder = scratchFolder();
     configure(

@@ -1,6 +1,7 @@
 import type { Escapement } from "../app/escapement.ts";
 import type { JobFacts, JobOutline } from "../job.ts";
 import { canary } from "../relay/canary.ts";
+import type { JobFilter } from "../store.ts";
 
 /** What a tick has done, and what it had to leave. */
 export interface Ticked {
@@ -24,6 +25,7 @@ export interface Left {
 /** How much longer than a poll, which finds whatever is due, nothing may happen before there is nothing left to do. */
 const graceMs = 500;
 const lookEveryMs = 50;
+const shortestStopMs = 30_000;
 
 /** Runs what is due now, and stops the app. */
 export async function tick(app: Escapement): Promise<Ticked> {
@@ -33,8 +35,8 @@ export async function tick(app: Escapement): Promise<Ticked> {
   while (!(await watch.isOver())) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   const left = await watch.left();
   // What has begun may end, also where it is the next tick's: an at-most-once job that is broken off has no second try.
-  await app.stop(watch.hasOthersRunning ? { timeout: "1d" } : {});
-  return { ...watch.ran, left };
+  await app.stop({ timeout: watch.hasOthersRunning ? "1d" : watch.longestAnswerMs });
+  return { ...watch.ran, left: left() };
 }
 
 /**
@@ -50,8 +52,8 @@ class TickWatch {
   readonly #served: ReadonlySet<string>;
   readonly #routed: readonly string[];
   readonly #patienceMs: number;
-  /** For how long a broker may be silent before nothing is expected of it: a lease at the most. */
-  readonly #longestAnswerMs: number;
+  /** For how long a broker may be silent. */
+  readonly longestAnswerMs: number;
   readonly #beganAtMs = performance.now();
   #lastAtMs = this.#beganAtMs;
   /** Claims of this tick's jobs. What a relay publishes ends without having started here. */
@@ -72,14 +74,15 @@ class TickWatch {
     this.#routed = routes.map(({ name }) => name);
     this.#patienceMs = app.settings.pollMs + graceMs;
     const timeoutsMs = routes.map(({ dispatchTimeoutMs }) => dispatchTimeoutMs);
-    this.#longestAnswerMs = Math.min(app.settings.leaseMs, Math.max(0, ...timeoutsMs));
+    this.longestAnswerMs = Math.max(shortestStopMs, ...timeoutsMs);
     this.#listen();
   }
 
   /** Nothing of its work is left, or nothing of it moves. */
   async isOver(): Promise<boolean> {
     if (this.#running.size > 0 || performance.now() - this.#beganAtMs <= this.#patienceMs) return false;
-    const answerMs = (await this.#countPublishing()) > 0 ? this.#longestAnswerMs : 0;
+    // Longer than that it is waited for by the stop.
+    const answerMs = (await this.#countPublishing()) > 0 ? this.#app.settings.leaseMs : 0;
     if (!this.#isQuiet(answerMs) && (await this.#hasDue())) return false;
     const toPlan = await this.#readToPlan();
     if (toPlan !== this.#toPlan) this.#happened();
@@ -92,22 +95,26 @@ class TickWatch {
     return this.#othersRunning.size > 0;
   }
 
-  async left(): Promise<Left> {
-    const [rows, paused, underway] = await Promise.all([
+  /** What is left, to be told once the app has stopped: until then publishes may be answered. */
+  async left(): Promise<() => Left> {
+    const [rows, paused] = await Promise.all([
       this.#app.countBy(["queue", "name"], { ...this.#due, states: ["waiting"] }),
       this.#pausedQueues(),
-      this.#countPublishing(),
     ]);
-    // Whose publish did not get through is due later now, so that nothing is counted twice.
-    const found = { unpublished: this.#unpublished.size + underway, paused: 0, unhandled: 0 };
-    let count = found.unpublished;
+    const underway =
+      this.#routed.length === 0 ? [] : (await this.#app.list(this.#underway, { limit: 10_000 })).jobs;
+    for (const { id } of underway) this.#unpublished.add(id);
+    const found = { paused: 0, unhandled: 0 };
+    let count = 0;
     for (const { name = "", queue = "", count: more } of rows) {
       if (name === canary.name) continue;
       count += more;
       if (paused.has(queue)) found.paused += more;
       else if (!this.#served.has(name)) found.unhandled += more;
     }
-    return { count, ...found };
+    // Whose publish did not get through is due later, or active: none of them was counted above.
+    const unpublished = this.#unpublished;
+    return () => ({ count: count + unpublished.size, unpublished: unpublished.size, ...found });
   }
 
   #listen(): void {
@@ -161,7 +168,11 @@ class TickWatch {
   /** How many brokers still have to answer for: one that takes long is no standstill. */
   async #countPublishing(): Promise<number> {
     if (this.#routed.length === 0) return 0;
-    return this.#app.count({ ...this.#due, names: this.#routed, states: ["active"] });
+    return this.#app.count(this.#underway);
+  }
+
+  get #underway(): JobFilter {
+    return { ...this.#due, names: this.#routed, states: ["active"] };
   }
 
   /** Whether jobs are left that could be run or published here; what waits in a paused queue could not. */

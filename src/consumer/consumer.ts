@@ -47,6 +47,7 @@ export class Consumer implements AsyncDisposable {
   #starting: Promise<void> | null = null;
   #running: Promise<void> | null = null;
   #stop: Promise<void> | null = null;
+  #keepAlive: NodeJS.Timeout | undefined;
 
   /** Applications call `consume`. */
   constructor(options: ResolvedConsumeOptions, clock: Clock) {
@@ -97,7 +98,7 @@ export class Consumer implements AsyncDisposable {
     this.#session = session;
     const stopExtending = this.#extend(session);
     // The library's timers keep no process alive; a broker that is waited for is a reason to stay. On a clock of one's own nothing real is.
-    const keepAlive = this.#clock === systemClock ? setInterval(() => {}, 2 ** 30) : undefined;
+    if (this.#clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
     this.#running = session
       .run((one) => this.#deliver(one), this.#stopping.signal)
       // A source gives up only when trying again is pointless.
@@ -105,7 +106,7 @@ export class Consumer implements AsyncDisposable {
       .then(() => Promise.allSettled(this.#working))
       .then(() => {
         stopExtending();
-        clearInterval(keepAlive);
+        clearInterval(this.#keepAlive);
       });
   }
 
@@ -131,6 +132,8 @@ export class Consumer implements AsyncDisposable {
       this.#stopped.abort(new StopReason("shutdown", "the process stops"));
       await within(this.#clock, running, graceMs);
     }
+    // Whatever still runs was given up, and is no reason to stay.
+    clearInterval(this.#keepAlive);
     await this.#session?.close().catch((error: unknown) => {
       this.#options.log.warn({ error }, "the source did not close in order");
     });

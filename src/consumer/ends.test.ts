@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import pg from "pg";
+import { testbed } from "../../testbed/index.ts";
 import { defineJob } from "../definition.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import type { Message } from "../message.ts";
+import { postgresInbox } from "../stores/postgres/index.ts";
 import { sqliteInbox } from "../stores/sqlite/index.ts";
 import { until } from "../testing/transports/scene.ts";
 import type { Route } from "../transport.ts";
@@ -31,6 +34,35 @@ describe("messages that come to an end whatever happens", () => {
     assert.equal(scene.dead.length, 1);
     assert.match(String(scene.dead[0]?.error), /longer than its timeout of 20 ms/);
     assert.equal(((await late.promise) as { code?: string }).code, "stale-claim");
+  });
+
+  test("an effect that a handler which was given up has under way does not take effect any more", async (context) => {
+    const server = await testbed.postgres();
+    if (server.skip !== false) return context.skip(server.skip);
+    const pool = new pg.Pool({ connectionString: server.url });
+    await pool.query("create table if not exists late_effects (job text)");
+    await using inbox = createInbox({ store: postgresInbox(server.url), lease: 300 });
+    const go = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<unknown>();
+    const job = defineJob<null>({
+      name: "stuck",
+      timeout: 20,
+      retry: { attempts: 1 },
+      run: async ({ tx, job: { id } }) => {
+        const effect = tx(async (db: { query(sql: string, values: string[]): Promise<unknown> }) => {
+          await db.query("insert into late_effects values ($1)", [id]);
+          await go.promise;
+        });
+        ended.resolve(await effect.catch((error: unknown) => error));
+      },
+    });
+    await using scene = await stage({ jobs: [job], inbox });
+    await scene.source.send(newReceived("stuck", null, { "escapement-id": "late" }));
+    await until("it is put away", () => scene.dead.length === 1);
+    go.resolve();
+    assert.equal(((await ended.promise) as { code?: string }).code, "stale-claim");
+    assert.equal((await pool.query("select 1 from late_effects")).rows.length, 0);
+    await pool.end();
   });
 
   test("a key that no inbox would take is dead at once", async () => {

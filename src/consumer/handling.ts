@@ -17,7 +17,7 @@ export type Handled =
   | { readonly kind: "handled" }
   | { readonly kind: "duplicate" }
   /** Another copy is at it, or the inbox cannot be reached: it costs no try. */
-  | { readonly kind: "busy"; readonly retryInMs: number }
+  | { readonly kind: "busy"; readonly by: "copy" | "inbox"; readonly retryInMs: number }
   | { readonly kind: "snoozed"; readonly delayMs: number }
   | { readonly kind: "interrupted" }
   | { readonly kind: "failed"; readonly error: unknown }
@@ -47,6 +47,8 @@ export interface Try {
   readonly receivedAt: number;
   readonly stopped: AbortSignal;
 }
+
+const busyCopy = { kind: "busy", by: "copy" } as const;
 
 /** How long to wait before an inbox that failed is asked again. */
 const troubleMs = 1_000;
@@ -112,7 +114,7 @@ export class Handling {
         { error, id: understood.facts.id },
         "the inbox failed; the message is tried again",
       );
-      return { kind: "busy", retryInMs: troubleMs };
+      return { kind: "busy", by: "inbox", retryInMs: troubleMs };
     }
   }
 
@@ -120,7 +122,7 @@ export class Handling {
   async #once({ facts }: Understood, run: Run): Promise<Handled> {
     const held = await this.#parts.inbox.hold({ key: onceKey(facts) });
     if (held.outcome === "duplicate") return { kind: "duplicate" };
-    if (held.outcome === "busy") return { kind: "busy", retryInMs: held.retryInMs };
+    if (held.outcome === "busy") return { ...busyCopy, retryInMs: held.retryInMs };
     const { hold } = held;
     // Dead ones are marked when they are put away: until then they must be found again.
     const buried: Buried = async (isBuried) => (isBuried ? this.#mark(hold, facts.id) : hold.abandon());
@@ -144,7 +146,7 @@ export class Handling {
   /** Where it cannot be marked, a copy that comes later is told as lost. */
   async #mark(hold: InboxHold, id: string): Promise<void> {
     try {
-      await hold.commit(() => null);
+      await hold.finish();
     } catch (error) {
       hold.abandon();
       this.#parts.log.warn({ error, id }, "the end of an at-most-once job could not be marked");
@@ -154,7 +156,7 @@ export class Handling {
   async #guarded({ facts }: Understood, run: Run): Promise<Handled> {
     const held = await this.#parts.inbox.hold({ key: facts.idempotencyKey });
     if (held.outcome === "duplicate") return { kind: "duplicate" };
-    if (held.outcome === "busy") return { kind: "busy", retryInMs: held.retryInMs };
+    if (held.outcome === "busy") return { ...busyCopy, retryInMs: held.retryInMs };
     const { hold } = held;
     const transaction = new MessageTransaction(hold, facts.id);
     const ended = await run(transaction.run, hold.lost);
@@ -164,7 +166,8 @@ export class Handling {
         this.#parts.log.warn({ error: ended.error, id: facts.id }, "a handler failed after it had committed");
       return { kind: "handled" };
     }
-    if (ended.kind !== "returned") await hold.release();
+    // A commit that a handler which was given up had under way may have come first: the next try sees it.
+    if (ended.kind !== "returned" && !(await hold.release())) return { ...busyCopy, retryInMs: troubleMs };
     switch (ended.kind) {
       case "returned":
         return this.#finish(hold);
@@ -181,13 +184,13 @@ export class Handling {
 
   async #finish(hold: InboxHold): Promise<Handled> {
     try {
-      await hold.commit(() => null);
+      await hold.finish();
       return { kind: "handled" };
     } catch (error) {
       await hold.release();
       if (!(error instanceof EscapementError) || error.code !== "stale-claim") throw error;
       // Whoever took over is done, or will be; the next try sees it.
-      return { kind: "busy", retryInMs: troubleMs };
+      return { ...busyCopy, retryInMs: troubleMs };
     }
   }
 }

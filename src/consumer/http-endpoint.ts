@@ -181,7 +181,7 @@ class Endpoint {
         this.#tries.forget(key);
         return { status: 200, text: handled.kind };
       case "busy":
-        return { status: 503, text: "busy", retryAfterMs: handled.retryInMs, ofJob: true };
+        return { status: 503, text: "busy", retryAfterMs: handled.retryInMs, ofJob: handled.by === "copy" };
       case "snoozed":
         return { status: 503, text: "snoozed", retryAfterMs: handled.delayMs, ofJob: true };
       case "interrupted":

@@ -19,7 +19,8 @@ function newHold(extend: () => Promise<boolean>) {
       renewals += 1;
       return extend();
     },
-    release: async () => {},
+    finish: async () => true,
+    release: async () => true,
     prune: async () => 0,
     close: async () => {},
   };

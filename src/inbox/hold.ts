@@ -17,8 +17,14 @@ export interface InboxHold {
    * @throws EscapementError `stale-claim` when another copy has taken over: nothing was written where the inbox is atomic.
    */
   commit<T, Db = unknown>(effect: (db: Db) => T): Promise<Awaited<T>>;
-  /** Nothing took effect: the next copy may begin at once. */
-  release(): Promise<void>;
+  /**
+   * Marks the key done where there is no effect to commit with it. The hold is over then.
+   *
+   * @throws EscapementError `stale-claim` when another copy has taken over.
+   */
+  finish(): Promise<void>;
+  /** Nothing took effect: the next copy may begin at once, and a commit that is under way is undone. False when it had ended before. */
+  release(): Promise<boolean>;
   /** Keeps the key no longer than its lease: who begins after that learns that this one never ended. */
   abandon(): void;
 }
@@ -61,10 +67,21 @@ export class Hold implements InboxHold {
     const committed = await store.commit<Awaited<T>>({ ...claim, retentionMs, run });
     this.abandon();
     if (committed.outcome === "committed") return committed.value;
+    throw this.#stale();
+  }
+
+  async finish(): Promise<void> {
+    const { store, claim, retentionMs } = this.#parts;
+    const isHeld = await store.finish({ ...claim, retentionMs });
+    this.abandon();
+    if (!isHeld) throw this.#stale();
+  }
+
+  #stale(): EscapementError {
     this.#lost.abort();
-    throw new EscapementError(
+    return new EscapementError(
       "stale-claim",
-      `another copy of the message ${JSON.stringify(claim.key)} has taken over: everything was rolled back`,
+      `the message ${JSON.stringify(this.#parts.claim.key)} was given up, or another copy has taken over: everything was rolled back`,
     );
   }
 
@@ -74,11 +91,11 @@ export class Hold implements InboxHold {
     this.#cancelEnd();
   }
 
-  async release(): Promise<void> {
+  async release(): Promise<boolean> {
     this.abandon();
     const { store, claim } = this.#parts;
     // If this fails, the lease runs out by itself.
-    await store.release(claim).catch(() => {});
+    return store.release(claim).catch(() => true);
   }
 
   #beat(): void {

@@ -105,7 +105,7 @@ export class Flights {
       const known = outlets.get(outlet);
       if (known !== undefined) return known;
       const used = flights.filter((flight) => flight.outlet === outlet).length;
-      const room = outlet.gate.width(share(this.#width, 1 / this.#outlets)) - used;
+      const room = outlet.gate.width(share(this.#width, Math.max(1 / this.#outlets, leastShare))) - used;
       outlets.set(outlet, room);
       return room;
     };
@@ -122,6 +122,9 @@ export class Flights {
     };
   }
 }
+
+/** What one destination may have in flight, however many there are: one that hangs leaves the rest to the others. */
+const leastShare = 1 / 4;
 
 function share(width: number, part: number): number {
   return Math.max(1, Math.floor(width * part));

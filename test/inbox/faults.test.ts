@@ -37,7 +37,8 @@ for (const [name, server, open] of [
       for (const call of [
         () => store.begin(claimed(key)),
         () => store.extend(claim),
-        () => store.release(claim),
+        // What was sent may arrive all the same.
+        () => store.release({ ...claim, key: "of nobody" }),
         () => store.commit({ ...claim, run: () => "never" }),
       ]) {
         proxy.blackHole(60_000);

@@ -151,6 +151,49 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
+    test("B5: a key that was released is nobody's: its holder commits and renews nothing more, and the next begins", async () => {
+      const bed = await open();
+      const store = bed.store();
+      await store.migrate();
+      const params = { key: "released", leaseMs: 30_000, retentionMs };
+      const begun = await store.begin({ ...params, holder: "one" });
+      assert(begun.outcome === "begun");
+      const claim = { key: "released", token: begun.token };
+      assert.equal(await store.release(claim), true);
+      assert.equal(await store.release(claim), false);
+      assert.equal(await store.extend({ ...claim, leaseMs: 30_000 }), false);
+      assert.equal(await store.finish({ ...claim, retentionMs }), false);
+      const late = await store.commit({ ...claim, retentionMs, run: async () => "late" });
+      assert.equal(late.outcome, "stale");
+      const next = await store.begin({ ...params, holder: "two" });
+      assert(next.outcome === "begun" && next.token === begun.token + 1);
+      assert.equal(await store.finish({ key: "released", token: next.token, retentionMs }), true);
+      assert.equal((await store.begin({ ...params, holder: "three" })).outcome, "done");
+      await store.close();
+      await bed.close();
+    });
+
+    test("B5: effects within an effect wait for no place, and one that waits in vain is told so", async (context) => {
+      if (name === "Redis") return context.skip("it runs effects outside of the server");
+      const bed = await open();
+      const inbox = new Inbox({ store: bed.store() }, systemRuntime);
+      const both = Promise.withResolvers<void>();
+      let begun = 0;
+      const nested = Array.from({ length: 8 }, (_, n) =>
+        inbox.handle({ key: `outer ${n}` }, async (db) => {
+          begun += 1;
+          if (begun === 8) both.resolve();
+          await both.promise;
+          await inbox.handle({ key: `inner ${n}` }, bed.effect(`inner ${n}`));
+          return bed.effect(`outer ${n}`)(db);
+        }),
+      );
+      for (const { outcome } of await Promise.all(nested)) assert.equal(outcome, "handled");
+      assert.equal((await bed.effects()).length, 16);
+      await inbox.close();
+      await bed.close();
+    });
+
     test("B5: an effect that ends its transaction itself and goes on is not taken for done", async (context) => {
       if (name === "Redis") return context.skip("it has no transactions");
       const bed = await open();

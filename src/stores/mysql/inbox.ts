@@ -118,8 +118,7 @@ export class MysqlInbox implements InboxStore {
         throw explainCheck(error);
       });
       // The marker last: until then its lease can be renewed, and others can see it.
-      const done = sql`running_until = null, done_until = ${this.#now()} + ${retentionMs}`;
-      const isOwn = await change(link, { key, token }, done);
+      const isOwn = await change(link, { key, token }, this.#done(retentionMs));
       return isOwn ? { outcome: "committed", value } : { outcome: "stale" };
     };
     // The effect is the caller's to repeat.
@@ -128,12 +127,16 @@ export class MysqlInbox implements InboxStore {
     return end;
   }
 
+  finish({ retentionMs, ...claim }: InboxClaim & { readonly retentionMs: number }): Promise<boolean> {
+    return this.#patiently((link) => change(link, claim, this.#done(retentionMs)));
+  }
+
   extend({ leaseMs, ...claim }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
     return this.#patiently((link) => change(link, claim, sql`running_until = ${this.#now()} + ${leaseMs}`));
   }
 
-  async release(claim: InboxClaim): Promise<void> {
-    await this.#patiently((link) => change(link, claim, sql`running_until = 0`));
+  release(claim: InboxClaim): Promise<boolean> {
+    return this.#patiently((link) => change(link, claim, sql`running_until = 0`));
   }
 
   prune({ limit, retentionMs }: InboxPrune): Promise<number> {
@@ -150,6 +153,10 @@ export class MysqlInbox implements InboxStore {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#idle.splice(0).map((connection) => this.#end(connection)));
+  }
+
+  #done(retentionMs: number): Sql {
+    return sql`running_until = null, done_until = ${this.#now()} + ${retentionMs}`;
   }
 
   /** The clock as an expression: a test's own, or the server's. */
@@ -182,7 +189,10 @@ export class MysqlInbox implements InboxStore {
       this.#giveBack(connection);
       return result;
     } catch (error) {
-      if (isLost(error)) {
+      if (isEnded(error)) {
+        // What the effect did to its connection besides is not known.
+        connection.destroy();
+      } else if (isLost(error)) {
         // The others that lie idle are probably dead too.
         for (const dead of [connection, ...this.#idle.splice(0)]) dead.destroy();
       } else {
@@ -242,8 +252,13 @@ export class MysqlInbox implements InboxStore {
   }
 }
 
+function isEnded(error: unknown): boolean {
+  return error instanceof EscapementError && error.code === "transaction-used";
+}
+
 async function change(link: OwnLink, { key, token }: InboxClaim, what: Sql): Promise<boolean> {
-  const mine = sql`\`key\` = ${key} and token = ${token} and running_until is not null`;
+  // One that was released is nobody's.
+  const mine = sql`\`key\` = ${key} and token = ${token} and running_until > 0`;
   const { rows } = await link.query(sql`select 1 from escapement_inbox where ${mine} for update`);
   if (rows.length === 0) return false;
   await link.query(sql`update escapement_inbox set ${what} where ${mine}`);

@@ -47,7 +47,8 @@ const defaultEffects = 8;
 /** Connections that no effect gets: keys are begun and renewed while all effects that may run do. */
 const spareConnections = 2;
 
-const isHeld = "key = $1 and token = $2 and running_until is not null";
+/** One that was released is nobody's. */
+const isHeld = "key = $1 and token = $2 and running_until > 0";
 
 /** An index over a table that is there already takes longer than a call. */
 const migrationTimeoutMs = 10 * 60_000;
@@ -129,7 +130,7 @@ export class PostgresInbox implements InboxStore {
         return { outcome: "failed", error };
       }
       // The marker last: until then its lease can be renewed, and others can see it.
-      const sql = `update ${this.#table} set running_until = null, done_until = ${this.#now()} + $3 where ${isHeld} and txid_current()::text = $4 returning key`;
+      const sql = `update ${this.#table} set ${this.#done} where ${isHeld} and txid_current()::text = $4 returning key`;
       const { rows } = await query(sql, [key, token, retentionMs, transaction]);
       if (rows.length === 0 && (await currentTransaction(query)) !== transaction) throw endedInside();
       await query(rows.length === 0 ? "rollback" : "commit");
@@ -140,13 +141,19 @@ export class PostgresInbox implements InboxStore {
     return end;
   }
 
+  async finish({ key, token, retentionMs }: InboxClaim & { readonly retentionMs: number }): Promise<boolean> {
+    const sql = `update ${this.#table} set ${this.#done} where ${isHeld} returning key`;
+    return (await this.#query(sql, [key, token, retentionMs])).rows.length > 0;
+  }
+
   async extend({ key, token, leaseMs }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
     const sql = `update ${this.#table} set running_until = ${this.#now()} + $3 where ${isHeld} returning key`;
     return (await this.#query(sql, [key, token, leaseMs])).rows.length > 0;
   }
 
-  async release({ key, token }: InboxClaim): Promise<void> {
-    await this.#query(`update ${this.#table} set running_until = 0 where ${isHeld}`, [key, token]);
+  async release({ key, token }: InboxClaim): Promise<boolean> {
+    const sql = `update ${this.#table} set running_until = 0 where ${isHeld} returning key`;
+    return (await this.#query(sql, [key, token])).rows.length > 0;
   }
 
   async prune({ limit, retentionMs }: InboxPrune): Promise<number> {
@@ -162,6 +169,10 @@ export class PostgresInbox implements InboxStore {
   async close(): Promise<void> {
     const link = await this.#opening.close();
     await link?.close();
+  }
+
+  get #done(): string {
+    return `running_until = null, done_until = ${this.#now()} + $3`;
   }
 
   /** The clock as an expression: a test's own, or the server's. */

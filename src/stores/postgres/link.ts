@@ -87,7 +87,8 @@ export class Link {
   /** Lets the calls that were made end, and refuses new ones. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#open);
+    // A caller's function that hangs in a transaction does not end, and goes with its connection.
+    await this.within(Promise.allSettled(this.#open), "the end of its calls").catch(ignore);
     if (this.#options.owned)
       await this.within(this.#options.pool.end(), "the end of its connections").catch(ignore);
   }

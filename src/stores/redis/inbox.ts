@@ -35,7 +35,7 @@ const prelude = `
 local now = ARGV[1]
 if now == '' then local time = redis.call('TIME'); now = time[1] * 1000 + math.floor(time[2] / 1000) else now = tonumber(now) end
 local function field(name) return redis.call('HGET', KEYS[1], name) end
-local function held(token) return field('token') == token and field('running') end`;
+local function held(token) return field('token') == token and tonumber(field('running') or 0) > 0 end`;
 
 const scripts = {
   begin: `${prelude}
@@ -85,8 +85,13 @@ class RedisInbox implements InboxStore {
 
   async commit<T>({ key, token, retentionMs, run }: InboxCommit<T>): Promise<InboxCommitted<T>> {
     const value = await run(undefined);
+    const isHeld = await this.finish({ key, token, retentionMs });
+    return isHeld ? { outcome: "committed", value } : { outcome: "stale" };
+  }
+
+  async finish({ key, token, retentionMs }: InboxClaim & { readonly retentionMs: number }): Promise<boolean> {
     const [outcome] = await this.#run("done", key, [String(token), String(Math.trunc(retentionMs))]);
-    return outcome === "stale" ? { outcome: "stale" } : { outcome: "committed", value };
+    return outcome === "done";
   }
 
   async extend({ key, token, leaseMs }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
@@ -94,8 +99,9 @@ class RedisInbox implements InboxStore {
     return outcome === "held";
   }
 
-  async release({ key, token }: InboxClaim): Promise<void> {
-    await this.#run("lease", key, [String(token), ""]);
+  async release({ key, token }: InboxClaim): Promise<boolean> {
+    const [outcome] = await this.#run("lease", key, [String(token), ""]);
+    return outcome === "held";
   }
 
   /** Redis forgets by itself. */

@@ -39,6 +39,9 @@ const schema = `create table if not exists escapement_inbox (
 create index if not exists escapement_inbox_done on escapement_inbox (done_until) where done_until is not null;
 create index if not exists escapement_inbox_running on escapement_inbox (running_until) where running_until is not null`;
 
+/** One that was released is nobody's. */
+const isHeld = "key = ? and token = ? and running_until > 0";
+
 class StaleToken extends Error {
   override readonly name = "StaleToken";
 }
@@ -96,7 +99,7 @@ class SqliteInbox implements InboxStore {
       const value = await this.#write((connection) => {
         const changed = connection.run(
           `update escapement_inbox set running_until = null, done_until = ?
-           where key = ? and token = ? and running_until is not null`,
+           where ${isHeld}`,
           this.#now() + retentionMs,
           key,
           token,
@@ -111,14 +114,19 @@ class SqliteInbox implements InboxStore {
     }
   }
 
+  finish({ key, token, retentionMs }: InboxClaim & { readonly retentionMs: number }): Promise<boolean> {
+    const sql = `update escapement_inbox set running_until = null, done_until = ? where ${isHeld}`;
+    return this.#write((connection) => connection.run(sql, this.#now() + retentionMs, key, token) > 0);
+  }
+
   extend({ key, token, leaseMs }: InboxClaim & { readonly leaseMs: number }): Promise<boolean> {
-    const sql = `update escapement_inbox set running_until = ? where key = ? and token = ? and running_until is not null`;
+    const sql = `update escapement_inbox set running_until = ? where ${isHeld}`;
     return this.#write((connection) => connection.run(sql, this.#now() + leaseMs, key, token) > 0);
   }
 
-  async release({ key, token }: InboxClaim): Promise<void> {
-    const sql = `update escapement_inbox set running_until = 0 where key = ? and token = ? and running_until is not null`;
-    await this.#write((connection) => connection.run(sql, key, token));
+  release({ key, token }: InboxClaim): Promise<boolean> {
+    const sql = `update escapement_inbox set running_until = 0 where ${isHeld}`;
+    return this.#write((connection) => connection.run(sql, key, token) > 0);
   }
 
   prune({ limit, retentionMs }: InboxPrune): Promise<number> {

@@ -32,6 +32,7 @@ function scene() {
     url: new URL("http://host/"),
     headers: [],
     body: "",
+    sendBy: new Deadline(clock, 500),
     deadline: new Deadline(clock, 1_000),
     agent,
   });
@@ -44,6 +45,15 @@ test("what was given up while it waited for a connection is refused, and never s
   const result = await outcome;
   assert("maybeSent" in result && !result.maybeSent);
   start("late");
+  assert.deepEqual(aborted, ["late"]);
+});
+
+test("what gets its connection after the time by which it had to be sent is refused, and never sent", async () => {
+  const { clock, start, aborted, outcome } = scene();
+  await clock.advance(600);
+  start("late");
+  const result = await outcome;
+  assert("maybeSent" in result && !result.maybeSent);
   assert.deepEqual(aborted, ["late"]);
 });
 

@@ -6,6 +6,8 @@ export interface Posting {
   /** Names and values in turn. */
   readonly headers: string[];
   readonly body: string;
+  /** By when it must be on its way, and by when an answer must be there. */
+  readonly sendBy: Deadline;
   readonly deadline: Deadline;
   readonly agent: Pick<Agent, "dispatch">;
 }
@@ -28,9 +30,9 @@ const mostBodyBytes = 64 * 1_024;
 const keptTextLength = 300;
 
 /** Sends one request and never rejects. */
-export function post({ url, headers, body, deadline, agent }: Posting): Promise<Answer | Failure> {
+export function post({ url, headers, body, sendBy, deadline, agent }: Posting): Promise<Answer | Failure> {
   return new Promise((resolve) => {
-    const exchange = new Exchange((outcome) => {
+    const exchange = new Exchange(sendBy, (outcome) => {
       cancel();
       resolve(outcome);
     });
@@ -46,6 +48,7 @@ export function post({ url, headers, body, deadline, agent }: Posting): Promise<
 
 /** A request and its answer. The first end counts. */
 class Exchange implements Dispatcher.DispatchHandler {
+  readonly #sendBy: Deadline;
   readonly #end: (outcome: Answer | Failure) => void;
   #controller: Dispatcher.DispatchController | null = null;
   #status: number | null = null;
@@ -55,7 +58,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0;
   #isOver = false;
 
-  constructor(end: (outcome: Answer | Failure) => void) {
+  constructor(sendBy: Deadline, end: (outcome: Answer | Failure) => void) {
+    this.#sendBy = sendBy;
     this.#end = end;
   }
 
@@ -66,6 +70,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** There is a connection, and nothing was written to it yet. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#controller === null && this.#sendBy.isOver) this.#over(new Error("not sent in time"));
     // Given up while it waited for a connection; or the client would send it once more, which is not its to decide.
     if (this.#isOver || this.#controller !== null) controller.abort(new Error("not sent any more"));
     else this.#controller = controller;

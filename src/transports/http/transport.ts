@@ -79,7 +79,14 @@ export class HttpTransport implements Transport {
       const { url, forbidden } = target;
       if (forbidden !== null) return judgeFailure({ error: forbidden, maybeSent: false }, url);
       const headers = url.origin === first.url.origin ? [...this.#headers, ...own] : own;
-      const answer = await post({ url, headers, body: message.body, deadline: within, agent });
+      const answer = await post({
+        url,
+        headers,
+        body: message.body,
+        sendBy: deadline,
+        deadline: within,
+        agent,
+      });
       if ("error" in answer) return judgeFailure(answer, url);
       const next = redirectOf(answer, url);
       if (next === null) return judgeAnswer(answer, url, clock.now());

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Turnstile } from "./turnstile.ts";
+
+test("whoever waits in vain is told so, and its place in the line is free", async () => {
+  const turnstile = new Turnstile(1, 50);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const hanging = turnstile.pass(() => promise);
+  await assert.rejects(
+    turnstile.pass(async () => "never"),
+    { code: "store-busy" },
+  );
+  resolve("ended");
+  assert.equal(await hanging, "ended");
+  assert.equal(await turnstile.pass(async () => "next"), "next");
+});
+
+test("those who wait go in their order, and whoever is inside passes freely", async () => {
+  const turnstile = new Turnstile(1);
+  const order: number[] = [];
+  await Promise.all(
+    [1, 2, 3].map((n) =>
+      turnstile.pass(async () => {
+        await turnstile.pass(async () => void order.push(n));
+      }),
+    ),
+  );
+  assert.deepEqual(order, [1, 2, 3]);
+});
