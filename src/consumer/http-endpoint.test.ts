@@ -165,6 +165,16 @@ describe("an HTTP endpoint, called by others", () => {
     await endpoint.stop();
   });
 
+  test("an inbox that fails is the endpoint's trouble, and not the job's", async () => {
+    const path = join(process.execPath, "no folder", "inbox.db");
+    const inbox = createInbox({ store: sqliteInbox(path) });
+    const endpoint = httpEndpoint({ jobs: [job], inbox, secret, log: silentLogger });
+    const { headers, body } = signed("unlucky");
+    const response = await endpoint.fetch(request(body, headers));
+    assert.deepEqual([response.status, response.headers.get("escapement-refusal")], [503, null]);
+    await endpoint.stop();
+  });
+
   test("a body without end is not read to its end", async () => {
     const endpoint = newEndpoint([job], { maxBodyBytes: 1_000 });
     let pulled = 0;

@@ -51,3 +51,30 @@ describe("a process that only consumes waits for a broker that is away", () => {
     });
   }
 });
+
+test("a process ends after its consumer has stopped, also when a handler never does", async () => {
+  const program = `
+    import { MemorySource, newReceived } from ${module("consumer/test/memory-source.ts")};
+    import { consume } from ${module("consumer/index.ts")};
+    import { createInbox } from ${module("inbox/index.ts")};
+    import { defineJob } from ${module("index.ts")};
+    import { sqliteInbox } from ${module("stores/sqlite/index.ts")};
+    const started = Promise.withResolvers();
+    const job = defineJob({ name: "endless", run: () => { started.resolve(); return new Promise(() => {}); } });
+    const inbox = createInbox({ store: sqliteInbox("inbox.db") });
+    const from = new MemorySource();
+    const consumer = consume({ jobs: [job], inbox, from, onDead() {} });
+    await consumer.start();
+    await from.send(newReceived("endless", null));
+    await started.promise;
+    await consumer.stop({ timeout: 10 });
+    await inbox.close();`;
+  const args = ["--input-type=module-typescript", "-e", program];
+  const child = spawn(process.execPath, args, { cwd: scratchFolder("ending"), stdio: "inherit" });
+  try {
+    await until("it ends", () => child.exitCode !== null);
+    assert.equal(child.exitCode, 0);
+  } finally {
+    child.kill("SIGKILL");
+  }
+});

@@ -128,6 +128,25 @@ const noZoneStatements = [
   "time_zone_transition_type",
 ].map((table) => `delete from mysql.${table} where time_zone_id = ${zone.id}`);
 
+test("the inbox on MySQL uses no connection again on which an effect has ended its transaction", {
+  skip: mysql.skip,
+}, async () => {
+  await using inbox = new Inbox({ store: new MysqlInbox({ url: mysql.url }) }, systemRuntime);
+  type Db = { query(sql: string): Promise<[{ id: number }[]]> };
+  const idOf = async (db: Db): Promise<number> =>
+    (await db.query("select connection_id() as id"))[0][0]?.id ?? 0;
+  let spoilt = 0;
+  const spoil = async (db: Db): Promise<void> => {
+    spoilt = await idOf(db);
+    await db.query("set autocommit = 1");
+  };
+  await assert.rejects(inbox.handle({ key: `spoilt ${Math.random()}` }, spoil), { code: "transaction-used" });
+  for (let n = 0; n < 3; n++)
+    await inbox.handle({ key: `next ${Math.random()}` }, async (db: Db) =>
+      assert.notEqual(await idOf(db), spoilt),
+    );
+});
+
 test("the inbox on MySQL reads a clock that knows no hour that comes twice", {
   skip: mysql.skip,
 }, async (t) => {
