@@ -1,5 +1,5 @@
 import { type Delivery, deliveries } from "../job.ts";
-import { type Attempt, attemptsOf } from "./attempts.ts";
+import { type Attempt, attemptsOf, faultOn } from "./attempts.ts";
 import { checkJob, type JobCase, type JobFindings } from "./check-job.ts";
 import { checkSchedules } from "./check-schedules.ts";
 import { type ExpectedJob, expectedJobs } from "./expected-jobs.ts";
@@ -10,7 +10,7 @@ import { checkPartitions } from "./relay/check-partitions.ts";
 import { checkRoutedJob } from "./relay/check-routed-job.ts";
 import type { RelayEvidence } from "./relay/evidence.ts";
 import { type RelayFigures, relayFigures } from "./relay/figures.ts";
-import { publishesOf, takenUp } from "./relay/publishes.ts";
+import { namedFromLine, publishesOf, takenUp } from "./relay/publishes.ts";
 import { checkStrangers, routedCases } from "./relay/routed-cases.ts";
 import { doubts, drillWindows, faultsOfHolders, faultsOfPublishes, faultsOfRelays } from "./relay/trouble.ts";
 import { type Violation, type ViolationKind, violationKinds } from "./violation.ts";
@@ -134,6 +134,9 @@ function judgeRuns(
   };
 }
 
+/** What a broker feels. */
+const brokerFaults: ReadonlySet<string> = new Set(["broker", "both", "broker-restart"]);
+
 /** Jobs that were published: their dispatches are messages, and what became of them is what the broker has. */
 function judgeRelay(
   history: History,
@@ -148,11 +151,18 @@ function judgeRelay(
   // A relay that takes over publishes at once, whatever the broker does; what is due next waits until a broker in trouble is asked again.
   const takingOver = { ...history, faults: [...faultsOfHolders(history), ...drills] };
   const planning = { ...history, faults: [...faultsOfPublishes(history), ...drills] };
+  const isFromLine = namedFromLine(evidence);
+  const outages = history.faults.filter(({ kind }) => brokerFaults.has(kind));
   return {
     cases,
     findings: cases.map((one) => checkRoutedJob(one)),
     attempts: publishes,
-    recovery: checkRecovery(takingOver, takenUp(evidence, publishes)),
+    recovery: checkRecovery(
+      takingOver,
+      takenUp(evidence, publishes),
+      // One that stands in line waits for the broker like all others.
+      (next, fromMs) => isFromLine(next) && faultOn(outages, null, fromMs, next.startAtMs) !== undefined,
+    ),
     violations: [
       ...checkSchedules({ history: planning, expected, attempts: publishes, finals }),
       ...checkPartitions(evidence, publishes, faults),

@@ -10,10 +10,15 @@ export interface Recovery {
   readonly violations: readonly Violation[];
 }
 
-/** How long jobs that a fault interrupted had to wait, and whether that was short enough where no other fault came between. */
+/**
+ * How long jobs that a fault interrupted had to wait, and whether that was short enough where no other fault came between.
+ *
+ * @param isOther whether the next run is no matter of recovery, given from when on it was waited for.
+ */
 export function checkRecovery(
   { faults, rules }: History,
   attempts: ReadonlyMap<string, readonly Attempt[]>,
+  isOther: (next: Attempt, fromMs: number) => boolean = () => false,
 ): Recovery {
   const boundMs = rules.leaseMs + rules.pollMs + 1_000;
   const disruptive = faults.filter(({ kind }) => kind !== "clock");
@@ -25,6 +30,7 @@ export function checkRecovery(
       const fault = next === undefined ? undefined : culprit(run, next, disruptive);
       if (next === undefined || fault === undefined) continue;
       const fromMs = Math.max(run.startAtMs, othersMayTakeOverAt(fault));
+      if (isOther(next, fromMs)) continue;
       const waitedMs = Math.max(0, next.startAtMs - fromMs);
       samples.push({ job: run.job, waitedMs });
       if (next.startAtMs <= deadlineAfter(fromMs, boundMs, disruptive)) continue;

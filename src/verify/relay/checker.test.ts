@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { FaultWindow } from "../history.ts";
 import { enqueued, fault, run } from "../test/hand-made.ts";
 import type { RelayLine } from "./evidence.ts";
 import { brokenBy, copy, granted, judge, published, routed } from "./test/hand-made.ts";
@@ -54,6 +55,27 @@ describe("a history of published jobs that keeps every promise is valid", () => 
       at(4_000).violations.map(({ kind }) => kind),
       ["slow"],
     );
+  });
+
+  test("one that was given back by a relay which died before it could say so stands in line, and waits for the broker", () => {
+    const name = published("j", 1, 50).filter(({ what }) => what === "name");
+    const at = (grantedAtMs: number, ...more: FaultWindow[]) =>
+      judge(
+        routed("j", "at-least-once", {
+          relay: [
+            ...name,
+            granted(2, grantedAtMs, "2.2"),
+            ...published("j", 2, 9_000, { node: "2.2", epoch: 2 }),
+          ],
+          copies: [copy("j", 2)],
+          final: { token: 2 },
+          faults: [fault("kill", "1.1", 45), ...more],
+        }),
+      ).violations.map(({ kind }) => kind);
+    const outage = fault("broker-restart", null, 500, 8_500);
+    assert.deepEqual(at(1_200, outage), []);
+    assert.deepEqual(at(1_200), ["slow"], "the broker was there");
+    assert.deepEqual(at(8_985, outage), ["slow"], "it came with its partition");
   });
 
   test("who was held up hears late that it might have published, and is not waited for", () => {

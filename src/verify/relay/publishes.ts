@@ -102,6 +102,23 @@ function dispatchesOf({ lines }: RelayEvidence): Map<string, Dispatch> {
   return found;
 }
 
+/**
+ * Tells whether a job was named out of the line of those that are due, and not with its partition: whoever had it before had given it back,
+ * also where it died before it could say so.
+ */
+export function namedFromLine({ lines }: RelayEvidence): (attempt: Attempt) => boolean {
+  const grants = new Map<string, number>();
+  const place = (line: { node: string; partition: number; epoch: number }): string =>
+    `${line.node} ${line.partition} ${line.epoch}`;
+  for (const line of lines) if (line.what === "grant") grants.set(place(line), line.atMs);
+  const fromLine = new Set<string>();
+  for (const line of lines) {
+    if (line.what === "name" && line.askedAtMs >= (grants.get(place(line)) ?? Number.POSITIVE_INFINITY))
+      fromLine.add(refOf(line));
+  }
+  return (attempt) => fromLine.has(refOf(attempt));
+}
+
 /** A token belongs to one relay, for one naming. */
 export function refOf({ job, token, node }: Pick<Publish, "job" | "token" | "node">): string {
   return `${job} ${token} ${node}`;
