@@ -15,6 +15,13 @@ test("whoever waits in vain is told so, and its place in the line is free", asyn
   assert.equal(await turnstile.pass(async () => "next"), "next");
 });
 
+test("a line that moves is waited in, however long it takes", async () => {
+  const turnstile = new Turnstile(1, 100);
+  const work = () => new Promise<string>((resolve) => setTimeout(resolve, 40, "done"));
+  const all = await Promise.all(Array.from({ length: 8 }, () => turnstile.pass(work)));
+  assert.deepEqual(new Set(all), new Set(["done"]));
+});
+
 test("those who wait go in their order, and whoever is inside passes freely", async () => {
   const turnstile = new Turnstile(1);
   const order: number[] = [];

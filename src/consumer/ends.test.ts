@@ -4,13 +4,11 @@ import pg from "pg";
 import { testbed } from "../../testbed/index.ts";
 import { defineJob } from "../definition.ts";
 import { createInbox } from "../inbox/inbox.ts";
-import type { Message } from "../message.ts";
 import { postgresInbox } from "../stores/postgres/index.ts";
 import { sqliteInbox } from "../stores/sqlite/index.ts";
 import { until } from "../testing/transports/scene.ts";
-import type { Route } from "../transport.ts";
 import { newReceived } from "./test/memory-source.ts";
-import { newInbox, stage } from "./test/stage.ts";
+import { newGraveyard, newInbox, stage } from "./test/stage.ts";
 
 describe("messages that come to an end whatever happens", () => {
   test("a handler that ignores its timeout is given up one lease later, and what it writes then is refused", async () => {
@@ -74,23 +72,7 @@ describe("messages that come to an end whatever happens", () => {
   });
 
   test("a dead message is put away whatever its error and its headers hold", async () => {
-    const published: Message[] = [];
-    const deadLetter: Route = {
-      destination: "graveyard",
-      dispatchTimeoutMs: 1_000,
-      transport: {
-        kind: "memory",
-        gathers: false,
-        address: "",
-        open: async () => ({
-          publish: async (messages) => {
-            published.push(...messages);
-            return messages.map(() => ({ kind: "acknowledged" }));
-          },
-          close: async () => {},
-        }),
-      },
-    };
+    const graveyard = newGraveyard();
     const job = defineJob<null>({
       name: "work",
       retry: { attempts: 1 },
@@ -98,11 +80,11 @@ describe("messages that come to an end whatever happens", () => {
         throw new Error(`${"x".repeat(999)}😀`);
       },
     });
-    await using scene = await stage({ jobs: [job], deadLetter });
+    await using scene = await stage({ jobs: [job], deadLetter: graveyard.route });
     const odd = { "not a name": "dropped", "x-odd": "two\nlines", "x-plain": "as it was, 50 %" };
     await scene.source.send(newReceived("work", null, odd));
     await until("it is acknowledged", () => scene.source.acked.length === 1);
-    const headers = published[0]?.headers ?? {};
+    const headers = graveyard.published[0]?.headers ?? {};
     assert.equal(decodeURIComponent(headers["escapement-error"] ?? ""), `${"x".repeat(999)}\ufffd`);
     assert.deepEqual(
       [headers["not a name"], headers["x-odd"], headers["x-plain"]],

@@ -2,12 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { defineJob } from "../definition.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { Message } from "../message.ts";
 import { until } from "../testing/transports/scene.ts";
-import type { Route } from "../transport.ts";
 import { type ConsumeOptions, consume } from "./index.ts";
 import { MemorySource, newReceived } from "./test/memory-source.ts";
-import { newInbox, stage } from "./test/stage.ts";
+import { newGraveyard, newInbox, stage } from "./test/stage.ts";
 
 describe("how a consumer goes about it", () => {
   test("messages of one key are handled one after the other, also while one waits for its next try; others go on", async () => {
@@ -63,33 +61,15 @@ describe("how a consumer goes about it", () => {
   });
 
   test("a dead message goes to its destination with its error, and is acknowledged only when that has it", async () => {
-    const published: Message[] = [];
-    let isUp = false;
-    const deadLetter: Route = {
-      destination: "graveyard",
-      dispatchTimeoutMs: 1_000,
-      transport: {
-        kind: "memory",
-        gathers: false,
-        address: "",
-        open: async () => ({
-          publish: async (messages) => {
-            if (!isUp)
-              return messages.map(() => ({ kind: "refused", permanent: false, error: new Error("down") }));
-            published.push(...messages);
-            return messages.map(() => ({ kind: "acknowledged" }));
-          },
-          close: async () => {},
-        }),
-      },
-    };
-    await using scene = await stage({ jobs: [], deadLetter });
+    const graveyard = newGraveyard();
+    graveyard.isUp = false;
+    await using scene = await stage({ jobs: [], deadLetter: graveyard.route });
     await scene.source.send(newReceived("unheard-of", { a: 1 }, { key: "k" }));
     await new Promise((resolve) => setTimeout(resolve, 100));
     assert.deepEqual(scene.source.acked, []);
-    isUp = true;
+    graveyard.isUp = true;
     await until("it is acknowledged", () => scene.source.acked.length === 1);
-    const [message] = published;
+    const [message] = graveyard.published;
     assert.equal(message?.destination, "graveyard");
     assert.equal(message?.key, "k");
     assert.equal(message?.body, '{"a":1}');

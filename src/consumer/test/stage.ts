@@ -2,13 +2,31 @@ import { join } from "node:path";
 import { scratchFolder } from "../../../test/scratch.ts";
 import { createInbox, type Inbox } from "../../inbox/inbox.ts";
 import { silentLogger } from "../../log.ts";
+import type { Message } from "../../message.ts";
+import { acknowledged, refused } from "../../publish-result.ts";
 import { sqliteInbox } from "../../stores/sqlite/index.ts";
+import type { Route, Transport } from "../../transport.ts";
 import { type ConsumeOptions, consume, type DeadMessage } from "../index.ts";
 import { MemorySource } from "./memory-source.ts";
 
 export function newInbox(options: { readonly lease?: number } = {}): { inbox: Inbox; path: string } {
   const path = join(scratchFolder("consumer"), "inbox.db");
   return { path, inbox: createInbox({ store: sqliteInbox({ path, durability: "normal" }), ...options }) };
+}
+
+/** A place for dead messages that keeps what it is given while it is up. */
+export function newGraveyard(): { readonly route: Route; readonly published: Message[]; isUp: boolean } {
+  const graveyard = { published: [] as Message[], isUp: true };
+  const publish: Transport["publish"] = async (messages) => {
+    if (!graveyard.isUp) return messages.map(() => refused("down"));
+    graveyard.published.push(...messages);
+    return messages.map(() => acknowledged);
+  };
+  const open = async (): Promise<Transport> => ({ publish, close: async () => {} });
+  const transport = { kind: "memory", gathers: false, address: "", open };
+  return Object.assign(graveyard, {
+    route: { destination: "graveyard", dispatchTimeoutMs: 1_000, transport },
+  });
 }
 
 export interface Stage extends AsyncDisposable {
