@@ -78,6 +78,20 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
+/** Whether an error, or one that it names as its cause, is of a kind. Callers and their libraries wrap what a store throws. */
+export function isCausedBy(error: unknown, isCause: (one: unknown) => boolean): boolean {
+  let one = error;
+  for (let depth = 0; depth < maxCauses; depth += 1) {
+    if (isCause(one)) return true;
+    if (!(one instanceof Error) || one.cause === undefined) return false;
+    one = one.cause;
+  }
+  return false;
+}
+
+/** Causes can go in a circle. */
+const maxCauses = 20;
+
 /** What is kept of an error in the store. Stacks are cut, so that a row stays small. */
 export interface ErrorRecord {
   readonly name: string;

@@ -39,7 +39,10 @@ export interface Store {
   step(params: StepParams): Promise<StepResult>;
   extend(params: ExtendParams): Promise<ExtendResult[]>;
   report(params: ReportParams): Promise<void>;
-  /** Runs the caller's writes and the job's success in one transaction; a stale token rolls back all of it. */
+  /**
+   * Runs the caller's writes and the job's success in one transaction; a stale token rolls back all of it. What `run` throws comes out as it is,
+   * unless the store was in the way of its writes (the connection broke, a deadlock): then a transient error comes out, with it as the cause.
+   */
   transact<T>(params: TransactParams<T>): Promise<TransactResult<T>>;
 
   // Jobs: the way out.
@@ -437,8 +440,12 @@ export interface ExtendParams {
   readonly claims: readonly ClaimRef[];
 }
 
+/**
+ * `locked`: another transaction has the row at this moment, as the job's own `tx` has at its end. The lease stands as it was, and the other claims
+ * are renewed all the same: a renewal waits for nobody. Ask again soon.
+ */
 export interface ExtendResult {
-  readonly outcome: "extended" | "stale";
+  readonly outcome: "extended" | "locked" | "stale";
   readonly cancelRequested: boolean;
 }
 

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../clock.ts";
-import type { ClaimRef, Store } from "../store.ts";
+import type { ClaimRef, ExtendResult, Store } from "../store.ts";
 import { reconnectDelayMs } from "../transient.ts";
 
 /** A claim to keep alive. */
@@ -18,7 +18,10 @@ export interface RenewerParts {
   /** Whether a claim may be renewed now; a silent main loop loses that right after a while. */
   mayRenew(renewal: Renewal): boolean;
   onRenewed(claims: readonly ClaimRef[], sentAtMs: number): void;
-  /** Everything that was held by `heldAtMs` has been renewed by calls sent at `sentAtMs` or later, but for what `onStale` named. */
+  /**
+   * Everything that was held by `heldAtMs` has been renewed by calls sent at `sentAtMs` or later, but for what `onStale` named, and for what another
+   * transaction has locked all the time: nobody can take that away either, and it is asked for again soon.
+   */
   onCovered(heldAtMs: number, sentAtMs: number): void;
   onStale(claims: readonly ClaimRef[]): void;
   onCancel(claims: readonly ClaimRef[]): void;
@@ -27,6 +30,8 @@ export interface RenewerParts {
 
 /** How many leases one trip renews. */
 const renewChunk = 1_000;
+/** How often claims that another transaction has locked are asked for again, before the next heartbeat's turn. */
+const lockedTries = 4;
 
 /** Keeps leases alive, at each heartbeat and, after a failure, as soon as the store answers again. It runs in the main loop or in a thread of its own. */
 export class Renewer {
@@ -78,23 +83,46 @@ export class Renewer {
     const heldAtMs = this.#heldAtMs;
     const sentAtMs = clock.monotonic();
     const renewals = [...this.#held.values()].filter(mayRenew);
+    const locked: ClaimRef[] = [];
     for (let start = 0; start < renewals.length; start += renewChunk) {
-      await this.#renew(renewals.slice(start, start + renewChunk));
+      locked.push(...(await this.#renew(renewals.slice(start, start + renewChunk))));
     }
     onCovered(heldAtMs, sentAtMs);
+    await this.#renewLocked(locked);
   }
 
-  async #renew(renewals: readonly Renewal[]): Promise<void> {
+  /** Locks of jobs last for as long as the server works on a statement; those who hold them longer have to wait for a heartbeat. */
+  async #renewLocked(claims: readonly ClaimRef[]): Promise<void> {
+    const { clock, random, heartbeatMs } = this.#parts;
+    let locked = claims;
+    for (let tries = 1; tries <= lockedTries && locked.length > 0; tries += 1) {
+      await sleep(
+        clock,
+        Math.min(reconnectDelayMs(tries, random()), heartbeatMs / (2 * lockedTries)),
+        this.#stopping.signal,
+      );
+      const wanted = locked.filter(({ id, token }) => this.#held.get(id)?.token === token);
+      if (this.#stopping.signal.aborted || wanted.length === 0) return;
+      locked = await this.#renew(wanted);
+    }
+  }
+
+  /** Returns those that another transaction has locked. */
+  async #renew(renewals: readonly ClaimRef[]): Promise<readonly ClaimRef[]> {
     const { store, claimer, leaseMs, clock, onRenewed, onStale, onCancel } = this.#parts;
     const sentAtMs = clock.monotonic();
     const claims = renewals.map(({ id, token }) => ({ id, token }));
     const results = await store.extend({ claimer, leaseMs, claims });
-    const stale = claims.filter((_, index) => results[index]?.outcome === "stale");
+    const having = (outcome: ExtendResult["outcome"]): ClaimRef[] =>
+      claims.filter((_, index) => results[index]?.outcome === outcome);
+    const stale = having("stale");
+    const locked = having("locked");
     const cancelled = claims.filter((_, index) => results[index]?.cancelRequested === true);
     this.#drop(stale);
-    onRenewed(stale.length === 0 ? claims : claims.filter((claim) => !stale.includes(claim)), sentAtMs);
+    onRenewed(stale.length + locked.length === 0 ? claims : having("extended"), sentAtMs);
     if (stale.length > 0) onStale(stale);
     if (cancelled.length > 0) onCancel(cancelled);
+    return locked;
   }
 
   #drop(claims: readonly ClaimRef[]): void {

@@ -1,40 +1,69 @@
 import { isTerminal } from "../../state.ts";
-import type { ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
+import type { ClaimRef, ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
 import { adoptChildren, cancelIdle, settleClaim, tellChildren } from "./end.ts";
 import { strike } from "./expiring.ts";
 import { isHeldBy } from "./finish.ts";
 import { type JobRow, lockBySeq, lockJobs } from "./jobs.ts";
 import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, now, sql } from "./sql.ts";
+import { fixed, now, type Sql, sql } from "./sql.ts";
 import { tell } from "./trail.ts";
 
-/** One trip: renews what is still the claimer's, then reads which that is. */
+/** One trip: renews what is still the claimer's and not locked by another transaction, then reads which that is. */
 export async function extend(session: Session, params: ExtendParams): Promise<ExtendResult[]> {
   const { link, ns } = session;
   if (params.claims.length === 0) return [];
   const ids = [...new Set(params.claims.map(({ id }) => id))];
   const held = sql`ns = ${ns} and id in (${ids}) and state = 'active' and relayed = 0
     and claimer = ${session.claimers.of(params.claimer)}`;
-  const tokens = new Map<number, string[]>();
-  for (const { id, token } of params.claims) tokens.set(token, [...(tokens.get(token) ?? []), id]);
-  for (const [token, own] of tokens) {
-    link.write(
-      sql`update escapement_jobs force index (escapement_jobs_id) set at = ${now} + ${Math.ceil(params.leaseMs)}
-        where ${held} and token = ${token} and id in (${own})`,
-    );
-  }
+  const leaseMs = Math.ceil(params.leaseMs);
+  renew(session, sql`${held} and (${named(params.claims)})`, leaseMs);
   const answer = link.query(
-    sql`select id, token, cancel_requested from escapement_jobs force index (escapement_jobs_id) where ${held}`,
+    sql`select id, token, cancel_requested, at >= ${now} + ${leaseMs}
+      from escapement_jobs force index (escapement_jobs_id) where ${held}`,
   );
   session.commit();
   const { rows } = await answer;
-  const found = new Map(rows.map((row) => [`${numberOf(row[1])} ${textOf(row[0])}`, numberOf(row[2]) !== 0]));
-  return params.claims.map(({ id, token }) => {
-    const cancelRequested = found.get(`${token} ${id}`);
-    if (cancelRequested === undefined) return { outcome: "stale", cancelRequested: false };
-    return { outcome: "extended", cancelRequested };
-  });
+  const found = new Map<string, ExtendResult>(
+    rows.map((row) => [
+      `${numberOf(row[1])} ${textOf(row[0])}`,
+      { outcome: numberOf(row[3]) !== 0 ? "extended" : "locked", cancelRequested: numberOf(row[2]) !== 0 },
+    ]),
+  );
+  return params.claims.map(
+    ({ id, token }) => found.get(`${token} ${id}`) ?? { outcome: "stale", cancelRequested: false },
+  );
+}
+
+function named(claims: readonly ClaimRef[]): Sql {
+  const tokens = new Map<number, string[]>();
+  for (const { id, token } of claims) tokens.set(token, [...(tokens.get(token) ?? []), id]);
+  const terms = [...tokens].map(([token, own]) => sql`(token = ${token} and id in (${own}))`);
+  return terms.reduce((all, term) => sql`${all} or ${term}`);
+}
+
+/**
+ * Only a plain `select` passes over locked rows, so what it has found goes into a second statement, on the server: a process that is stopped
+ * between two trips would keep the locks of all its claims.
+ */
+function renew({ link, skipLocked }: Session, claims: Sql, leaseMs: number): void {
+  if (!skipLocked) {
+    link.write(
+      sql`update escapement_jobs force index (escapement_jobs_id) set at = ${now} + ${leaseMs} where ${claims}`,
+    );
+    return;
+  }
+  link.write(
+    sql`select json_arrayagg(seq) into @escapement_free from escapement_jobs force index (escapement_jobs_id)
+      where ${claims} for update skip locked`,
+  );
+  link.write(
+    sql`set @escapement_renew = concat('update escapement_jobs set at = ${now} + ', ${leaseMs}, ' where seq in (',
+      coalesce(trim(trailing ']' from trim(leading '[' from @escapement_free)), 'null'), ')')`,
+  );
+  link.write(sql`prepare escapement_renewal from @escapement_renew`);
+  link.write(sql`execute escapement_renewal`);
+  link.write(sql`deallocate prepare escapement_renewal`);
 }
 
 export async function report(session: Session, params: ReportParams): Promise<void> {

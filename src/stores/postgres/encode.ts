@@ -6,6 +6,11 @@ function clean(text: string): string {
   return whole.includes("\0") ? whole.replaceAll("\0", "\uFFFD") : whole;
 }
 
+/** A text in a statement that has no parameters, whatever `standard_conforming_strings` says. */
+export function literal(text: string): string {
+  return `E'${clean(text).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+}
+
 /** A list as Postgres writes it, so that it needs no help from the client: `{"a","b",NULL}`. */
 export function textList(values: readonly (string | null)[]): string {
   let list = "{";

@@ -64,7 +64,7 @@ const unreachableText =
   /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|terminated|timeout|closed the connection|Connection ended|not queryable|server_login_retry|query_wait_timeout|server conn crashed|client_login_timeout/i;
 
 /** Postgres' code for what went wrong; libraries on top of a client wrap its errors. */
-function sqlState(error: unknown): string | null {
+export function sqlState(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if ("code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code))
     return error.code;
@@ -75,6 +75,17 @@ function sqlState(error: unknown): string | null {
 export function isUnsuitable(error: unknown): boolean {
   const code = sqlState(error);
   return code === "ES001" || (code !== null && meaningOf(code) === missing);
+}
+
+/**
+ * Whether a statement in a caller's hands failed through nobody's fault: the connection broke, the server stopped, or it undid the
+ * transaction for the sake of another. What the statement itself asked for (a lock without waiting, a limit of time) is the caller's.
+ */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = sqlState(error);
+  if (code === null) return meaningOfText(error) === unreachable;
+  return meaningOf(code) === unreachable || isConflict(error);
 }
 
 /** Whether a transaction stood in another's way, so that trying again is all it takes. */

@@ -2,7 +2,7 @@ import type { ClaimRef, ExtendParams, ExtendResult, ReapResult, ReportParams } f
 import { numberList, textList, toJson } from "./encode.ts";
 import { endingOf } from "./endings.ts";
 import { News } from "./news.ts";
-import { numberOf, recordOf, stateOf, textOf, textOrNull, tuplesOf } from "./rows.ts";
+import { listOf, numberOf, recordOf, stateOf, textOf, textOrNull, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 export async function extend(session: Session, params: ExtendParams): Promise<ExtendResult[]> {
@@ -20,18 +20,19 @@ export async function extend(session: Session, params: ExtendParams): Promise<Ex
       numberList(asked.map(({ token }) => token)),
     ],
   );
-  const renewed = new Map<string, boolean>();
-  for (const [place, cancelRequested] of tuplesOf(answer)) {
+  const { renewed, locked } = recordOf(answer);
+  const results = new Map<string, ExtendResult>();
+  const note = (place: unknown, result: ExtendResult): void => {
     const claim = asked[numberOf(place)];
-    if (claim !== undefined) renewed.set(keyOf(claim), cancelRequested === true);
-  }
-  return params.claims.map((claim) => {
-    const cancelRequested = renewed.get(keyOf(claim));
-    return cancelRequested === undefined
-      ? { outcome: "stale", cancelRequested: false }
-      : { outcome: "extended", cancelRequested };
-  });
+    if (claim !== undefined) results.set(keyOf(claim), result);
+  };
+  for (const [place, cancelRequested] of tuplesOf(renewed))
+    note(place, { outcome: "extended", cancelRequested: cancelRequested === true });
+  for (const place of listOf(locked)) note(place, { outcome: "locked", cancelRequested: false });
+  return params.claims.map((claim) => results.get(keyOf(claim)) ?? stale);
 }
+
+const stale: ExtendResult = { outcome: "stale", cancelRequested: false };
 
 /** A claim may be asked for twice in one call; the server renews it once. */
 function keyOf({ id, token }: ClaimRef): string {

@@ -41,9 +41,15 @@ export class Link {
 
   readonly run: Run = (sql, values) => this.#tracked(this.#runPatiently(sql, values));
 
-  /** Gives the function a connection of its own. It is put back when the function resolves, and thrown away when it rejects. */
-  borrow<T>(use: (client: PgClient) => Promise<T>): Promise<T> {
-    const borrowed = this.#borrow(use, () => true).catch((error: unknown) => {
+  /**
+   * Gives the function a connection of its own. It is put back when the function resolves, and thrown away when it rejects, or when what it
+   * resolves with says that the connection is of no more use.
+   */
+  borrow<T>(
+    use: (client: PgClient) => Promise<T>,
+    isBroken: (value: T) => boolean = () => false,
+  ): Promise<T> {
+    const borrowed = this.#borrow(use, () => true, isBroken).catch((error: unknown) => {
       throw translateError(error, this.place);
     });
     return this.#tracked(borrowed);
@@ -53,7 +59,8 @@ export class Link {
   async within<T>(promise: Promise<T>, what: string, ms = this.#options.callTimeoutMs): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(this.#lateError(what, ms)), ms);
+      // A loop that was blocked finds the timer due before it has read the answer that lies ready: it reads first.
+      timer = setTimeout(() => setImmediate(() => reject(this.#lateError(what, ms))), ms);
       timer.unref();
     });
     try {
@@ -100,7 +107,7 @@ export class Link {
       try {
         const use = async (client: PgClient): Promise<unknown> =>
           answerOf(await this.within(client.query(sql, values), "an answer", leftMs()));
-        return await this.#borrow(use, spoilsConnection, leftMs());
+        return await this.#borrow(use, spoilsConnection, () => false, leftMs());
       } catch (error) {
         if (!isConflict(error) || tries === maxTries) throw translateError(error, this.place);
       }
@@ -111,12 +118,13 @@ export class Link {
   async #borrow<T>(
     use: (client: PgClient) => Promise<T>,
     spoils: (error: unknown) => boolean,
+    isBroken: (value: T) => boolean,
     connectMs?: number,
   ): Promise<T> {
     const client = await this.connect(connectMs);
     try {
       const value = await use(client);
-      this.release(client, false);
+      this.release(client, isBroken(value));
       return value;
     } catch (error) {
       this.release(client, spoils(error));

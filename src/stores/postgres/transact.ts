@@ -1,31 +1,33 @@
 import { EscapementError } from "../../errors.ts";
-import type { ClaimRef, TransactParams, TransactResult } from "../../store.ts";
+import type { TransactParams, TransactResult } from "../../store.ts";
 import type { PgClient } from "./client.ts";
-import { textList } from "./encode.ts";
+import { literal } from "./encode.ts";
+import { sqlState } from "./errors.ts";
+import { failed, LentClient } from "./lent-client.ts";
 import { answerOf, type Link } from "./link.ts";
 import { News } from "./news.ts";
-import { listOf, recordOf, textOf } from "./rows.ts";
+import { textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** Whose claim it is. */
-type Held = ClaimRef & { readonly claimer: string };
-
-/** What becomes of the connection is decided by how the transaction ended; the error itself goes to whoever called. */
+/** How the transaction ended; the error itself goes to whoever called. */
 type End<T> =
   | { readonly kind: "committed"; readonly value: T; readonly news: News }
-  | { readonly kind: "stale" }
-  | { readonly kind: "failed"; readonly error: unknown };
+  | { readonly kind: "stale"; readonly broken: boolean }
+  | { readonly kind: "failed"; readonly error: unknown; readonly broken: boolean };
 
 /**
- * Runs the caller's writes on a connection of their own; the job's success is the last statement before the commit. The row of the job is
- * locked only by that statement, so that its lease can be renewed meanwhile.
+ * Runs the caller's writes on a connection of their own. The job's success and the commit are one message at the end: the row of the job is
+ * locked only while the server works on that, whatever becomes of this process meanwhile.
  */
 export async function transact<T>(
   session: Session,
   link: Link,
   params: TransactParams<T>,
 ): Promise<TransactResult<T>> {
-  const end = await link.borrow((client) => transactOn(session, link, client, params));
+  const end = await link.borrow(
+    (client) => transactOn(session, link, client, params),
+    (ended) => ended.kind !== "committed" && ended.broken,
+  );
   if (end.kind === "failed") throw end.error;
   if (end.kind === "stale") return { outcome: "stale" };
   session.publish(end.news.toNotices());
@@ -38,68 +40,75 @@ async function transactOn<T>(
   client: PgClient,
   params: TransactParams<T>,
 ): Promise<End<T>> {
-  const query = (
-    sql: string,
-    values: readonly unknown[] = [],
-  ): Promise<{ readonly rows: readonly unknown[] }> => link.within(client.query(sql, values), "an answer");
-  const rollBack = async <E extends End<T>>(end: E): Promise<E> => {
-    await query("rollback");
-    return end;
-  };
-  await query("begin isolation level read committed");
-  const [transaction, isHeld] = listOf(answerOf(await query(heldSql(session), heldValues(session, params))));
-  if (isHeld !== true) return rollBack({ kind: "stale" });
-  const handle = lend(client);
+  const ask = async (sql: string, place: number): Promise<unknown> =>
+    answerOf(nthOf(await link.within(client.query(sql), "an answer"), place));
+  /** What the caller's function threw is not hidden by a connection that broke too. */
+  const rollBack = (): Promise<boolean> =>
+    link.within(client.query("rollback"), "an answer").then(
+      () => false,
+      () => true,
+    );
+  const transaction = await ask(beginSql(session, params), 1);
+  if (transaction === null) return { kind: "stale", broken: await rollBack() };
+  const lent = new LentClient(client);
   let value: T;
   let result: string | null;
   try {
-    value = await params.run(handle.client);
+    value = await params.run(lent.client);
     result = params.encode(value);
   } catch (error) {
-    handle.close();
-    return rollBack({ kind: "failed", error });
+    lent.close();
+    return { kind: "failed", broken: await rollBack(), error: lent.explain(error, link.place) };
   }
-  handle.close();
-  const answer = answerOf(
-    await query(finishSql(session), finishValues(session, params, textOf(transaction), result)),
-  );
-  if (answer === "ended") return rollBack({ kind: "failed", error: endedByCaller() });
-  const news = new News();
-  if (answer !== null) {
-    const told = recordOf(answer);
-    if (told["missed"] !== null) return rollBack({ kind: "stale" });
-    news.add(told["news"]);
+  lent.close();
+  try {
+    const news = new News();
+    news.add(await ask(succeedSql(session, params, textOf(transaction), result), 0));
+    news.ended(params.id);
+    return { kind: "committed", value, news };
+  } catch (error) {
+    const state = sqlState(error);
+    if (state === "ES003") return { kind: "stale", broken: await rollBack() };
+    if (state === "ES004") return { kind: "failed", broken: await rollBack(), error: endedByCaller() };
+    // A caller's function that caught the failure goes on in a transaction that is over.
+    if (lent.failure !== null) throw failed(lent.failure, link.place);
+    throw error;
   }
-  news.ended(params.id);
-  await query("commit");
-  return { kind: "committed", value, news };
 }
 
-/** The number of the transaction, and whether the claim is still the claimer's. */
-function heldSql({ schema }: Session): string {
-  return `select json_build_array(txid_current()::text, exists (
-    select from ${schema}.jobs where ns = $1 and id = $2 and token = $3 and claimer = $4 and state = 'active' and not relayed
-  ))::text as answer`;
+/** What pg gives for several statements in one message is a list. */
+function nthOf(results: { readonly rows: readonly unknown[] }, place: number): typeof results {
+  const result: unknown = Array.isArray(results) ? results[place] : results;
+  return result as typeof results;
 }
 
-function heldValues({ ns }: Session, { id, token, claimer }: Held): unknown[] {
-  return [ns, id, token, claimer];
+function beginSql({ schema, ns }: Session, { id, token, claimer }: Claim): string {
+  return `begin isolation level read committed;
+    select ${schema}.begin_effect(${ns}, ${literal(id)}, ${integer(token)}, ${literal(claimer)})::text as answer`;
 }
 
-/** Ends the claim, if the caller left the transaction open: in another one, nothing would bind it to the caller's writes. */
-function finishSql({ schema }: Session): string {
-  return `select (case when txid_current()::text = $1
-      then ${schema}.finish_succeeded($2, $3, $4, null, null, $5::text::text[], array[$6::integer], $7::text::text[])
-      else '"ended"'::json end)::text as answer`;
-}
-
-function finishValues(
-  { ns, now }: Session,
-  { id, token, claimer }: Held,
+function succeedSql(
+  { schema, ns, now }: Session,
+  { id, token, claimer }: Claim,
   transaction: string,
   result: string | null,
-): unknown[] {
-  return [transaction, ns, now, claimer, textList([id]), token, textList([result])];
+): string {
+  const values = [
+    ns,
+    now ?? "null",
+    literal(transaction),
+    literal(id),
+    integer(token),
+    literal(claimer),
+    result === null ? "null" : literal(result),
+  ];
+  return `select ${schema}.succeed_effect(${values.join(", ")})::text as answer; commit`;
+}
+
+type Claim = Pick<TransactParams<unknown>, "id" | "token" | "claimer">;
+
+function integer(value: number): string {
+  return String(Math.trunc(value));
 }
 
 function endedByCaller(): EscapementError {
@@ -107,29 +116,4 @@ function endedByCaller(): EscapementError {
     "transaction-used",
     "the function given to tx ended the transaction itself; leave commit and rollback to the store",
   );
-}
-
-/** The connection as the caller gets it: usable until the transaction is over, and not to be given back by anybody else. */
-function lend(client: PgClient): { readonly client: unknown; close(): void } {
-  let open = true;
-  const refuse = (): never => {
-    throw new EscapementError(
-      "transaction-used",
-      "the transaction is over; use its handle only inside the function that received it",
-    );
-  };
-  const lent = new Proxy(client, {
-    get(target, name) {
-      if (name === "release" || name === "end") return () => {};
-      const found: unknown = Reflect.get(target, name);
-      if (typeof found !== "function") return found;
-      return (...values: unknown[]) => (open ? Reflect.apply(found, target, values) : refuse());
-    },
-  });
-  return {
-    client: lent,
-    close: () => {
-      open = false;
-    },
-  };
 }

@@ -2,7 +2,7 @@
 
 -- Ends claims with success, which is what almost every job ends with. Inputs: ids (none twice), tokens and results (null: none has one).
 -- p_first_slot and p_end_slot: the relay's jobs of these slots; null: the others.
--- Promise: only claims that are still the claimer's are ended; rows are locked in the order of their ids, as in extend_claims.
+-- Promise: only claims that are still the claimer's are ended; rows are locked in the order of their ids.
 -- Returns null when all were written, and nothing is to be told but their end; else {missed: [[place, outcome, state]], news}.
 -- Index: jobs_id.
 create function finish_succeeded(

@@ -1,23 +1,36 @@
 -- Claims while they last, and the end of those that nobody holds any more.
 
--- Renews leases of claims (none twice). Returns a list of [place, whether its job was asked to stop]; the others are stale.
--- Promise: changes no index, so that the updates are HOT; rows are locked in the order of their ids. Index: jobs_id.
+-- Renews leases of claims (none twice). Returns {renewed: [[place, whether its job was asked to stop]], locked: [place]}; the others are stale.
+-- A row that another transaction has locked is passed over: one of them must not hold up the leases of all the others.
+-- Promise: changes no index, so that the updates are HOT; waits for no lock. Index: jobs_id.
 create function extend_claims(p_ns integer, p_now bigint, p_claimer text, p_lease_ms bigint, p_ids text[], p_tokens integer[])
 returns json language plpgsql as $$
 declare
   v_until bigint := now_ms(p_now) + p_lease_ms;
   v_renewed json;
+  v_places bigint[];
+  v_locked json := '[]';
 begin
   with asked as materialized (
     select p_ns as ns, a.* from unnest(p_ids, p_tokens) with ordinality as a (id, token, place) order by a.id
+  ), mine as materialized (
+    select a.place, j.seq from asked a cross join lateral (
+      select seq from jobs where ns = a.ns and id = a.id and token = a.token and state is not distinct from 'active' and claimer = p_claimer
+        and relayed is not distinct from false
+      offset 0 for no key update skip locked
+    ) j
   ), renewed as (
-    update jobs j set lease_until = v_until from asked a
-    where j.ns = a.ns and j.id = a.id and j.token = a.token and j.state is not distinct from 'active' and j.claimer = p_claimer
-      and j.relayed is not distinct from false
-    returning a.place, j.cancel_requested
+    update jobs j set lease_until = v_until from mine m where j.seq = m.seq returning m.place, j.cancel_requested
   )
-  select coalesce(json_agg(json_build_array(place - 1, cancel_requested)), '[]') into v_renewed from renewed;
-  return v_renewed;
+  select coalesce(json_agg(json_build_array(place - 1, cancel_requested)), '[]'), array_agg(place) into v_renewed, v_places from renewed;
+  if cardinality(v_places) is distinct from cardinality(p_ids) then
+    select coalesce(json_agg(a.place - 1), '[]') into v_locked from unnest(p_ids, p_tokens) with ordinality as a (id, token, place)
+    where a.place <> all (coalesce(v_places, '{}')) and exists (
+      select from jobs where ns = p_ns and id = a.id and token = a.token and state is not distinct from 'active' and claimer = p_claimer
+        and relayed is not distinct from false
+    );
+  end if;
+  return json_build_object('renewed', v_renewed, 'locked', v_locked);
 end
 $$;
 
