@@ -15,6 +15,8 @@ export interface AppEvents {
   crashed: { readonly job: JobFacts; readonly reason: string };
   /** A try failed; another one follows. */
   failed: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number };
+  /** The store failed under its `tx`: everything was rolled back, no try was used up, and another one follows. */
+  rolledBack: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number };
   snoozed: { readonly job: JobFacts; readonly delayMs: number };
   /** Claimed but not started: given back. */
   released: { readonly job: JobFacts };
@@ -76,6 +78,7 @@ const appEventNames = [
   "succeeded",
   "failed",
   "crashed",
+  "rolledBack",
   "snoozed",
   "released",
   "dead",

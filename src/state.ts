@@ -60,7 +60,7 @@ export type Outcome =
   | { readonly kind: "snooze"; readonly delayMs: number }
   /** It was never started; it counts as no try. */
   | { readonly kind: "release" }
-  /** A broker refused it before anything was sent; counted apart, as no try. */
+  /** Its dispatch was undone through no fault of its own: a broker refused it, or the store failed under its `tx`. Counted apart, as no try. */
   | { readonly kind: "rollback"; readonly delayMs: number; readonly error: string }
   | { readonly kind: "die"; readonly reason: string; readonly error: string }
   /** Nobody knows whether it was dispatched. Only for at-most-once. */
@@ -211,4 +211,27 @@ export function afterFailure(
   if (failure.unrecoverable) return die("unrecoverable");
   if (failures >= job.attempts) return die(`attempts used up (${job.attempts})`);
   return { kind: "retry", delayMs: backoffMs(backoff, failures, random), error: failure.error };
+}
+
+/** The store is back soon, or somebody sees to it; until then each of its jobs asks now and then. */
+const storeBackoff: Backoff = { type: "exponential", delayMs: 1_000, maxMs: 10_000, jitter: 0.2 };
+
+/**
+ * Decides after the store failed under a handler's `tx`: the job goes back without using up a try. At-most-once was dispatched, and is never
+ * dispatched again.
+ */
+export function afterStoreFailure(
+  job: FailedJob & { readonly token: number },
+  error: string,
+  random: number,
+): Outcome {
+  if (job.delivery === "at-most-once")
+    return {
+      kind: "die",
+      reason: "the store failed under its tx, and at-most-once is never tried again",
+      error,
+    };
+  // Claims that used up no try: those that the store spoilt among them.
+  const spared = Math.max(0, job.token - job.attempt);
+  return { kind: "rollback", delayMs: backoffMs(storeBackoff, spared + 1, random), error };
 }

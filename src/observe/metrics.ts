@@ -23,6 +23,7 @@ const ends = [
   "succeeded",
   "failed",
   "crashed",
+  "rolledBack",
   "snoozed",
   "released",
   "dead",

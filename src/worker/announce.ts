@@ -29,6 +29,8 @@ export function announce(
     default:
       if (outcome.kind === "retry" && error !== null)
         return emit("failed", { job, error, retryInMs: outcome.delayMs });
+      if (outcome.kind === "rollback" && error !== null)
+        return emit("rolledBack", { job, error, retryInMs: outcome.delayMs });
       if (outcome.kind === "crash") return emit("crashed", { job, reason });
       if (outcome.kind === "snooze") return emit("snoozed", { job, delayMs: outcome.delayMs });
       if (outcome.kind === "release") return emit("released", { job });

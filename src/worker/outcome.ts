@@ -1,13 +1,15 @@
 import type { AnyDefinition } from "../definition.ts";
 import { EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { Snooze, type StopCause } from "../handler.ts";
-import { afterFailure, type Outcome } from "../state.ts";
+import { afterFailure, afterStoreFailure, type Outcome } from "../state.ts";
 import type { ClaimedJob } from "../store.ts";
 
 /** How a handler came to its end. */
 export type Ending =
   | { readonly kind: "returned"; readonly value: unknown }
   | { readonly kind: "threw"; readonly error: unknown }
+  /** It failed because the store did, under its `tx`: nothing of that was committed, as far as is known. */
+  | { readonly kind: "store-failed"; readonly error: unknown }
   /** Its thread is gone, without an answer and without having been asked to go. */
   | { readonly kind: "crashed"; readonly reason: string };
 
@@ -21,21 +23,17 @@ export function decideOutcome(
   maxResultBytes: number,
 ): Outcome {
   const fail = (error: unknown, unrecoverable: boolean): Outcome =>
-    afterFailure(
-      job,
-      { error: JSON.stringify(recordError(error)), unrecoverable },
-      definition.backoff,
-      random,
-    );
+    afterFailure(job, { error: recordedOf(error), unrecoverable }, definition.backoff, random);
 
   if (ending.kind === "crashed") return { kind: "crash", reason: ending.reason };
   if (stopCause === "timeout") {
     return fail(ending.kind === "threw" ? ending.error : timeoutError(job, definition), false);
   }
-  if (ending.kind === "threw") {
+  if (ending.kind === "threw" || ending.kind === "store-failed") {
     const interrupted = stopCause === "shutdown" || stopCause === "lease-lost";
     // An interruption is not the handler's failure: it costs no try. At-most-once has no second try to give.
     if (interrupted && job.delivery !== "at-most-once") return { kind: "snooze", delayMs: 0 };
+    if (ending.kind === "store-failed") return afterStoreFailure(job, recordedOf(ending.error), random);
     return fail(ending.error, isUnrecoverable(ending.error));
   }
   if (ending.value instanceof Snooze) {
@@ -59,6 +57,10 @@ export function abandoned(job: ClaimedJob, leaseMs: number): Outcome {
   // It may still be running, so nobody else starts it before the lease would have ended.
   if (job.delivery !== "at-most-once") return { kind: "snooze", delayMs: leaseMs };
   return { kind: "lose", reason: "its handler was still running when the process stopped" };
+}
+
+function recordedOf(error: unknown): string {
+  return JSON.stringify(recordError(error));
 }
 
 function isUnrecoverable(error: unknown): boolean {

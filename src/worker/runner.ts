@@ -3,12 +3,13 @@ import { EscapementError } from "../errors.ts";
 import type { HandlerContext, HandlerJob } from "../handler.ts";
 import { idempotencyKey } from "../idempotency.ts";
 import type { EffectInbox } from "../inbox-store.ts";
+import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Store } from "../store.ts";
 import type { Held } from "./held.ts";
 import { inboxTransaction } from "./inbox-transaction.ts";
+import { JobTransaction } from "./job-transaction.ts";
 import type { Ending } from "./outcome.ts";
-import { encodeResult } from "./outcome.ts";
 import type { Reporter } from "./reporter.ts";
 import { ThreadCrash, type Threads } from "./threads.ts";
 
@@ -21,7 +22,7 @@ export interface RunnerParts {
   readonly namespace: string;
   readonly claimer: string;
   readonly store: Store;
-  readonly clock: Clock;
+  readonly runtime: Runtime;
   readonly reporter: Reporter;
   readonly threads: Threads;
   readonly maxResultBytes: number;
@@ -34,7 +35,7 @@ export interface RunnerParts {
 export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   const { job, definition } = held;
   const transaction = new JobTransaction(held, parts);
-  const cancelTimeout = armTimeout(held, parts.clock);
+  const cancelTimeout = armTimeout(held, parts.runtime.clock);
   try {
     const input = await readInput(held);
     const described = describeJob(held, parts.namespace);
@@ -48,10 +49,12 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
       tx:
         inbox === null
           ? transaction.run
-          : inboxTransaction(inbox, described.idempotencyKey, {
-              clock: parts.clock,
-              signal: () => held.signal,
-            }),
+          : transaction.watch(
+              inboxTransaction(inbox, described.idempotencyKey, {
+                clock: parts.runtime.clock,
+                signal: () => held.signal,
+              }),
+            ),
       log: (line) => parts.reporter.line(held, line),
       progress: (value) => {
         parts.reporter.progress(held, value);
@@ -70,7 +73,8 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
     if (error instanceof ThreadCrash) {
       return { kind: "ended", ending: { kind: "crashed", reason: error.message } };
     }
-    return { kind: "ended", ending: { kind: "threw", error } };
+    const kind = transaction.isBrokenBy(error) ? "store-failed" : "threw";
+    return { kind: "ended", ending: { kind, error } };
   } finally {
     cancelTimeout();
   }
@@ -116,57 +120,5 @@ function describeJob({ job }: Held, namespace: string): HandlerJob {
     get idempotencyKey() {
       return idempotencyKey({ namespace, id, schedule, fireAt: new Date(fireAtMs) });
     },
-  };
-}
-
-/** The handler's `tx`: its writes and the job's success commit together, once. */
-class JobTransaction {
-  readonly #held: Held;
-  readonly #parts: RunnerParts;
-  #used = false;
-  committed = false;
-  value: unknown = null;
-
-  constructor(held: Held, parts: RunnerParts) {
-    this.#held = held;
-    this.#parts = parts;
-  }
-
-  run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
-    const { store, claimer, maxResultBytes, reporter } = this.#parts;
-    const { id, token } = this.#held.job;
-    if (this.#used) {
-      throw new EscapementError(
-        "transaction-used",
-        `job ${JSON.stringify(id)} has called tx before; it commits with the job's success, so there is one`,
-      );
-    }
-    this.#used = true;
-    this.#held.transaction = "open";
-    await reporter.flush();
-    const answer = await store
-      .transact<Awaited<T>>({
-        claimer,
-        id,
-        token,
-        run: fn as (tx: unknown) => Awaited<T> | Promise<Awaited<T>>,
-        encode: (value) => encodeResult(value, maxResultBytes),
-      })
-      .catch((error: unknown) => {
-        this.#used = false;
-        this.#held.transaction = "none";
-        throw error;
-      });
-    if (answer.outcome === "stale") {
-      this.#held.transaction = "none";
-      throw new EscapementError(
-        "stale-claim",
-        `job ${JSON.stringify(id)} is no longer this handler's: everything was rolled back`,
-      );
-    }
-    this.committed = true;
-    this.#held.transaction = "committed";
-    this.value = answer.value;
-    return answer.value;
   };
 }

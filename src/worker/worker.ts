@@ -77,7 +77,7 @@ export class Worker {
       namespace: settings.namespace,
       claimer,
       store,
-      clock: runtime.clock,
+      runtime,
       reporter: this.#reporter,
       threads: this.#threads,
       maxResultBytes: settings.maxInputBytes,

@@ -1,10 +1,13 @@
 import { EscapementError } from "../../src/errors.ts";
-import type { Store, StoreFactory } from "../../src/store.ts";
+import type { Store, StoreFactory, TransactParams } from "../../src/store.ts";
 
 type Verb = Exclude<keyof Store, "capabilities" | "address">;
 
-/** `refuse`: the call never reaches the store. `lose-reply`: it does, and the answer is lost. */
-type Fault = "refuse" | "lose-reply";
+/**
+ * `refuse`: the call never reaches the store. `lose-reply`: it does, and the answer is lost. `break-off`, for `transact`: the caller's function has run
+ * when the connection breaks, and the store undoes everything.
+ */
+type Fault = "refuse" | "lose-reply" | "break-off";
 
 /** A store whose calls fail when they are told to, as a network does. */
 export class FaultyStore implements StoreFactory {
@@ -32,17 +35,38 @@ export class FaultyStore implements StoreFactory {
       get: (_, key) => {
         const value: unknown = Reflect.get(store, key, store);
         if (typeof value !== "function") return value;
-        return (...params: unknown[]) => this.#call(key as Verb, () => value.apply(store, params));
+        return (...params: unknown[]) =>
+          this.#call(
+            key as Verb,
+            () => value.apply(store, params),
+            () => breakOff(store, params[0] as TransactParams<unknown>),
+          );
       },
     });
   }
 
-  async #call(verb: Verb, call: () => Promise<unknown>): Promise<unknown> {
+  async #call(
+    verb: Verb,
+    call: () => Promise<unknown>,
+    callBroken: () => Promise<unknown>,
+  ): Promise<unknown> {
     this.calls.push(verb);
     const planned = this.#faults.get(verb);
     if (planned === undefined || planned.times <= 0) return call();
     planned.times -= 1;
     if (planned.fault === "lose-reply") await call();
+    if (planned.fault === "break-off") await callBroken();
     throw new EscapementError("store-unavailable", `the connection broke (${planned.fault})`);
   }
+}
+
+async function breakOff(store: Store, params: TransactParams<unknown>): Promise<void> {
+  const broken = new Error("the end of the transaction was never sent");
+  const encode = (value: unknown): never => {
+    params.encode(value);
+    throw broken;
+  };
+  await store.transact({ ...params, encode }).catch((error: unknown) => {
+    if (error !== broken) throw error;
+  });
 }

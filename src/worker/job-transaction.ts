@@ -1,0 +1,162 @@
+import { sleepAwake } from "../clock.ts";
+import { EscapementError, isCausedBy, isTransient } from "../errors.ts";
+import type { HandlerContext } from "../handler.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Store, TransactResult } from "../store.ts";
+import { reconnectDelayMs, withRetries } from "../transient.ts";
+import type { Held } from "./held.ts";
+import { encodeResult } from "./outcome.ts";
+import type { Reporter } from "./reporter.ts";
+
+export interface JobTransactionParts {
+  readonly claimer: string;
+  readonly store: Store;
+  readonly runtime: Runtime;
+  readonly reporter: Reporter;
+  readonly maxResultBytes: number;
+}
+
+type Tx = HandlerContext<unknown>["tx"];
+
+/** How long a transaction that could not begin is tried again. */
+const beginMs = 10_000;
+
+/** The handler's `tx`: its writes and the job's success commit together, once. */
+export class JobTransaction {
+  readonly #held: Held;
+  readonly #parts: JobTransactionParts;
+  /** What `tx` threw because the store was in trouble. */
+  readonly #breaks = new Set<unknown>();
+  #used = false;
+  committed = false;
+  value: unknown = null;
+
+  constructor(held: Held, parts: JobTransactionParts) {
+    this.#held = held;
+    this.#parts = parts;
+  }
+
+  /** Whether a handler failed because the store did, under its `tx`: that is nobody's failure. The handler may have wrapped what it was told. */
+  isBrokenBy(error: unknown): boolean {
+    return this.#breaks.size > 0 && isCausedBy(error, (one) => this.#breaks.has(one));
+  }
+
+  readonly run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+    const { id } = this.#held.job;
+    if (this.#used) {
+      throw new EscapementError(
+        "transaction-used",
+        `job ${JSON.stringify(id)} has called tx before; it commits with the job's success, so there is one`,
+      );
+    }
+    this.#used = true;
+    this.#held.transaction = "open";
+    await this.#parts.reporter.flush();
+    const answer = await this.#transact(fn).catch((error: unknown) => {
+      this.#used = false;
+      this.#held.transaction = "none";
+      throw error;
+    });
+    if (answer.outcome === "stale") {
+      this.#held.transaction = "none";
+      throw new EscapementError(
+        "stale-claim",
+        `job ${JSON.stringify(id)} is no longer this handler's: everything was rolled back`,
+      );
+    }
+    this.committed = true;
+    this.#held.transaction = "committed";
+    this.value = answer.value;
+    return answer.value;
+  };
+
+  /** The same watch over a `tx` that commits elsewhere, in an inbox. */
+  readonly watch = (tx: Tx): Tx => {
+    return async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+      const call = new Call(fn);
+      try {
+        return await tx(call.run);
+      } catch (error) {
+        if (call.isNotToBlame(error)) this.#breaks.add(error);
+        throw error;
+      }
+    };
+  };
+
+  async #transact<T, Db>(fn: (db: Db) => T): Promise<TransactResult<Awaited<T>>> {
+    const { store, claimer, maxResultBytes, runtime } = this.#parts;
+    const { id, token } = this.#held.job;
+    const giveUpAtMs = runtime.clock.monotonic() + beginMs;
+    for (let tries = 1; ; tries += 1) {
+      const call = new Call<T, Db>(fn);
+      try {
+        return await store.transact<Awaited<T>>({
+          claimer,
+          id,
+          token,
+          run: call.run as (tx: unknown) => Awaited<T> | Promise<Awaited<T>>,
+          encode(value) {
+            call.returned = { value };
+            return encodeResult(value, maxResultBytes);
+          },
+        });
+      } catch (error) {
+        if (!call.isNotToBlame(error)) throw error;
+        // Nothing has run, so it may begin again: a connection that lay idle was dead, or another process is writing.
+        const isOver = runtime.clock.monotonic() >= giveUpAtMs || this.#held.stopCause !== null;
+        if (!call.started && !isOver) {
+          await sleepAwake(runtime.clock, reconnectDelayMs(tries, runtime.random()));
+          continue;
+        }
+        if (call.returned !== null && (await this.#hasCommitted()))
+          return { outcome: "committed", value: call.returned.value };
+        this.#breaks.add(error);
+        throw error;
+      }
+    }
+  }
+
+  /** Asked when the answer to a commit is missing. Where nobody can say, the outcome that is written next finds it out. */
+  async #hasCommitted(): Promise<boolean> {
+    const { store, claimer, runtime } = this.#parts;
+    const { id, token } = this.#held.job;
+    try {
+      const [job] = await withRetries(runtime, () => store.get({ ids: [id] }));
+      return job?.state === "succeeded" && job.token === token && job.claimer === claimer;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** One call of the caller's function, and how far it came. */
+class Call<T, Db> {
+  readonly #fn: (db: Db) => T;
+  started = false;
+  returned: { readonly value: Awaited<T> } | null = null;
+  #threw: { readonly error: unknown } | null = null;
+
+  constructor(fn: (db: Db) => T) {
+    this.#fn = fn;
+  }
+
+  readonly run = (db: Db): T => {
+    this.started = true;
+    const note = (error: unknown): void => {
+      this.#threw = { error };
+    };
+    try {
+      const value = this.#fn(db);
+      if (value instanceof Promise) value.catch(note);
+      return value;
+    } catch (error) {
+      note(error);
+      throw error;
+    }
+  };
+
+  /** Whether it is the store that failed: what the function itself threw comes out of the store as it is. */
+  isNotToBlame(error: unknown): boolean {
+    return isTransient(error) && this.#threw?.error !== error;
+  }
+}
