@@ -111,6 +111,14 @@ export function isLost(error: unknown): boolean {
   return lost.has(nameOf(error) ?? "") || ("fatal" in error && error.fatal === true);
 }
 
+/**
+ * Whether a statement in a caller's hands failed through nobody's fault: the connection broke, the server stopped, it undid the transaction for
+ * the sake of another, or a lock was not free within the time that the store itself sets.
+ */
+export function isPassing(error: unknown): boolean {
+  return isConflict(error) || (isLost(error) && nameOf(error) !== "ER_QUERY_INTERRUPTED");
+}
+
 /** An error as it leaves the store; what is neither the server's nor the client's passes unchanged. */
 export function translateError(error: unknown, where: string): unknown {
   if (!(error instanceof Error) || error instanceof EscapementError) return error;

@@ -157,7 +157,9 @@ export class OwnLink implements Link {
   #trip(statements: readonly string[]): Promise<readonly Answer[]> {
     const { connection, timeoutMs, where } = this.#options;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      let isAnswered = false;
+      const giveUp = (): void => {
+        if (isAnswered) return;
         // Nobody knows what state it is in: the next call takes another one.
         connection.destroy();
         reject(
@@ -166,8 +168,11 @@ export class OwnLink implements Link {
             `MySQL store ${where}: the server did not answer within ${timeoutMs} ms; the call may be repeated`,
           ),
         );
-      }, timeoutMs);
+      };
+      // A loop that was blocked finds the timer due before it has read the answer that lies ready: it reads first.
+      const timer = setTimeout(() => setImmediate(giveUp), timeoutMs);
       connection.query({ sql: statements.join(";\n"), rowsAsArray: true }, (error, result) => {
+        isAnswered = true;
         clearTimeout(timer);
         if (error) reject(withoutStatement(error));
         else resolve(statements.length === 1 ? [toAnswer(result)] : toAnswers(result));

@@ -13,7 +13,14 @@ import { migrate } from "./migrate.ts";
 import { type Hub, hubOf } from "./notices.ts";
 import type { Connections } from "./pool.ts";
 import type { Session } from "./session.ts";
-import { assertSameDatabase, openTransactions, StaleClaim, transact } from "./transact.ts";
+import {
+  assertSameDatabase,
+  CallerError,
+  openTransactions,
+  StaleClaim,
+  transact,
+  unlock,
+} from "./transact.ts";
 import { maxIdleSeconds, type Transaction, Transactions } from "./transactions.ts";
 
 interface SpaceOptions {
@@ -187,6 +194,7 @@ export class Space {
     try {
       return await this.#transactions.once(async (borrowed) => {
         const { link } = borrowed;
+        const unlocked = unlock(identity.ns, params.id);
         link.write(guard.on);
         // The caller's function may take its time; it holds no lock of the store's until its end.
         const transaction = this.#transactions.begin(borrowed, 0);
@@ -195,21 +203,26 @@ export class Space {
           const session = this.#session(identity, transaction);
           const enqueuing = this.#session(identity, transaction, true);
           const ending = (): void => this.#transactions.limitIdle(borrowed, maxIdleSeconds);
-          const result = await transact(session, enqueuing, params, link.connection.promise(), ending);
+          const result = await transact(session, enqueuing, params, {
+            connection: link.connection.promise(),
+            ending,
+            where: this.where,
+          });
           transaction.commit();
           link.write(guard.off);
+          link.write(unlocked);
           await link.flush();
           this.#hub.publish(transaction.notices.toNotices(), this.#options.context.clock);
           return result;
         } catch (error) {
           // One that may still have the guard on is of no use to others.
-          if (!isLost(error)) await link.rollback(guard.off).catch(() => link.connection.destroy());
+          if (!isLost(error)) await link.rollback(guard.off, unlocked).catch(() => link.connection.destroy());
           throw error;
         }
       });
     } catch (error) {
       if (error instanceof StaleClaim) return { outcome: "stale" };
-      throw error;
+      throw error instanceof CallerError ? error.cause : error;
     }
   }
 

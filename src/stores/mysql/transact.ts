@@ -1,14 +1,14 @@
-import { EscapementError } from "../../errors.ts";
+import { EscapementError, isCausedBy } from "../../errors.ts";
 import type { TransactParams, TransactResult } from "../../store.ts";
 import { settleClaim, tellChildren } from "./end.ts";
-import { isMissingTable } from "./errors.ts";
+import { isLost, isMissingTable, isPassing, translateError } from "./errors.ts";
 import { isHeldBy } from "./finish.ts";
 import { explainCheck, guard } from "./guard.ts";
 import { lockJobs } from "./jobs.ts";
 import type { Link } from "./link.ts";
-import { numberOf } from "./rows.ts";
+import { numberOf, numberOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { sql } from "./sql.ts";
+import { type Sql, sql } from "./sql.ts";
 
 /** A transaction of the store's own that a caller's function has in its hands. */
 export class OpenTransaction {
@@ -16,6 +16,8 @@ export class OpenTransaction {
   /** What the function is given: the connection, for as long as the transaction lasts. */
   readonly handle: object;
   readonly #enqueues: Promise<unknown>[] = [];
+  /** What went wrong on this connection, and is neither the statements' nor the caller's fault. */
+  readonly #failures = new Set<unknown>();
   #open = true;
   #tail: Promise<unknown> = Promise.resolve();
 
@@ -25,16 +27,37 @@ export class OpenTransaction {
       get: (target, key) => {
         this.assertOpen();
         const value: unknown = Reflect.get(target, key, target);
-        return typeof value === "function" ? value.bind(target) : value;
+        if (typeof value !== "function") return value;
+        return (...values: unknown[]): unknown => {
+          const answer: unknown = Reflect.apply(value, target, values);
+          if (answer instanceof Promise) answer.catch(this.#note);
+          return answer;
+        };
       },
     });
   }
+
+  /** What to say of a transaction that ended with this error: where it comes from a failure of the connection or the server, that. */
+  explain(error: unknown, where: string): unknown {
+    return isCausedBy(error, (one) => this.#failures.has(one)) ? brokenOff(error, where) : error;
+  }
+
+  /** The same for a function that took such a failure for settled, and went on in a transaction that was over. */
+  explainCheck(error: unknown, where: string): unknown {
+    const [failure] = this.#failures;
+    const explained = explainCheck(error);
+    return explained === error || failure === undefined ? explained : brokenOff(failure, where);
+  }
+
+  readonly #note = (error: unknown): void => {
+    if (isPassing(error)) this.#failures.add(error);
+  };
 
   /** Runs what belongs to the transaction, one after the other; its end waits for it, also where the caller does not. */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.assertOpen();
     const result = this.#tail.then(work);
-    this.#tail = result.catch(() => {});
+    this.#tail = result.catch(this.#note);
     this.#enqueues.push(result);
     return result;
   }
@@ -62,46 +85,109 @@ export class OpenTransaction {
 /** The transactions that callers' functions have in their hands, by the handle they were given. */
 export const openTransactions = new WeakMap<object, OpenTransaction>();
 
+/** What the caller's function threw: it passes through the store unchanged, and undoes the transaction on its way. */
+export class CallerError extends Error {
+  override readonly name = "CallerError";
+}
+
+function brokenOff(error: unknown, where: string): EscapementError {
+  const translated = translateError(error, where);
+  if (translated !== error && translated instanceof EscapementError) return translated;
+  const message = error instanceof Error ? error.message : String(error);
+  return new EscapementError(
+    "store-unavailable",
+    `MySQL store ${where}: the transaction broke off: ${message}`,
+    { cause: error },
+  );
+}
+
 /** Thrown to undo the transaction of a claim that is no longer the claimer's. */
 export class StaleClaim extends Error {
   override readonly name = "StaleClaim";
+}
+
+interface TransactOn {
+  readonly connection: object;
+  /** Called when the caller's function is done and locks of the store's own are about to be taken. */
+  ending(): void;
+  /** For messages. */
+  readonly where: string;
 }
 
 /**
  * Runs the caller's writes and the job's success in the open transaction, whose commit is the last thing sent.
  *
  * @param enqueuing for jobs that the caller's function enqueues; it may take its time, and must not hold up others.
- * @param ending called when the caller's function is done and locks of the store's own are about to be taken.
  */
 export async function transact<T>(
   session: Session,
   enqueuing: Session,
   params: TransactParams<T>,
-  connection: object,
-  ending: () => void,
+  { connection, ending, where }: TransactOn,
 ): Promise<TransactResult<T>> {
   await assertHeld(session, params);
   const transaction = new OpenTransaction(enqueuing, connection);
   openTransactions.set(transaction.handle, transaction);
   try {
-    const value = await params.run(transaction.handle);
+    const value = await runCaller(params, transaction, where);
     await transaction.settled();
     const result = params.encode(value);
     ending();
-    await succeed(session, params, result);
+    await succeed(session, params, result, (error) => transaction.explainCheck(error, where));
     return { outcome: "committed", value };
   } finally {
     await transaction.close();
   }
 }
 
+async function runCaller<T>(
+  { run }: TransactParams<T>,
+  transaction: OpenTransaction,
+  where: string,
+): Promise<T> {
+  try {
+    return await run(transaction.handle);
+  } catch (error) {
+    throw new CallerError("the function given to tx threw", { cause: transaction.explain(error, where) });
+  }
+}
+
 /** Looks without locking: the caller's function may take its time, and others may want to renew or cancel the job meanwhile. */
 async function assertHeld({ link, ns, claimers }: Session, claim: Claim): Promise<void> {
   const { rows } = await link.query(
-    sql`select 1 from escapement_jobs where ns = ${ns} and id = ${claim.id} and state = 'active' and token = ${claim.token}
-      and claimer = ${claimers.of(claim.claimer)} and relayed = 0`,
+    sql`select get_lock(${lockName(ns, claim.id)}, 0) from escapement_jobs where ns = ${ns} and id = ${claim.id}
+      and state = 'active' and token = ${claim.token} and claimer = ${claimers.of(claim.claimer)} and relayed = 0`,
   );
-  if (rows.length === 0) throw new StaleClaim("the claim ended before its transaction");
+  if (rows[0] === undefined) throw new StaleClaim("the claim ended before its transaction");
+  if (numberOf(rows[0][0]) !== 1) await evict(link, ns, claim.id);
+}
+
+/** Names are the whole server's, and at most 64 characters long. */
+function lockName(ns: number, id: string): Sql {
+  return sql`sha1(concat(database(), '.escapement_jobs.', ${ns}, '.', ${id}))`;
+}
+
+/** What goes behind the end of the transaction, whatever that is. */
+export function unlock(ns: number, id: string): Sql {
+  return sql`do release_lock(${lockName(ns, id)})`;
+}
+
+/** How long the server has to undo what the other one wrote. */
+const evictSeconds = 5;
+
+/**
+ * A transaction that is still open for the same job belongs to somebody who lost the claim or gave up the connection. It cannot succeed any more,
+ * and its locks would hold up this one for as long as its connection stands: the server ends it. A user who may not do that leaves it alone.
+ */
+async function evict(link: Link, ns: number, id: string): Promise<void> {
+  const { rows } = await link.query(sql`select is_used_lock(${lockName(ns, id)})`);
+  const holder = numberOrNull(rows[0]?.[0] ?? null);
+  try {
+    if (holder !== null) await link.query(sql`kill ${holder}`);
+    await link.query(sql`select get_lock(${lockName(ns, id)}, ${evictSeconds})`);
+  } catch (error) {
+    if (isLost(error)) throw error;
+  }
 }
 
 interface Claim {
@@ -110,14 +196,19 @@ interface Claim {
   readonly token: number;
 }
 
-async function succeed(session: Session, claim: Claim, result: string | null): Promise<void> {
+async function succeed(
+  session: Session,
+  claim: Claim,
+  result: string | null,
+  explain: (error: unknown) => unknown,
+): Promise<void> {
   const { link, claimers } = session;
   const [, jobs] = await Promise.all([
     link.query(guard.check),
     lockJobs(session, [claim.id]),
     session.lines.refresh(link),
   ]).catch((error: unknown) => {
-    throw explainCheck(error);
+    throw explain(error);
   });
   const job = jobs.get(claim.id);
   if (job === undefined || job.relayed || !isHeldBy(job, claimers.of(claim.claimer), claim.token)) {
