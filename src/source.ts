@@ -15,13 +15,19 @@ export interface ReceivedMessage {
   readonly body: string;
 }
 
-/** A message that this process has in hand, until it says what became of it. Each of the three is called once at the most at a time. */
+/** A message that this process has in hand, until it says what became of it. At most one of its verbs is called at a time. */
 export interface Delivered {
   readonly message: ReceivedMessage;
+  /** Why the message could not be decoded, if it could not. It is dead, and `message` is what could be read of it. */
+  readonly unreadable?: Error;
+  /** Where the broker keeps it, for a person who looks for it: `topic payments, partition 3, offset 17`. */
+  readonly position: string;
   /** How often the broker has handed it out, this time included, as far as that cost a try; 1 where it does not count. */
   readonly deliveries: number;
   /** It needs not be delivered again. It may take a while until the broker knows. */
   ack(): Promise<void>;
+  /** As `ack`, for a message that nobody handled and nobody would take: where the broker keeps what was acknowledged, it stays there. */
+  abandon(): Promise<void>;
   /** It is still being worked on, or waits here for its next try: nobody else shall get it yet. */
   extend(): Promise<void>;
   /**

@@ -176,6 +176,7 @@ export class Consumer implements AsyncDisposable {
   async #work(one: Delivered, receivedAt: number): Promise<void> {
     let understood: Understood;
     try {
+      if (one.unreadable !== undefined) throw one.unreadable;
       understood = this.#handling.understand(one.message);
     } catch (error) {
       this.#figures?.ended(unknownName, "dead", null);

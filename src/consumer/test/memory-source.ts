@@ -4,6 +4,7 @@ import type { Delivered, ReceivedMessage, Source } from "../../source.ts";
 export class MemorySource implements Source {
   readonly kind = "memory";
   readonly acked: string[] = [];
+  readonly abandoned: string[] = [];
   readonly released: string[] = [];
   /** How many tries each of them had cost. */
   readonly costs = new Map<string, number>();
@@ -31,7 +32,9 @@ export class MemorySource implements Source {
     const id = message.headers["escapement-id"] ?? "?";
     const one: Delivered = {
       message,
+      position: `memory, ${id}`,
       deliveries,
+      abandon: async () => void this.abandoned.push(id),
       ack: async () => void this.acked.push(id),
       extend: async () => void this.extended.push(id),
       release: async (tries) => {

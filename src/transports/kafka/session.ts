@@ -1,7 +1,8 @@
 import type { Consumer, Message as KafkaMessage, MessagesStream } from "@platformatic/kafka";
 import { sleep } from "../../clock.ts";
+import { decodeMessage } from "../../decoding.ts";
+import { Reconnecting } from "../../reconnecting.ts";
 import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
-import { reconnectDelayMs } from "../../transient.ts";
 import type { KafkaAddress } from "./address.ts";
 import { baseOptions, type KafkaClient } from "./client.ts";
 import { PartitionOffsets } from "./offsets.ts";
@@ -30,28 +31,31 @@ export class KafkaSession implements SourceSession {
   /** The client's heartbeats keep the partitions. */
   readonly extendEveryMs = null;
   readonly #parts: KafkaSessionParts;
+  readonly #reconnecting: Reconnecting;
   #membership: Membership | null = null;
   #cancelCommit: (() => void) | null = null;
   #committing: Promise<void> = Promise.resolve();
 
   constructor(parts: KafkaSessionParts) {
     this.#parts = parts;
+    this.#reconnecting = new Reconnecting(parts.clock);
   }
 
   async run(deliver: Deliver, signal: AbortSignal): Promise<void> {
     const { clock, log, topic } = this.#parts;
-    for (let tries = 1; !signal.aborted; tries++) {
+    while (!signal.aborted) {
       try {
         const membership = await this.#join();
         // Whoever stopped meanwhile has found no membership to end.
         if (signal.aborted) return await this.#leave();
-        tries = 0;
+        this.#reconnecting.opened();
         await this.#read(membership, deliver, signal);
       } catch (error) {
         if (signal.aborted) break;
-        if (tries <= 1) log.warn({ error, topic }, "Kafka could not be read; this is tried again");
+        const { isFirst, delayMs } = this.#reconnecting.failed();
+        if (isFirst) log.warn({ error, topic }, "Kafka could not be read; this is tried again");
         await this.#leave();
-        await sleep(clock, reconnectDelayMs(Math.max(tries, 1), Math.random()) * 2, signal);
+        await sleep(clock, delayMs * 2, signal);
       }
     }
   }
@@ -100,7 +104,9 @@ export class KafkaSession implements SourceSession {
     try {
       for await (const message of stream) {
         const one = this.#deliveredOf(membership, message);
-        if (one !== null) await deliver(one);
+        if (one === null) continue;
+        await deliver(one);
+        this.#reconnecting.delivered();
       }
     } catch (error) {
       // Destroyed on purpose, it says that it was closed too early.
@@ -117,15 +123,20 @@ export class KafkaSession implements SourceSession {
     membership.partitions.set(partition, offsets);
     offsets.leaderEpoch = leaderEpoch;
     if (!offsets.take(offset)) return null;
-    const headers: Record<string, string> = {};
-    for (const [name, value] of message.headers) headers[name.toString()] = value.toString();
+    const settle = async (): Promise<void> => {
+      offsets.settle(offset);
+      this.#commitSoon();
+    };
     return {
-      message: { key: message.key?.toString() ?? "", headers, body: message.value?.toString() ?? "" },
+      ...decodeMessage({
+        key: () => message.key?.toString() ?? "",
+        headers: () => headersOf(message),
+        body: () => message.value ?? Buffer.alloc(0),
+      }),
+      position: `topic ${this.#parts.topic}, partition ${partition}, offset ${offset}`,
       deliveries: 1,
-      ack: async () => {
-        offsets.settle(offset);
-        this.#commitSoon();
-      },
+      ack: settle,
+      abandon: settle,
       extend: async () => {},
       // It was not committed, so that whoever has the partition next begins with it.
       release: async () => {},
@@ -164,4 +175,12 @@ export class KafkaSession implements SourceSession {
       this.#parts.log.debug({ error }, "the Kafka consumer did not close in order");
     });
   }
+}
+
+/** A header may have no value, which the client's types do not say. */
+function headersOf({ headers }: KafkaMessage): Record<string, string> {
+  const texts: Record<string, string> = {};
+  for (const [name, value] of headers as Map<Buffer | undefined, Buffer | undefined>)
+    texts[name?.toString() ?? ""] = value?.toString() ?? "";
+  return texts;
 }

@@ -1,8 +1,9 @@
 import type { Consumer, ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { sleep } from "../../clock.ts";
+import { decodeMessage } from "../../decoding.ts";
+import { Reconnecting } from "../../reconnecting.ts";
 import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
-import { reconnectDelayMs } from "../../transient.ts";
 import type { NatsAddress } from "./address.ts";
 import { connectOnce } from "./connect.ts";
 
@@ -26,27 +27,30 @@ const nanosecondsPerMs = 1_000_000;
 export class NatsSession implements SourceSession {
   readonly extendEveryMs: number;
   readonly #parts: NatsSessionParts;
+  readonly #reconnecting: Reconnecting;
   #connection: NatsConnection | null = null;
   #batch: ConsumerMessages | null = null;
   #isClosed = false;
 
   constructor(parts: NatsSessionParts) {
     this.#parts = parts;
+    this.#reconnecting = new Reconnecting(parts.clock);
     this.extendEveryMs = parts.ackWaitMs / 3;
   }
 
   async run(deliver: Deliver, signal: AbortSignal): Promise<void> {
     const { clock, log, stream } = this.#parts;
-    for (let tries = 1; !signal.aborted; tries++) {
+    while (!signal.aborted) {
       try {
         const consumer = await this.#open();
-        tries = 0;
+        this.#reconnecting.opened();
         while (!signal.aborted) await this.#pull(consumer, deliver, signal);
       } catch (error) {
         if (signal.aborted) break;
-        if (tries <= 1) log.warn({ error, stream }, "NATS could not be read; this is tried again");
+        const { isFirst, delayMs } = this.#reconnecting.failed();
+        if (isFirst) log.warn({ error, stream }, "NATS could not be read; this is tried again");
         await this.#connection?.close().catch(() => {});
-        await sleep(clock, reconnectDelayMs(Math.max(tries, 1), Math.random()), signal);
+        await sleep(clock, delayMs, signal);
       }
     }
   }
@@ -97,7 +101,10 @@ export class NatsSession implements SourceSession {
     const rooms: Promise<void>[] = [];
     try {
       // All of them are in hand from now on, so that none of them comes again while it waits for room.
-      for await (const message of batch) rooms.push(deliver(deliveredOf(message)));
+      for await (const message of batch) {
+        rooms.push(deliver(deliveredOf(message)));
+        this.#reconnecting.delivered();
+      }
       await Promise.all(rooms);
     } finally {
       this.#batch = null;
@@ -108,14 +115,23 @@ export class NatsSession implements SourceSession {
 }
 
 function deliveredOf(message: JsMsg): Delivered {
-  const headers: Record<string, string> = {};
-  for (const [name, [value = ""]] of message.headers ?? []) headers[name.toLowerCase()] = value;
-  const { "escapement-key": key, ...rest } = headers;
+  const { stream, streamSequence, deliveryCount } = message.info;
   return {
-    message: { key: decodeKey(key ?? ""), headers: rest, body: message.string() },
-    deliveries: message.info.deliveryCount,
+    ...decodeMessage({
+      key: () => decodeKey(headersOf(message)[keyHeader] ?? ""),
+      headers: () => {
+        const { [keyHeader]: _key, ...headers } = headersOf(message);
+        return headers;
+      },
+      body: () => message.data,
+    }),
+    position: `stream ${stream}, sequence ${streamSequence}`,
+    deliveries: deliveryCount,
     async ack() {
       message.ack();
+    },
+    async abandon() {
+      message.term("no dead letter could be written");
     },
     async extend() {
       message.working();
@@ -124,6 +140,15 @@ function deliveredOf(message: JsMsg): Delivered {
       message.nak();
     },
   };
+}
+
+const keyHeader = "escapement-key";
+
+/** The client decodes them when they are asked for, and throws at a name that its own publishers would not send. */
+function headersOf(message: JsMsg): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, [value = ""]] of message.headers ?? []) headers[name.toLowerCase()] = value;
+  return headers;
 }
 
 function decodeKey(text: string): string {

@@ -152,8 +152,11 @@ export class RedisStreamsSession implements SourceSession {
     };
     return {
       message: decodeEntry(fields ?? []),
+      position: `stream ${stream}, entry ${id}`,
       deliveries,
       ack: () => this.#acknowledgements.add(stream, id),
+      // Also where entries are deleted once they are handled, this one stays.
+      abandon: async () => void (await client.call("XACK", [stream, group, id])),
       extend: () => claim("IDLE", 0),
       release: (tries) => claim("IDLE", leaseMs, "RETRYCOUNT", deliveries - 1 + tries),
     };
