@@ -1,10 +1,10 @@
 import { type Clock, sleep } from "../clock.ts";
-import { recordError } from "../errors.ts";
+import { UnrecoverableError } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import { encodeHeader } from "../message.ts";
 import { textOf } from "../publish-result.ts";
 import { reconnectDelayMs } from "../transient.ts";
 import type { Route, Transport } from "../transport.ts";
+import { deadLetterOf, type LetterForm } from "./dead-letter.ts";
 import type { ConsumeOptions, DeadMessage } from "./options.ts";
 
 export interface BurialParts {
@@ -14,30 +14,63 @@ export interface BurialParts {
   readonly log: Logger;
 }
 
+/** `refused`: nobody takes it, and nobody will. `stopped`: the consumer stopped before anybody did. */
+export type BurialEnd = "buried" | "refused" | "stopped";
+
+interface Trouble {
+  readonly error: unknown;
+  /** Whether the message, the place, or nobody knows what, is to blame. */
+  readonly with: "message" | "place" | "unknown";
+}
+
 const longestWaitMs = 30_000;
-const mostErrorLength = 1_000;
+/** After this long, what fails again and again for no reason that is known is taken to be the message's fault. */
+const patienceMs = 10 * 60_000;
 
 /** Brings dead messages to where they are kept. */
 export class Burial {
   readonly #parts: BurialParts;
   #transport: Promise<Transport> | null = null;
+  #lastBuriedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: BurialParts) {
     this.#parts = parts;
   }
 
-  /** Tries until it has worked; false when it was stopped before that. */
-  async bury(dead: DeadMessage, stopped: AbortSignal): Promise<boolean> {
-    const { clock, log } = this.#parts;
+  /**
+   * A place that is away is waited for: that is nobody's fault here, and nothing is lost. A message that the place refuses for good is offered
+   * once more without what can be done without, and then it is refused: waiting would take up a slot for ever.
+   */
+  async bury(dead: DeadMessage, stopped: AbortSignal): Promise<BurialEnd> {
+    const { clock, log, deadLetter } = this.#parts;
+    const beganAt = clock.monotonic();
+    let form: LetterForm = "whole";
     for (let tries = 1; ; tries++) {
-      try {
-        await this.#try(dead);
-        return true;
-      } catch (error) {
-        log.error({ error, id: dead.facts?.id }, "a dead message could not be put away; this is tried again");
+      const trouble = await this.#try(dead, form);
+      if (trouble === null) {
+        this.#lastBuriedAt = clock.monotonic();
+        return "buried";
       }
+      const { error } = trouble;
+      const { position, facts } = dead;
+      if (trouble.with === "message" && form === "whole" && deadLetter !== null) {
+        log.warn(
+          { error, position, reason: dead.error },
+          "a dead message was refused; it is sent in a short form",
+        );
+        form = "bare";
+        continue;
+      }
+      if (this.#isRefused(trouble, beganAt)) {
+        log.error(
+          { error, position, id: facts?.id, name: facts?.name },
+          "a dead message was refused for good",
+        );
+        return "refused";
+      }
+      log.error({ error, position }, "a dead message could not be put away; this is tried again");
       await sleep(clock, Math.min(reconnectDelayMs(tries, Math.random()) * tries, longestWaitMs), stopped);
-      if (stopped.aborted) return false;
+      if (stopped.aborted) return "stopped";
     }
   }
 
@@ -46,30 +79,35 @@ export class Burial {
     await transport?.close();
   }
 
-  async #try(dead: DeadMessage): Promise<void> {
+  #isRefused(trouble: Trouble, beganAt: number): boolean {
+    if (trouble.with === "message") return true;
+    if (this.#parts.clock.monotonic() - beganAt < patienceMs) return false;
+    // Where others get through meanwhile, it is not the place.
+    return trouble.with === "unknown" || this.#lastBuriedAt >= beganAt;
+  }
+
+  async #try(dead: DeadMessage, form: LetterForm): Promise<Trouble | null> {
     const { deadLetter, onDead } = this.#parts;
-    if (onDead) return onDead(dead);
-    if (deadLetter === null) return;
-    const transport = await this.#open(deadLetter);
-    const { message, facts, error, tries } = dead;
-    const [result] = await transport.publish(
-      [
-        {
-          destination: deadLetter.destination,
-          key: message.key,
-          dedupeId: `${facts?.idempotencyKey ?? crypto.randomUUID()}:${facts?.redrives ?? 0}:dead`,
-          headers: {
-            ...carriable(message.headers),
-            "escapement-error": encodeHeader(recordError(error).message.slice(0, mostErrorLength)),
-            "escapement-tries": String(tries),
-          },
-          body: message.body,
-        },
-      ],
-      { timeoutMs: deadLetter.dispatchTimeoutMs },
-    );
-    if (result !== undefined && result.kind !== "acknowledged")
-      throw new Error(textOf(result.error), { cause: result.error });
+    try {
+      await onDead?.(dead);
+    } catch (error) {
+      return { error, with: error instanceof UnrecoverableError ? "message" : "unknown" };
+    }
+    return deadLetter === null ? null : this.#publish(dead, deadLetter, form);
+  }
+
+  async #publish(dead: DeadMessage, route: Route, form: LetterForm): Promise<Trouble | null> {
+    try {
+      const transport = await this.#open(route);
+      const letter = deadLetterOf(dead, route.destination, form);
+      const [result] = await transport.publish([letter], { timeoutMs: route.dispatchTimeoutMs });
+      if (result === undefined || result.kind === "acknowledged") return null;
+      const error = new Error(textOf(result.error), { cause: result.error });
+      if (result.kind === "ambiguous") return { error, with: "unknown" };
+      return { error, with: result.permanent ? "message" : "place" };
+    } catch (error) {
+      return { error, with: "place" };
+    }
   }
 
   #open(route: Route): Promise<Transport> {
@@ -80,15 +118,4 @@ export class Burial {
     });
     return this.#transport;
   }
-}
-
-/** The headers that any broker takes: those that are not ours may hold whatever the broker they came from let through. */
-function carriable(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const named = Object.entries(headers).filter(([name]) => /^[\w!#$%&'*+.^`|~-]+$/.test(name));
-  return Object.fromEntries(
-    named.map(([name, value]) => [
-      name,
-      /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$|^$/.test(value) ? value : encodeHeader(value),
-    ]),
-  );
 }

@@ -20,6 +20,8 @@ export interface ConsumerCounts {
   /** Tries that failed. */
   readonly failed: number;
   readonly dead: number;
+  /** Dead messages that were refused where dead messages go: see `onBurialRefused`. */
+  readonly unburied: number;
 }
 
 const firstBusyMs = 50;
@@ -42,7 +44,7 @@ export class Consumer implements AsyncDisposable {
   readonly #stopping = new AbortController();
   /** No work at all. */
   readonly #stopped = new AbortController();
-  readonly #counts = { handled: 0, duplicates: 0, failed: 0, dead: 0 };
+  readonly #counts = { handled: 0, duplicates: 0, failed: 0, dead: 0, unburied: 0 };
   #session: SourceSession | null = null;
   #starting: Promise<void> | null = null;
   #running: Promise<void> | null = null;
@@ -242,12 +244,23 @@ export class Consumer implements AsyncDisposable {
     buried?: (isBuried: boolean) => Promise<void>,
   ): Promise<void> {
     const tries = triesHere === 0 ? 0 : one.deliveries - 1 + triesHere;
-    const dead = { message: one.message, facts: understood?.facts ?? null, error, tries };
-    const isBuried = await this.#burial.bury(dead, this.#stopping.signal);
-    await buried?.(isBuried);
-    if (!isBuried) return one.release(triesHere);
-    this.#counts.dead += 1;
-    return one.ack();
+    const { message, position } = one;
+    const dead = { message, facts: understood?.facts ?? null, error, tries, position };
+    const end = await this.#burial.bury(dead, this.#stopping.signal);
+    const { onBurialRefused, log } = this.#options;
+    const isKept = end === "refused" && onBurialRefused === "keep";
+    await buried?.(end !== "stopped" && !isKept);
+    if (end === "stopped") return one.release(triesHere);
+    this.#figures?.buried(end === "buried" ? end : isKept ? "kept" : "dropped");
+    if (end === "buried") {
+      this.#counts.dead += 1;
+      return one.ack();
+    }
+    this.#counts.unburied += 1;
+    const id = dead.facts?.id;
+    if (isKept) return log.error({ position, id }, "it is not acknowledged, and comes again later");
+    log.error({ position, id }, "it is dropped: it is not delivered again, and only the broker still has it");
+    return one.abandon();
   }
 
   #wait(ms: number): Promise<void> {

@@ -3,7 +3,7 @@ import { describe, EscapementError } from "../errors.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { consoleLogger, type Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
-import { checkInteger, checkKnown, checkLogger, kindOf } from "../options.ts";
+import { checkInteger, checkKnown, checkLogger, checkOneOf, kindOf } from "../options.ts";
 import { type MetricsOptions, type MetricsSettings, resolveMetrics } from "../settings.ts";
 import type { ReceivedMessage, Source } from "../source.ts";
 import type { Route } from "../transport.ts";
@@ -16,6 +16,8 @@ export interface DeadMessage {
   readonly error: unknown;
   /** How often it was tried, as far as is known. */
   readonly tries: number;
+  /** Where the broker keeps it: `topic payments, partition 3, offset 17`. */
+  readonly position: string;
 }
 
 /** What every consumer needs. */
@@ -39,8 +41,19 @@ export interface ConsumeOptions extends HandlerOptions {
   readonly maxInHand?: number;
   /** Where messages go that used up their tries or cannot be understood; with the error in their headers. */
   readonly deadLetter?: Route;
-  /** Called with such a message instead; it is acknowledged once this has returned, and called again when it throws. */
+  /**
+   * Called with such a message instead; it is acknowledged once this has returned. It is called again when it throws, for ten minutes at
+   * most; an `UnrecoverableError` says that it never will take this message.
+   */
   readonly onDead?: (dead: DeadMessage) => void | Promise<void>;
+  /**
+   * What becomes of a dead message that `deadLetter` or `onDead` refuses for good; either way it is logged as an error and counted.
+   * `drop`: it is not delivered again; the log says where the broker keeps it, for as long as it does. `keep`: it is not acknowledged, so
+   * that it comes again later; many of them hold up the broker's consumer (see docs/TRANSPORTS.md).
+   *
+   * @default "drop"
+   */
+  readonly onBurialRefused?: "drop" | "keep";
   /** Counts for Prometheus, asked for by `consumer.metrics()`, or at a port. Needs the package prom-client. @default false */
   readonly metrics?: boolean | MetricsOptions;
 }
@@ -58,14 +71,25 @@ export interface ResolvedConsumeOptions extends ResolvedHandlerOptions {
   readonly maxInHand: number;
   readonly deadLetter: Route | null;
   readonly onDead: ConsumeOptions["onDead"] | null;
+  readonly onBurialRefused: "drop" | "keep";
   readonly metrics: MetricsSettings | null;
 }
 
 export const handlerKeys = ["jobs", "inbox", "attempts", "log"];
 
+const consumeKeys = [
+  ...handlerKeys,
+  "from",
+  "concurrency",
+  "maxInHand",
+  "deadLetter",
+  "onDead",
+  "onBurialRefused",
+  "metrics",
+];
+
 export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeOptions {
-  const known = [...handlerKeys, "from", "concurrency", "maxInHand", "deadLetter", "onDead", "metrics"];
-  checkKnown(options, known, "consume");
+  checkKnown(options, consumeKeys, "consume");
   if ((options.deadLetter === undefined) === (options.onDead === undefined)) {
     throw new EscapementError(
       "invalid-option",
@@ -73,7 +97,7 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
     );
   }
   // Defaults stand here and not behind `??`, so that null is refused like any other value that is none.
-  const { deadLetter, onDead, metrics = false, concurrency = 10 } = options;
+  const { deadLetter, onDead, onBurialRefused = "drop", metrics = false, concurrency = 10 } = options;
   checkInteger(concurrency, 1, 10_000, "concurrency of consume");
   const { maxInHand = concurrency * 10 } = options;
   const from = checkSource(options.from);
@@ -84,6 +108,7 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
     maxInHand: checkInteger(maxInHand, concurrency, 1_000_000, "maxInHand of consume"),
     deadLetter: deadLetter === undefined ? null : checkDeadLetter(deadLetter, from),
     onDead: onDead === undefined ? null : checkOnDead(onDead),
+    onBurialRefused: checkOneOf(onBurialRefused, ["drop", "keep"], "onBurialRefused of consume"),
     metrics: resolveMetrics(metrics),
   };
 }

@@ -62,7 +62,12 @@ export class ConsumerFigures {
     if (ranMs !== null) this.#observe("run", name, ranMs);
   }
 
-  #observe(figure: Exclude<keyof Figures, "messages">, name: string, ms: number): void {
+  /** What became of a dead message. */
+  buried(outcome: "buried" | "dropped" | "kept"): void {
+    void this.#instruments.then(({ burials }) => burials.inc({ outcome }), ignore);
+  }
+
+  #observe(figure: Exclude<keyof Figures, "messages" | "burials">, name: string, ms: number): void {
     const seconds = Math.max(0, ms) / 1_000;
     void this.#instruments.then((figures) => figures[figure].observe({ name }, seconds), ignore);
   }
@@ -100,5 +105,6 @@ function makeFigures(make: Instruments) {
       "name",
       "outcome",
     ]),
+    burials: make.counter("escapement_burials_total", "What became of each dead message", ["outcome"]),
   };
 }

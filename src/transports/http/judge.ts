@@ -33,7 +33,12 @@ export function judgeAnswer({ status, headers, text }: Answer, url: URL, nowMs: 
 export function judgeFailure({ error, maybeSent }: Failure, url: URL): PublishResult {
   const what = `${url.host}: ${textOf(error)}`;
   if (maybeSent) return ambiguous(what, error);
-  return refused(what, { cause: error, permanent: error instanceof ForbiddenAddress });
+  return refused(what, { cause: error, permanent: error instanceof ForbiddenAddress || isUnfit(error) });
+}
+
+/** The client would not even begin: such a request is never made. */
+function isUnfit(error: Error): boolean {
+  return "code" in error && error.code === "UND_ERR_INVALID_ARG";
 }
 
 /** What it says stays as it is, but for what would break a line of a log or move a terminal's cursor. */
