@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -7,7 +8,7 @@ import { compatibilityPartitioner } from "@platformatic/kafka";
 import { encodeHeader, encodeMessage } from "../src/message.ts";
 import { readFacts } from "../src/message-facts.ts";
 import type { ClaimedJob } from "../src/store.ts";
-import { signWebhook } from "../src/transports/http/index.ts";
+import { signMessage, signWebhook } from "../src/transports/http/index.ts";
 import { decodeEntry, encodeEntry } from "../src/transports/redis-streams/entry.ts";
 import { streamOf } from "../src/transports/redis-streams/stream-name.ts";
 
@@ -63,6 +64,18 @@ describe("the test vectors of docs/WIRE.md", () => {
     for (const { secret, id, timestamp, body, signature } of vectors.signatures) {
       const at = new Date(Number(timestamp) * 1_000);
       assert.equal(signWebhook({ id, body, secret, at })["webhook-signature"], signature);
+    }
+  });
+
+  test("signatures over the headers, with the key among them as HTTP carries it", () => {
+    for (const { secret, message, timestamp, headersSha256, signature } of vectors.factsSignatures) {
+      const { job, headers, body } = vectors.messages.find((one: typeof message) => one.job.id === message);
+      const facts = { ...headers, "escapement-key": encodeHeader(job.key) };
+      const names = Object.keys(facts).filter((name) => name !== "content-type");
+      const lines = names.map((name) => `${name}:${facts[name]}\n`).sort();
+      assert.equal(hash("sha256", lines.join("")), headersSha256);
+      const at = new Date(Number(timestamp) * 1_000);
+      assert.equal(signMessage({ headers: facts, body, secret, at })["escapement-signature"], signature);
     }
   });
 

@@ -15,8 +15,9 @@ import type { Message } from "../message.ts";
 import { sqliteInbox } from "../stores/sqlite/index.ts";
 import { until } from "../testing/transports/scene.ts";
 import type { PublishResult } from "../transport.ts";
+import { factsSignatureOf, signMessage } from "../transports/http/facts-signature.ts";
 import { http } from "../transports/http/route.ts";
-import { signWebhook } from "../transports/http/signature.ts";
+import { readSecrets, signWebhook } from "../transports/http/signature.ts";
 import { secret } from "../transports/http/test/place.ts";
 import { httpEndpoint } from "./index.ts";
 import { newReceived } from "./test/memory-source.ts";
@@ -132,8 +133,7 @@ describe("an HTTP endpoint, called by others", () => {
     new Request("http://receiver.example/jobs", { method, headers, ...(method === "POST" ? { body } : {}) });
   const signed = (id: string, changes: Record<string, string> = {}) => {
     const { headers, body } = newReceived("pay", null, { "escapement-id": id });
-    const key = headers["idempotency-key"] ?? "";
-    return { body, headers: { ...headers, ...signWebhook({ id: key, body, secret }), ...changes } };
+    return { body, headers: { ...signMessage({ headers, body, secret }), ...changes } };
   };
 
   test("a request of the fetch kind that is signed is handled", async () => {
@@ -146,6 +146,14 @@ describe("an HTTP endpoint, called by others", () => {
     await endpoint.stop();
   });
 
+  /** The signature over the headers of a message under another id. */
+  const factsOf = (id: string) => {
+    const { headers, body } = newReceived("pay", null, { "escapement-id": "b" });
+    const timestamp = Math.floor(Date.now() / 1_000);
+    const keys = readSecrets(secret, "secret");
+    return { "escapement-signature": factsSignatureOf({ id, timestamp, body }, headers, keys) };
+  };
+
   test("without a signature that fits, nothing runs", async () => {
     const endpoint = newEndpoint([job], { maxBodyBytes: 100 });
     const before = runs;
@@ -155,13 +163,49 @@ describe("an HTTP endpoint, called by others", () => {
       [401, request(body, unsigned)],
       [401, request("[null]", headers)],
       [401, request(body, { ...headers, "webhook-id": "other" })],
+      [401, request(body, signed("b", { "idempotency-key": "other" }).headers)],
       // What was signed is not what the inbox would remember.
-      [400, request(body, signed("b", { "idempotency-key": "other" }).headers)],
+      [
+        400,
+        request(body, { ...headers, ...signWebhook({ id: "other", body, secret }), ...factsOf("other") }),
+      ],
       [405, request("", headers, "GET")],
       [413, request("x".repeat(101), headers)],
     ] as const;
     for (const [status, one] of cases) assert.equal((await endpoint.fetch(one)).status, status);
     assert.equal(runs, before);
+    await endpoint.stop();
+  });
+
+  test("one captured request is good for that request only: nothing else runs, and nothing runs again", async () => {
+    const seen: string[] = [];
+    const once = { delivery: "at-most-once" } as const;
+    const jobs = ["pay", "refund"].map((name) =>
+      defineJob<null>({ ...once, name, run: () => void seen.push(name) }),
+    );
+    const endpoint = newEndpoint(jobs);
+    const { headers: facts, body } = newReceived("pay", null, {
+      "escapement-id": "captured",
+      "escapement-delivery": "at-most-once",
+      "escapement-schedule": "nightly",
+    });
+    const headers = signMessage({ headers: facts, body, secret });
+    const without = (name: string) =>
+      Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
+    assert.equal((await endpoint.fetch(request(body, headers))).status, 200);
+    const changed = [
+      ...["1", "2", "3", "4", "5"].map((redrives) => ({ ...headers, "escapement-redrives": redrives })),
+      ...Object.keys(facts)
+        .filter((name) => name !== "content-type")
+        .flatMap((name) => [{ ...headers, [name]: "refund" }, without(name)]),
+      { ...headers, "escapement-published-at": "2026-11-15T03:00:00.017Z" },
+      { ...headers, "escapement-signature": headers["webhook-signature"] ?? "" },
+      without("escapement-signature"),
+    ];
+    for (const one of changed) assert.equal((await endpoint.fetch(request(body, one))).status, 401);
+    const again = await endpoint.fetch(request(body, headers));
+    assert.deepEqual([again.status, await again.text()], [200, "duplicate"]);
+    assert.deepEqual(seen, ["pay"]);
     await endpoint.stop();
   });
 

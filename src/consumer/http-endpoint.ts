@@ -8,6 +8,7 @@ import { ConsumerFigures, unknownName } from "../observe/consumer-figures.ts";
 import { checkBoolean, checkInteger, checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
 import type { ReceivedMessage } from "../source.ts";
+import { checkFacts } from "../transports/http/facts-signature.ts";
 import { refusalHeader } from "../transports/http/judge.ts";
 import { checkWebhook, readSecrets } from "../transports/http/signature.ts";
 import { Dispatcher } from "./dispatch.ts";
@@ -149,6 +150,7 @@ class Endpoint {
     let understood: Understood;
     try {
       checkWebhook(headers, body, this.#keys, Date.now());
+      checkFacts(headers, body, this.#keys);
       understood = this.#handling.understand(message);
       if (understood.facts.idempotencyKey !== headers["webhook-id"]) {
         throw new EscapementError(

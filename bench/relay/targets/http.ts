@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { Agent } from "undici";
 import type { Message } from "../../../src/message.ts";
+import { factsSignatureOf } from "../../../src/transports/http/facts-signature.ts";
 import { http } from "../../../src/transports/http/index.ts";
 import { readSecrets, signatureOf } from "../../../src/transports/http/signature.ts";
 import { within } from "../../audit.ts";
@@ -64,10 +65,11 @@ function post(agent: Agent, message: Message): Promise<void> {
   const { destination, key, dedupeId: id, body } = message;
   const { origin, pathname: path } = new URL(destination);
   const timestamp = Math.floor(Date.now() / 1_000);
+  const facts = { ...message.headers, "escapement-key": key };
   const headers = {
-    ...message.headers,
+    ...facts,
     "user-agent": "escapement",
-    "escapement-key": key,
+    "escapement-signature": factsSignatureOf({ id, timestamp, body }, facts, keys),
     "webhook-id": id,
     "webhook-timestamp": String(timestamp),
     "webhook-signature": signatureOf({ id, timestamp, body }, keys),

@@ -246,18 +246,38 @@ describe("the request", () => {
 });
 
 describe("redirects", () => {
-  test("307 and 308 are followed with the body, without one's own headers when the host changes", async () => {
-    const seen: (string | undefined)[] = [];
-    const last = await listen((request, response) => {
-      seen.push(request.headers["authorization"], String(request.headers["webhook-signature"]).slice(0, 3));
-      assert.equal(request.headers["user-agent"], "escapement");
-      response.end();
-    });
+  test("307 and 308 are followed with the body and all headers within a host", async () => {
+    const seen: unknown[] = [];
     for (const status of [307, 308]) {
-      const first = await answering(status, { location: last });
-      assert.equal((await publishTo(first, { headers: { authorization: "x" } })).kind, "acknowledged");
+      const url = await listen((request, response) => {
+        if (request.url === "/") return void response.writeHead(status, { location: "/there" }).end();
+        const {
+          authorization,
+          "webhook-signature": signature,
+          "escapement-signature": facts,
+        } = request.headers;
+        seen.push(request.url, authorization, String(signature).slice(0, 3), String(facts).slice(0, 3));
+        response.end();
+      });
+      assert.equal((await publishTo(url, { headers: { authorization: "x" } })).kind, "acknowledged");
     }
-    assert.deepEqual(seen, [undefined, "v1,", undefined, "v1,"]);
+    const expected = ["/there", "x", "v1,", "v1,"];
+    assert.deepEqual(seen, [...expected, ...expected]);
+  });
+
+  test("another host gets no job, no signature and no header: a redirect to it is refused for good", async () => {
+    let calls = 0;
+    const count: RequestListener = (_request, response) => {
+      calls += 1;
+      response.end();
+    };
+    const [port, name] = [await listen(count), (await listen(count)).replace("127.0.0.1", "localhost")];
+    for (const location of [port, name, "https://other.example/"]) {
+      const result = await publishTo(await answering(307, { location }), { allow: ["127.0.0.0/8", "::1"] });
+      assert(result.kind === "refused" && result.permanent, location);
+      assert.match(result.error.message, /redirected to .*change the url of the route/);
+    }
+    assert.equal(calls, 0);
   });
 
   test("others, too many, and a scheme that is none, are refused for good", async () => {
@@ -284,7 +304,7 @@ describe("redirects", () => {
     for (const location of [inside, `http://[::ffff:127.0.0.2]:${port}/`, `http://2130706434:${port}/`]) {
       const result = await publishTo(await answering(307, { location }));
       assert(result.kind === "refused" && result.permanent, location);
-      assert.match(result.error.message, /not a public address/);
+      assert.match(result.error.message, /redirected to|not a public address/);
     }
     assert.equal(calls, 0);
     assert.equal((await publishTo(inside, { allow: ["127.0.0.0/8"] })).kind, "acknowledged");

@@ -13,7 +13,7 @@ export interface HttpOptions {
   readonly url: string;
   /** `whsec_` and the base64 of 24 to 64 random bytes; several while one is being replaced. It signs each message. */
   readonly secret: string | readonly string[];
-  /** Headers for every request, such as `authorization`. They are not sent along when another host is redirected to. */
+  /** Headers for every request, such as `authorization`. They are not sent along when another origin is redirected to. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Addresses and ranges that may be called although they are not public: `["10.1.0.0/16", "::1"]`. @default none */
   readonly allow?: readonly string[];
@@ -21,7 +21,7 @@ export interface HttpOptions {
   readonly concurrency?: number;
   /** A request without an answer after this long is ambiguous. @default "30s" */
   readonly requestTimeout?: Duration;
-  /** How many redirects (307 and 308) are followed. @default 3 */
+  /** How many redirects (307 and 308) are followed; none to another host is. @default 3 */
   readonly maxRedirects?: number;
   /** @default "300s" */
   readonly dispatchTimeout?: Duration;

@@ -53,13 +53,16 @@ function wrongSecret(secret: unknown): string {
 
 /** The value of `webhook-signature`: one signature for each key, so that a secret can be replaced without a gap. */
 export function signatureOf({ id, timestamp, body }: Signed, keys: readonly KeyObject[]): string {
-  const content = `${id}.${timestamp}.${body}`;
+  return signaturesOver(`${id}.${timestamp}.${body}`, keys);
+}
+
+export function signaturesOver(content: string, keys: readonly KeyObject[]): string {
   return keys.map((key) => `v1,${createHmac("sha256", key).update(content).digest("base64")}`).join(" ");
 }
 
 /** Whether one of the signatures was made with one of the keys. All are looked at, so that the time taken tells nothing. */
-function isSigned(signed: Signed, signatures: string, keys: readonly KeyObject[]): boolean {
-  const expected = signatureOf(signed, keys)
+export function isSigned(content: string, signatures: string, keys: readonly KeyObject[]): boolean {
+  const expected = signaturesOver(content, keys)
     .split(" ")
     .map((one) => Buffer.from(one));
   let found = false;
@@ -143,7 +146,7 @@ export function checkWebhook(
       `the message was signed more than ${toleranceMs / 60_000} minutes ago, or in the future; check the clocks of both sides`,
     );
   }
-  if (!isSigned({ id, timestamp: Number(timestamp), body }, signatures, keys)) {
+  if (!isSigned(`${id}.${Number(timestamp)}.${body}`, signatures, keys)) {
     throw new EscapementError("invalid-signature", "no signature of the message fits a known secret");
   }
 }

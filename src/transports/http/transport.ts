@@ -6,6 +6,7 @@ import { encodeHeader, type Message } from "../../message.ts";
 import { heldBack, refused } from "../../publish-result.ts";
 import type { PublishOptions, PublishResult, Transport } from "../../transport.ts";
 import type { AddressGuard, ForbiddenAddress } from "./address-guard.ts";
+import { factsSignatureHeader, factsSignatureOf } from "./facts-signature.ts";
 import { judgeAnswer, judgeFailure } from "./judge.ts";
 import { type Answer, post } from "./request.ts";
 import { signatureOf } from "./signature.ts";
@@ -32,7 +33,7 @@ export class HttpTransport implements Transport {
   readonly #waiting: (() => void)[] = [];
   /** One's own, for every request: names and values in turn. */
   readonly #headers: readonly string[];
-  /** No secret: it is sent along also where another host is redirected to. */
+  /** No secret: it is sent along also where another origin is redirected to. */
   readonly #userAgent: string;
   #last: { readonly destination: string; readonly target: Target } | null = null;
   #running = 0;
@@ -90,6 +91,10 @@ export class HttpTransport implements Transport {
       if ("error" in answer) return judgeFailure(answer, url);
       const next = redirectOf(answer, url);
       if (next === null) return judgeAnswer(answer, url, clock.now());
+      if (!isSameHost(url, next)) {
+        const why = `${url.host} redirected to ${next.host}, and another host gets no job and no signature; change the url of the route`;
+        return refused(why, { permanent: true });
+      }
       if (redirects === maxRedirects) {
         return refused(`${first.url.host} redirected more than ${maxRedirects} times`, { permanent: true });
       }
@@ -108,10 +113,14 @@ export class HttpTransport implements Transport {
   #headersOf({ key, dedupeId, headers, body }: Message): string[] {
     const id = headers["idempotency-key"] ?? dedupeId;
     const timestamp = Math.floor(this.#parts.clock.now() / 1_000);
-    const own = ["user-agent", this.#userAgent, "escapement-key", encodeHeader(key)];
-    for (const [name, value] of Object.entries(headers)) own.push(name, value);
+    const facts = { ...headers, "escapement-key": encodeHeader(key) };
+    const own = ["user-agent", this.#userAgent];
+    for (const [name, value] of Object.entries(facts)) own.push(name, value);
+    const { keys } = this.#parts;
+    const signed = { id, timestamp, body };
     own.push("webhook-id", id, "webhook-timestamp", String(timestamp));
-    own.push("webhook-signature", signatureOf({ id, timestamp, body }, this.#parts.keys));
+    own.push("webhook-signature", signatureOf(signed, keys));
+    own.push(factsSignatureHeader, factsSignatureOf(signed, facts, keys));
     return own;
   }
 
@@ -152,4 +161,10 @@ function redirectOf({ status, headers }: Answer, from: URL): URL | null {
   // From https it never goes down to http.
   const isFine = url !== null && (url.protocol === "https:" || url.protocol === from.protocol);
   return isFine ? url : null;
+}
+
+/** The same server; or the same name, by https where it was http. */
+function isSameHost(from: URL, to: URL): boolean {
+  if (from.origin === to.origin) return true;
+  return from.hostname === to.hostname && from.protocol === "http:" && to.protocol === "https:";
 }
