@@ -1,6 +1,31 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { AddressGuard, isPublic } from "./address-guard.ts";
+import { insideClouds, special4, special6 } from "./special-addresses.ts";
+
+/** The first and the last address of a range, and those right before and after it. */
+function edgesOf(range: string): { readonly within: string[]; readonly around: string[] } {
+  const [address = "", bits = ""] = range.split("/");
+  const wide = address.includes(":") ? 128n : 32n;
+  const size = 1n << (wide - BigInt(bits));
+  const first = numberOf(address);
+  const write = wide === 128n ? text6 : text4;
+  const outside = [first - 1n, first + size].filter((one) => one >= 0n && one < 1n << wide);
+  return { within: [first, first + size / 2n, first + size - 1n].map(write), around: outside.map(write) };
+}
+
+function numberOf(address: string): bigint {
+  if (!address.includes(":")) return address.split(".").reduce((sum, part) => sum * 256n + BigInt(part), 0n);
+  const [head = "", tail] = address.split("::");
+  const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));
+  const [before, after] = [groups(head), groups(tail ?? "")];
+  const zeros: string[] = new Array(8 - before.length - after.length).fill("0");
+  return [...before, ...zeros, ...after].reduce((sum, part) => sum * 65_536n + BigInt(`0x${part}`), 0n);
+}
+
+const text4 = (value: bigint): string => [24n, 16n, 8n, 0n].map((by) => (value >> by) & 255n).join(".");
+const text6 = (value: bigint): string =>
+  Array.from({ length: 8 }, (_, at) => ((value >> BigInt(112 - 16 * at)) & 65_535n).toString(16)).join(":");
 
 const inside = [
   ["this network", "0.0.0.0", "0.1.2.3"],
@@ -32,6 +57,28 @@ describe("the guard against calls to the inside", () => {
       for (const address of addresses) assert.equal(isPublic(address), false, address);
     });
   }
+
+  for (const { range, name, source } of [...special4, ...special6, ...insideClouds]) {
+    test(`${range}, ${name} (${source}): not public, from its first address to its last`, () => {
+      for (const address of edgesOf(range).within) assert.equal(isPublic(address), false, address);
+    });
+  }
+
+  test("what stands right beside a special range is public, unless it is in another", () => {
+    const beside = (ranges: typeof special4): string[] =>
+      ranges.flatMap(({ range }) => edgesOf(range).around).filter(isPublic);
+    const four = ["1.0.0.0", "9.255.255.255", "11.0.0.0", "126.255.255.255", "128.0.0.0", "169.253.255.255"];
+    const found = beside([...special4, ...insideClouds]);
+    for (const address of [...four, "168.63.129.15", "168.63.129.17", "223.255.255.255"])
+      assert(found.includes(address), address);
+    const six = beside(special6);
+    for (const address of [
+      "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff",
+      "2001:200:0:0:0:0:0:0",
+      "2003:0:0:0:0:0:0:0",
+    ])
+      assert(six.includes(address), address);
+  });
 
   test("public hosts pass", () => {
     for (const address of ["8.8.8.8", "1.1.1.1", "172.15.0.1", "172.32.0.1", "100.63.0.1", "100.128.0.1"]) {
