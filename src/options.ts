@@ -111,6 +111,10 @@ export function checkHosts(text: string, defaultPort: number, option: string): s
   });
 }
 
+/** What to do about a login that makes a URL unreadable. */
+export const encodeLogin =
+  "write #, /, ?, @ and % in a user or a password as %23, %2F, %3F, %40 and %25 (encodeURIComponent does)";
+
 /** Reads the `user:password` of an address; what has no colon is one text. */
 export function checkLogin(text: string, option: string): [first: string, second?: string] {
   const [first = "", second] = text.split(/:(.*)/s);

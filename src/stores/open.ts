@@ -1,4 +1,5 @@
-import { EscapementError } from "../errors.ts";
+import { describe, EscapementError } from "../errors.ts";
+import { kindOf } from "../options.ts";
 import type { StoreFactory } from "../store.ts";
 
 /** Which store a URL means. Each is loaded only when it is asked for, so that nobody needs the clients of the others. */
@@ -45,11 +46,17 @@ export async function storeFromUrl(url: string): Promise<StoreFactory> {
   const load = Object.hasOwn(schemes, scheme) ? schemes[scheme] : undefined;
   if (load === undefined) {
     const known = Object.keys(schemes).map((one) => `${one}:`);
-    // The URL may carry a password, so only its scheme is repeated.
     throw new EscapementError(
       "invalid-option",
-      `expected store to be a URL that starts with ${known.join(" or ")}, got ${JSON.stringify(`${scheme}:…`)}`,
+      `expected store to be a URL that starts with ${known.join(" or ")}, got ${shown(url, scheme)}`,
     );
   }
   return load(url);
+}
+
+/** A URL may carry a password, so only its scheme is repeated; what is plainly a file's name is shown. */
+function shown(url: string, scheme: string): string {
+  if (scheme !== "") return JSON.stringify(`${scheme}:…`);
+  if (url === "" || /[@:]/.test(url)) return kindOf(url);
+  return `${describe(url)}; a SQLite file is ${describe(`sqlite:${url}`)}`;
 }

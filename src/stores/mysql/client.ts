@@ -1,4 +1,5 @@
 import { EscapementError } from "../../errors.ts";
+import { encodeLogin } from "../../options.ts";
 
 /** What the store needs of a connection of mysql2, in its form with callbacks. */
 export interface RawConnection {
@@ -56,7 +57,7 @@ export interface Target {
 /** Everything that both forms of a URL may carry: `mysql://user:password@host:3306/database?ssl=true&socketPath=…`. */
 export function targetOf(url: string): Target {
   const parsed = parse(url);
-  const database = decodeURIComponent(parsed.pathname.slice(1));
+  const database = decode(parsed.pathname.slice(1));
   if (database === "") throw wrong("to name a database, as in mysql://user:password@host:3306/database");
   const host = parsed.hostname.replace(/^\[|\]$/g, "") || "localhost";
   const port = Number(parsed.port || 3306);
@@ -64,8 +65,8 @@ export function targetOf(url: string): Target {
   return {
     where: socketPath === null ? `${parsed.host || host}/${database}` : `${socketPath} ${database}`,
     config: {
-      user: decodeURIComponent(parsed.username),
-      password: decodeURIComponent(parsed.password),
+      user: decode(parsed.username),
+      password: decode(parsed.password),
       database,
       ...(socketPath === null ? { host, port } : { socketPath }),
       ...sslOf(parsed.searchParams.get("ssl")),
@@ -74,16 +75,29 @@ export function targetOf(url: string): Target {
 }
 
 function parse(url: string): URL {
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  if (parsed !== null && (parsed.protocol === "mysql:" || parsed.protocol === "mariadb:")) {
+  if (typeof url !== "string" || !/^(mysql|mariadb):/.test(url)) {
+    throw wrong("to be a URL that starts with mysql:// or mariadb://");
+  }
+  const parsed = URL.parse(url);
+  // What stands in front of a # or / in a password looks like a host and its port.
+  if (parsed !== null && parsed.hash === "" && (parsed.username !== "" || !url.includes("@"))) {
     for (const name of parsed.searchParams.keys()) {
       if (name !== "ssl" && name !== "socketPath") {
-        throw wrong(`to have no other parameters than ssl and socketPath, got ${JSON.stringify(name)}`);
+        const shown = /^[A-Za-z_]+$/.test(name) ? JSON.stringify(name) : "another one";
+        throw wrong(`to have no other parameters than ssl and socketPath, got ${shown}`);
       }
     }
     return parsed;
   }
-  throw wrong("to be a URL that starts with mysql:// or mariadb://");
+  throw wrong(`to be like mysql://user:password@host:3306/database; ${encodeLogin}`);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw wrong(`to be percent-encoded; ${encodeLogin}`);
+  }
 }
 
 /** `ssl=true` checks the server's certificate; `ssl=no-verify` encrypts without knowing with whom one speaks. */

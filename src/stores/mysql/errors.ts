@@ -40,6 +40,10 @@ const meanings: Readonly<Record<string, Meaning>> = {
     code: "store-unavailable",
     advice: "raise the user's limit of connections",
   },
+  HANDSHAKE_NO_SSL_SUPPORT: {
+    code: "store-unsupported",
+    advice: "check ssl in its URL against what the server offers: ssl=false goes without",
+  },
   ER_NET_PACKET_TOO_LARGE: { code: "input-too-large", advice: "raise the server's max_allowed_packet" },
   ER_DATA_TOO_LONG: { code: "input-too-large", advice: "an id, a name or a key is longer than its column" },
 };

@@ -9,6 +9,14 @@ const unreachable: Meaning = {
   code: "store-unavailable",
   advice: "the call may or may not have been carried out; it is safe to repeat it",
 };
+const absent: Meaning = {
+  code: "store-unavailable",
+  advice: "is a server running there? Check the host and the port in its URL",
+};
+const encryption: Meaning = {
+  code: "store-unsupported",
+  advice: "check ssl and sslmode in its URL against what the server offers: sslmode=disable goes without",
+};
 const missing: Meaning = {
   code: "store-unavailable",
   advice: "its schema, or a part of it, is not there; call migrate() first, or check the option schema",
@@ -61,7 +69,11 @@ const meanings: Readonly<Record<string, Meaning>> = {
 
 /** Errors of sockets, of name resolution, and of poolers, which have no SQLSTATE. */
 const unreachableText =
-  /ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT|terminated|timeout|closed the connection|Connection ended|not queryable|server_login_retry|query_wait_timeout|server conn crashed|client_login_timeout/i;
+  /ECONN|EPIPE|ETIMEDOUT|terminated|timeout|closed the connection|Connection ended|not queryable|server_login_retry|query_wait_timeout|server conn crashed|client_login_timeout/i;
+
+/** There was no connection to begin with. */
+const absentText = /ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT/;
+const encryptionText = /SSL|TLS|CERT|EPROTO/;
 
 /** Postgres' code for what went wrong; libraries on top of a client wrap its errors. */
 export function sqlState(error: unknown): string | null {
@@ -84,7 +96,7 @@ export function isUnsuitable(error: unknown): boolean {
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = sqlState(error);
-  if (code === null) return meaningOfText(error) === unreachable;
+  if (code === null) return meaningOfText(error)?.code === "store-unavailable";
   return meaningOf(code) === unreachable || isConflict(error);
 }
 
@@ -112,14 +124,27 @@ export function translateError(error: unknown, place: string): unknown {
   const code = sqlState(error);
   const meaning = code === null ? meaningOfText(error) : meaningOf(code);
   if (meaning === undefined) return error;
-  return new EscapementError(meaning.code, `Postgres store ${place}: ${error.message}; ${meaning.advice}`, {
-    cause: error,
-  });
+  return new EscapementError(
+    meaning.code,
+    `Postgres store ${place}: ${messageOf(error)}; ${meaning.advice}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 function meaningOfText(error: Error): Meaning | undefined {
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  return unreachableText.test(`${code} ${error.message}`) || isAggregate(error) ? unreachable : undefined;
+  const text = `${code} ${messageOf(error)}`;
+  if (absentText.test(text)) return absent;
+  if (encryptionText.test(text)) return encryption;
+  return unreachableText.test(text) || isAggregate(error) ? unreachable : undefined;
+}
+
+/** That of a host with several addresses is in the errors of each. */
+function messageOf(error: Error): string {
+  if (error.message !== "" || !(error instanceof AggregateError)) return error.message;
+  return error.errors.map((one) => (one instanceof Error ? one.message : String(one))).join(", ");
 }
 
 /** What Node gives for a host with several addresses, none of which answers. */

@@ -15,6 +15,7 @@ import { Turnstile } from "../../turnstile.ts";
 import { openPool, type PgClient, type PgPool } from "./client.ts";
 import { Link } from "./link.ts";
 import { recordOf } from "./rows.ts";
+import { parseUrl } from "./url.ts";
 
 export interface PostgresInboxOptions {
   /** Either this or {@link pool}. */
@@ -31,7 +32,8 @@ export interface PostgresInboxOptions {
 
 /** Keeps an inbox's markers in Postgres, beside the effects: each commits with its marker. The effect gets a client of `pg` in an open transaction. */
 export function postgresInbox(urlOrOptions: string | PostgresInboxOptions): InboxStore {
-  const options = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+  const given = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
+  const options = given.url === undefined ? given : { ...given, url: parseUrl(given.url).url };
   checkKnown(options, ["url", "pool", "schema", "effects", "clock"], "postgresInbox");
   if ((options.url === undefined) === (options.pool === undefined)) {
     throw new EscapementError("invalid-option", "expected postgresInbox to get a url or a pool, one of them");

@@ -8,13 +8,17 @@ import { durabilitySettings } from "./health.ts";
 import { answerOf, Link } from "./link.ts";
 import { recordOf } from "./rows.ts";
 import { PostgresStore } from "./store.ts";
+import { parseUrl } from "./url.ts";
 
 export type { PgClient, PgNotification, PgPool } from "./client.ts";
 export { type PostgresInboxOptions, postgresInbox } from "./inbox.ts";
 export { migrationSql } from "./migrate.ts";
 
 export interface PostgresOptions {
-  /** Where the server is: `postgres://user:password@host:5432/database`. Either this or {@link pool}. */
+  /**
+   * Where the server is: `postgres://user:password@host:5432/database`. Either this or {@link pool}. The options `schema`, `connections`,
+   * `callTimeout` and `listen` can be its parameters: `?schema=jobs`.
+   */
   readonly url?: string;
   /** A pool of `pg` that the application has already. It is not ended with the store. */
   readonly pool?: PgPool;
@@ -35,6 +39,8 @@ export interface PostgresOptions {
 
 interface Resolved {
   readonly url: string | null;
+  /** For messages: where the server is. */
+  readonly place: string;
   readonly pool: PgPool | null;
   readonly schema: string;
   readonly connections: number;
@@ -63,9 +69,9 @@ export function openStore(options: unknown, context: StoreContext): Promise<Stor
 }
 
 async function open(options: Resolved, context: StoreContext): Promise<Store> {
-  const { url, schema, connections, callTimeoutMs, clock } = options;
+  const { url, schema, connections, callTimeoutMs, clock, place } = options;
   const pool = options.pool ?? (await openPool({ url: url ?? "", connections, callTimeoutMs }));
-  const link = new Link({ pool, owned: options.pool === null, callTimeoutMs, place: placeOf(url) });
+  const link = new Link({ pool, owned: options.pool === null, callTimeoutMs, place });
   try {
     const address =
       url === null || clock !== null
@@ -117,13 +123,6 @@ async function probe(link: Link, listen: boolean | null): Promise<Capabilities> 
   };
 }
 
-/** Where the server is, for messages: never its user or password. */
-function placeOf(url: string | null): string {
-  if (url === null) return "on the given pool";
-  const parsed = URL.parse(url);
-  return parsed === null ? "at the given URL" : `${parsed.host}${parsed.pathname}`;
-}
-
 const known = ["url", "pool", "schema", "connections", "callTimeout", "listen", "clock"] as const;
 
 function resolve(given: unknown): Resolved {
@@ -135,6 +134,7 @@ function resolve(given: unknown): Resolved {
     );
   }
   checkKnown(options, known, "postgres");
+  const parsed = "url" in options && options.url != null ? parseUrl(options.url) : null;
   const {
     url = null,
     pool = null,
@@ -143,17 +143,11 @@ function resolve(given: unknown): Resolved {
     callTimeout = "10s",
     listen = null,
     clock = null,
-  } = options as PostgresOptions;
+  } = { ...inUrl(parsed?.options ?? {}), ...options } as PostgresOptions;
   if ((url === null) === (pool === null)) {
     throw new EscapementError(
       "invalid-option",
       "expected postgres to have either a url or a pool, and not both",
-    );
-  }
-  if (url !== null && !/^postgres(ql)?:\/\//.test(url)) {
-    throw new EscapementError(
-      "invalid-option",
-      "expected postgres's url to start with postgres:// or postgresql://",
     );
   }
   if (
@@ -174,7 +168,8 @@ function resolve(given: unknown): Resolved {
     );
   }
   return {
-    url,
+    url: parsed?.url ?? null,
+    place: parsed?.place ?? "on the given pool",
     pool,
     schema,
     connections: checkInteger(connections, 2, 1_000, "postgres's connections"),
@@ -186,5 +181,15 @@ function resolve(given: unknown): Resolved {
     ),
     listen,
     clock,
+  };
+}
+
+/** The parameters of a URL are texts; what is wrong with them is said as of the options that they are. */
+function inUrl(given: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+  const { connections, listen } = given;
+  return {
+    ...given,
+    ...(connections === undefined ? {} : { connections: Number(connections) }),
+    ...(listen === "true" || listen === "false" ? { listen: listen === "true" } : {}),
   };
 }

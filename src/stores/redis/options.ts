@@ -2,7 +2,7 @@ import type { Clock } from "../../clock.ts";
 import { type Duration, parseDuration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
 import { checkName } from "../../names.ts";
-import { checkInteger, checkKnown, checkLogin } from "../../options.ts";
+import { checkInteger, checkKnown, checkLogin, encodeLogin } from "../../options.ts";
 import { slotCount } from "../../store.ts";
 import type { Connection, RedisClient, RedisNode } from "./client.ts";
 
@@ -117,7 +117,7 @@ function isCluster(client: RedisClient | undefined): boolean {
   return client !== undefined && "isCluster" in client && client.isCluster === true;
 }
 
-const urlPattern = /^redis(s?)(?:\+(cluster|sentinel))?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?.*)?$/;
+const urlPattern = /^redis(s?)(?:\+(cluster|sentinel))?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
 
 /** It is taken apart by hand: a URL with several hosts is none to the standard. A message never repeats it, it may hold a password. */
 function parseUrl(url: string): Partial<Connection> & Pick<Connection, "mode" | "nodes" | "tls"> {
@@ -150,7 +150,7 @@ function parseUrl(url: string): Partial<Connection> & Pick<Connection, "mode" | 
 /** What a URL says behind its question mark. */
 function queryOf(url: string | undefined): RedisOptions {
   const query =
-    typeof url === "string" ? Object.fromEntries(new URLSearchParams(/\?(.*)$/.exec(url)?.[1])) : {};
+    typeof url === "string" ? Object.fromEntries(new URLSearchParams(urlPattern.exec(url)?.[6])) : {};
   checkKnown(query, ["prefix", "slots", "callTimeout"], "redis' url");
   const { prefix, slots, callTimeout } = query;
   return {
@@ -165,7 +165,7 @@ function nodeOf(text: string, defaultPort: number): RedisNode {
   if (host === undefined || Number(port ?? defaultPort) > 65_535) {
     throw new EscapementError(
       "invalid-option",
-      "expected each host in redis' url to be host or host:port, with IPv6 in brackets, got something else",
+      `expected each host in redis' url to be host or host:port, with IPv6 in brackets, got something else; ${encodeLogin}`,
     );
   }
   const name = host.replace(/^\[|\]$/g, "");
