@@ -1,10 +1,10 @@
-import { mkdirSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import { EscapementError } from "../../errors.ts";
 import type { Capabilities, Notice, StoreContext } from "../../store.ts";
 import { type Connection, connectionOf } from "./connection.ts";
+import { prepareDatabaseFile } from "./database-file.ts";
 import { isLocked, translateError } from "./errors.ts";
 import { Listeners } from "./notices.ts";
 import { Sidecar } from "./sidecar.ts";
@@ -30,13 +30,15 @@ export interface Channel {
 interface FileOptions {
   readonly path: string;
   readonly durability: "full" | "normal";
+  readonly mode: number;
 }
 
 export async function openFileEngine(
-  { path, durability }: FileOptions,
+  { path, durability, mode }: FileOptions,
   context: StoreContext,
 ): Promise<Engine> {
   const file = resolve(path);
+  prepareDatabaseFile(file, mode);
   const database = await openDatabase(file, durability);
   return {
     path: file,
@@ -54,7 +56,6 @@ export async function openFileEngine(
 }
 
 async function openDatabase(file: string, durability: FileOptions["durability"]): Promise<DatabaseSync> {
-  makeFolder(file);
   const since = performance.now();
   for (;;) {
     try {
@@ -63,18 +64,6 @@ async function openDatabase(file: string, durability: FileOptions["durability"])
       if (!isLocked(error) || performance.now() - since > lockDeadlineMs) throw translateError(error, file);
     }
     await delay(pauseMs());
-  }
-}
-
-function makeFolder(file: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true });
-  } catch (error) {
-    throw new EscapementError(
-      "store-unavailable",
-      `SQLite store ${file}: its folder cannot be made; make it, or give another path`,
-      { cause: error },
-    );
   }
 }
 
@@ -95,13 +84,18 @@ function fileChannel(file: string, { namespace, clock, log }: StoreContext): Cha
   const listeners = new Listeners((error) =>
     log.error({ error }, "a listener for notices of the store failed"),
   );
+  // SQLite puts its own files beside the real one too, so all who come through a link meet there.
+  const database = realpathSync(file);
   const sidecar = new Sidecar({
-    path: `${file}-notices`,
+    database,
     namespace,
     sender: crypto.randomUUID(),
     hear: (notices) => listeners.tell(notices),
     failed: (error) =>
-      log.warn({ error, file }, "processes on this SQLite file cannot wake each other; they poll"),
+      log.warn(
+        { error, file },
+        "this process and others on its SQLite file cannot wake each other; they poll",
+      ),
   });
   return {
     publish(notices) {

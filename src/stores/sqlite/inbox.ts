@@ -11,6 +11,7 @@ import type {
 import { silentLogger } from "../../log.ts";
 import { Opening } from "../../opening.ts";
 import type { Connection } from "./connection.ts";
+import { checkMode } from "./database-file.ts";
 import { type Engine, openFileEngine } from "./engine.ts";
 import { numberOf, textOf } from "./rows.ts";
 import { CallerError, runCaller } from "./transact.ts";
@@ -19,6 +20,8 @@ import { type Sharing, Transactions } from "./transactions.ts";
 export interface SqliteInboxOptions {
   readonly path: string;
   readonly durability?: "full" | "normal";
+  /** The permissions of the files that the inbox makes. @default 0o600 */
+  readonly mode?: number;
   /** @default the machine's */
   readonly clock?: Clock;
 }
@@ -152,9 +155,9 @@ class SqliteInbox implements InboxStore {
   }
 
   async #open(): Promise<Opened> {
-    const { path, durability = "full" } = this.#options;
+    const { path, durability = "full", mode } = this.#options;
     const engine = await openFileEngine(
-      { path, durability },
+      { path, durability, mode: checkMode(mode) },
       { namespace: "inbox", clock: this.#clock, log: silentLogger },
     );
     const { connection } = engine;

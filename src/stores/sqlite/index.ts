@@ -1,6 +1,7 @@
 import { EscapementError } from "../../errors.ts";
 import { checkKnown, checkOneOf } from "../../options.ts";
 import type { Store, StoreContext, StoreFactory } from "../../store.ts";
+import { checkMode } from "./database-file.ts";
 import { type Engine, openFileEngine, openMemoryEngine } from "./engine.ts";
 import { SqliteStore } from "./store.ts";
 
@@ -16,6 +17,13 @@ export interface SqliteOptions {
    * @default "full"
    */
   readonly durability?: "full" | "normal";
+  /**
+   * The permissions of the files that the store makes, whatever the umask says; a folder that it makes can also be entered by those who may
+   * read the file. Files and folders that exist keep theirs. `0o660` shares the database with a group.
+   *
+   * @default 0o600
+   */
+  readonly mode?: number;
 }
 
 /**
@@ -57,18 +65,23 @@ function resolve(given: unknown): Required<SqliteOptions> {
       "expected the path of a SQLite file, or an object with a path",
     );
   }
-  checkKnown(options, ["path", "durability"], "sqlite");
+  checkKnown(options, ["path", "durability", "mode"], "sqlite");
   const path = "path" in options ? options.path : undefined;
-  if (typeof path !== "string" || path === "") {
+  if (typeof path !== "string" || path === "" || path.includes("\0")) {
     throw new EscapementError(
       "invalid-option",
       `expected sqlite's path to be the name of a file, got ${describePath(path)}`,
     );
   }
   const durability = "durability" in options ? options.durability : undefined;
-  return { path, durability: checkOneOf(durability ?? "full", ["full", "normal"], "sqlite's durability") };
+  return {
+    path,
+    durability: checkOneOf(durability ?? "full", ["full", "normal"], "sqlite's durability"),
+    mode: checkMode("mode" in options ? options.mode : undefined),
+  };
 }
 
 function describePath(path: unknown): string {
-  return path === "" ? "an empty text" : typeof path;
+  if (typeof path !== "string") return typeof path;
+  return path === "" ? "an empty string" : "a string with a null byte";
 }

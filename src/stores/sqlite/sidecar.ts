@@ -1,30 +1,25 @@
-import {
-  closeSync,
-  type FSWatcher,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readSync,
-  watch,
-  writeSync,
-} from "node:fs";
+import { closeSync, type FSWatcher, fstatSync, ftruncateSync, readSync, watch, writeSync } from "node:fs";
+import { anyNotice, isNotice } from "../../notice.ts";
 import type { Notice } from "../../store.ts";
+import { openNoticesFile } from "./notices-file.ts";
 
 /** Above this size the file starts over. */
 const maxBytes = 256 * 1024;
 /** How often one process writes at the most; what comes in between is gathered. */
 const minIntervalMs = 5;
 const maxGathered = 100;
-
-const anything: readonly Notice[] = [
-  { kind: "jobs", queues: null },
-  { kind: "ended", ids: null },
-  { kind: "schedules" },
-  { kind: "queues" },
-];
+/** A longer line says "anything" instead. */
+const maxLine = 64 * 1024;
+/** How much is read at once at the most: more than anyone writes between two looks. */
+const maxReadBytes = 4 * maxBytes;
+/** With more than this, what was heard is "anything". */
+const maxHeard = 1_000;
+/** How long a process does without the file after it could not use it. */
+const retryMs = 5_000;
 
 interface SidecarOptions {
-  readonly path: string;
+  /** The database file; the notices are beside it. */
+  readonly database: string;
   /** Whose notices are heard. */
   readonly namespace: string;
   /** Names this store, so that it does not hear itself. */
@@ -39,15 +34,20 @@ interface SidecarOptions {
  */
 export class Sidecar {
   readonly #options: SidecarOptions;
+  readonly #path: string;
   #file: number | null = null;
   #watcher: FSWatcher | null = null;
   #offset = 0;
   #gathered: Notice[] = [];
   #timer: NodeJS.Timeout | null = null;
+  #isWanted = false;
   #failed = false;
+  #retryAtMs = 0;
+  #retry: NodeJS.Timeout | null = null;
 
   constructor(options: SidecarOptions) {
     this.#options = options;
+    this.#path = `${options.database}-notices`;
   }
 
   /** Tells other processes, the first time at once and then at intervals. */
@@ -65,16 +65,20 @@ export class Sidecar {
 
   /** Begins to hear other processes. */
   listen(): void {
+    this.#isWanted = true;
     if (this.#watcher !== null) return;
     this.#guard(() => {
       const file = this.#open();
       this.#offset = fstatSync(file).size;
-      this.#watcher = watch(this.#options.path, { persistent: false }, () => this.#changed());
+      this.#watcher = watch(this.#path, { persistent: false }, () => this.#changed());
       this.#watcher.on("error", (error) => this.#fail(error));
     });
   }
 
   deafen(): void {
+    this.#isWanted = false;
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    this.#retry = null;
     this.#watcher?.close();
     this.#watcher = null;
   }
@@ -90,12 +94,13 @@ export class Sidecar {
 
   #flush(): void {
     if (this.#gathered.length === 0) return;
-    const notices = this.#gathered.length > maxGathered ? anything : this.#gathered;
+    const notices = this.#gathered.length > maxGathered ? anyNotice : this.#gathered;
     this.#gathered = [];
     this.#guard(() => {
       const file = this.#open();
       const { namespace, sender } = this.#options;
-      const line = `${JSON.stringify({ namespace, sender, notices })}\n`;
+      const named = JSON.stringify({ namespace, sender, notices });
+      const line = `${named.length <= maxLine ? named : JSON.stringify({ namespace, sender, notices: anyNotice })}\n`;
       const before = fstatSync(file).size;
       if (before > maxBytes) ftruncateSync(file, 0);
       const written = writeSync(file, line);
@@ -106,21 +111,22 @@ export class Sidecar {
 
   /** Opens the file, and opens it anew when somebody has removed it. */
   #open(): number {
-    if (this.#file !== null && fstatSync(this.#file).nlink > 0) return this.#file;
+    if (this.#file !== null && fstatSync(this.#file).nlink === 1) return this.#file;
     if (this.#file !== null) closeSync(this.#file);
-    this.#file = openSync(this.#options.path, "a+");
+    this.#file = null;
+    this.#file = openNoticesFile(this.#path, this.#options.database);
     this.#offset = 0;
     return this.#file;
   }
 
   #changed(): void {
     this.#guard(() => {
-      const removed = this.#file !== null && fstatSync(this.#file).nlink === 0;
+      const removed = this.#file !== null && fstatSync(this.#file).nlink !== 1;
       if (removed && this.#watcher !== null) {
         this.deafen();
         this.listen();
         // What was told between the removal and now was not heard.
-        this.#options.hear(anything);
+        this.#options.hear(anyNotice);
         return;
       }
       const heard = this.#read();
@@ -133,28 +139,35 @@ export class Sidecar {
     const { size } = fstatSync(file);
     if (size < this.#offset) this.#offset = 0;
     if (size === this.#offset) return [];
+    if (size - this.#offset > maxReadBytes) {
+      this.#offset = size;
+      return anyNotice;
+    }
     const buffer = Buffer.alloc(size - this.#offset);
     const length = readSync(file, buffer, 0, buffer.length, this.#offset);
     const end = buffer.subarray(0, length).lastIndexOf(0x0a) + 1;
     this.#offset += end;
-    const lines = buffer.toString("utf8", 0, end).split("\n");
-    return lines.flatMap((line) => this.#parse(line));
+    return this.#parse(buffer.toString("utf8", 0, end));
   }
 
-  #parse(line: string): readonly Notice[] {
-    if (line === "") return [];
-    try {
-      const told: { namespace: unknown; sender: unknown; notices: Notice[] } = JSON.parse(line);
-      const foreign = told.namespace !== this.#options.namespace || told.sender === this.#options.sender;
-      return foreign ? [] : told.notices;
-    } catch {
-      // A line torn by the file starting over: it may have said anything.
-      return anything;
+  #parse(text: string): readonly Notice[] {
+    const heard: Notice[] = [];
+    let isComplete = true;
+    for (const line of text.split("\n")) {
+      if (line === "") continue;
+      const told = messageIn(line);
+      if (told === null) isComplete = false;
+      else if (told.namespace === this.#options.namespace && told.sender !== this.#options.sender) {
+        heard.push(...told.notices);
+      }
     }
+    if (isComplete && heard.length <= maxHeard) return heard;
+    return [...anyNotice, ...heard.filter(({ kind }) => kind === "cancel").slice(0, maxHeard)];
   }
 
   /** A hint that cannot be given or heard is made up for by polling; it must not fail what was committed. */
   #guard(work: () => void): void {
+    if (performance.now() < this.#retryAtMs) return;
     try {
       work();
     } catch (error) {
@@ -163,8 +176,36 @@ export class Sidecar {
   }
 
   #fail(error: unknown): void {
+    this.#retryAtMs = performance.now() + retryMs;
+    if (this.#isWanted && this.#watcher === null && this.#retry === null) {
+      this.#retry = setTimeout(() => {
+        this.#retry = null;
+        this.listen();
+      }, retryMs);
+      this.#retry.unref();
+    }
     if (this.#failed) return;
     this.#failed = true;
     this.#options.failed(error);
+  }
+}
+
+interface Message {
+  readonly namespace: unknown;
+  readonly sender: unknown;
+  readonly notices: readonly Notice[];
+}
+
+/** Null for a line that was torn when the file started over, or that nobody of ours wrote: it may have said anything. */
+function messageIn(line: string): Message | null {
+  try {
+    const told: unknown = JSON.parse(line);
+    if (typeof told !== "object" || told === null || !("namespace" in told) || !("notices" in told))
+      return null;
+    const sender = "sender" in told ? told.sender : null;
+    const notices: readonly unknown[] = Array.isArray(told.notices) ? told.notices : [];
+    return { namespace: told.namespace, sender, notices: notices.filter(isNotice) };
+  } catch {
+    return null;
   }
 }
