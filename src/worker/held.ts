@@ -1,6 +1,7 @@
 import type { AnyDefinition } from "../definition.ts";
 import { type StopCause, StopReason } from "../handler.ts";
 import type { ClaimedJob } from "../store.ts";
+import type { Renewal } from "./renewer.ts";
 
 /** A claim that this process holds, from the store's answer until its outcome is written. */
 export class Held {
@@ -69,4 +70,8 @@ export class Held {
     this.#endControllerMade ??= new AbortController();
     return this.#endControllerMade;
   }
+}
+
+export function asRenewal(held: Held): Renewal {
+  return { id: held.job.id, token: held.job.token, timeoutAtMs: held.timeoutAtMs };
 }

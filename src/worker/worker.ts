@@ -9,9 +9,10 @@ import type { Settings } from "../settings.ts";
 import type { Outcome } from "../state.ts";
 import type { ClaimedJob, ClaimName, ClaimRef, FinishResult, Notice, Store } from "../store.ts";
 import { announce } from "./announce.ts";
+import { cancelledAmong } from "./cancels.ts";
 import { Claimer, type ClaimerParts } from "./claimer.ts";
 import { type Heartbeat, loopHeartbeat, threadHeartbeat } from "./heartbeat.ts";
-import { Held } from "./held.ts";
+import { asRenewal, Held } from "./held.ts";
 import { Outbox } from "./outbox.ts";
 import { abandoned, decideOutcome, type Ending, released } from "./outcome.ts";
 import type { Renewal } from "./renewer.ts";
@@ -319,7 +320,7 @@ export class Worker {
       onRenewed: this.#renewed,
       onStale: (claims: readonly ClaimRef[]) =>
         this.#stopEach(claims.filter(this.#mayBeLost), "lease-lost", "the lease ran out"),
-      onCancel: (claims: readonly ClaimRef[]) => this.#stopEach(claims, "cancelled", "the job was cancelled"),
+      onCancel: this.#cancelled,
       onError: (error: unknown) => emit("error", { error, during: "renewing leases" }),
     } as const;
   }
@@ -343,10 +344,13 @@ export class Worker {
     }
   }
 
+  readonly #cancelled = (claims: readonly ClaimRef[]): void =>
+    this.#stopEach(claims, "cancelled", "the job was cancelled");
+
   readonly #notice = (notice: Notice): void => {
     if (notice.kind === "jobs" || notice.kind === "queues" || notice.kind === "ended") this.#claimer.hungry();
-    if (notice.kind !== "cancel") return;
-    for (const id of notice.ids) this.#held.get(id)?.stop("cancelled", "the job was cancelled");
+    if (notice.kind === "cancel")
+      void cancelledAmong(this.#parts.store, this.#held, notice.ids).then(this.#cancelled);
   };
 
   /** Stops handlers whose lease could not be renewed, before it ends: afterwards somebody else may run them. */
@@ -382,10 +386,6 @@ export class Worker {
 /** How long before the end of its lease a holder stops: twice the time between two looks at it. */
 function safetyMarginMs(leaseMs: number): number {
   return leaseMs / 5;
-}
-
-function asRenewal(held: Held): Renewal {
-  return { id: held.job.id, token: held.job.token, timeoutAtMs: held.timeoutAtMs };
 }
 
 /** Jobs that go through a route are never claimed; those enqueued before their definition had one still run here. */

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
+import { anyNotice, isNotice } from "../../notice.ts";
 import type { Notice } from "../../store.ts";
 import type { Link } from "./link.ts";
 import { Listener } from "./listener.ts";
@@ -45,7 +46,7 @@ export class Channel {
     this.name = `escapement_${createHash("sha256").update(`${schema}\n${namespace}`).digest("hex").slice(0, 32)}`;
     const hear = (payload: string): void => this.#hear(payload);
     // What was told while nobody listened is not known: perhaps everything.
-    const missed = (): void => this.#tell(everything);
+    const missed = (): void => this.#tell(anyNotice);
     this.#listener = options.listen ? new Listener({ link, log, channel: this.name, hear, missed }) : null;
   }
 
@@ -129,13 +130,6 @@ export class Channel {
   }
 }
 
-const everything: readonly Notice[] = [
-  { kind: "jobs", queues: null },
-  { kind: "ended", ids: null },
-  { kind: "schedules" },
-  { kind: "queues" },
-];
-
 /** One notice of each kind. */
 function gather(notices: readonly Notice[]): Notice[] {
   const gathered: Notice[] = [];
@@ -171,22 +165,5 @@ function parse(payload: string): { readonly sender: unknown; readonly notices: r
     return { sender: message["sender"], notices: message["notices"].filter(isNotice) };
   } catch {
     return null;
-  }
-}
-
-/** What another version of this library sends may have kinds that this one does not know. */
-function isNotice(value: unknown): value is Notice {
-  if (!isRecord(value)) return false;
-  const isList = (list: unknown): boolean =>
-    Array.isArray(list) && list.every((item) => typeof item === "string");
-  switch (value["kind"]) {
-    case "jobs":
-      return value["queues"] === null || isList(value["queues"]);
-    case "ended":
-      return value["ids"] === null || isList(value["ids"]);
-    case "cancel":
-      return isList(value["ids"]);
-    default:
-      return value["kind"] === "schedules" || value["kind"] === "queues";
   }
 }

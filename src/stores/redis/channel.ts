@@ -1,4 +1,5 @@
 import type { Logger } from "../../log.ts";
+import { anyNotice, isNotice } from "../../notice.ts";
 import type { Notice } from "../../store.ts";
 import type { RedisClient } from "./client.ts";
 import { timedOut, translateError } from "./errors.ts";
@@ -12,14 +13,6 @@ export interface ChannelParts {
   /** A client of its own: one that listens can do nothing else. */
   newClient(): Promise<RedisClient>;
 }
-
-/** After a gap nobody knows what was told meanwhile, so everything may have changed. */
-const everything: readonly Notice[] = [
-  { kind: "jobs", queues: null },
-  { kind: "ended", ids: null },
-  { kind: "schedules" },
-  { kind: "queues" },
-];
 
 /** Hears what scripts publish, on a connection that is opened with the first listener and survives reconnects. */
 export class Channel {
@@ -84,7 +77,8 @@ export class Channel {
   #resume(client: RedisClient): void {
     const { channels, link, log } = this.#parts;
     client.subscribe(...channels).then(
-      () => this.#tell(everything),
+      // After a gap nobody knows what was told meanwhile, so everything may have changed.
+      () => this.#tell(anyNotice),
       // A connection that broke again is ready again some time, and everyone polls meanwhile.
       (error: unknown) => log.debug({ error, where: link.where }, "listening to Redis could not be resumed"),
     );
@@ -92,7 +86,8 @@ export class Channel {
 
   #hear(message: string): void {
     try {
-      this.#tell(JSON.parse(message));
+      const notices: unknown = JSON.parse(message);
+      if (Array.isArray(notices)) this.#tell(notices.filter(isNotice));
     } catch (error) {
       this.#parts.log.warn({ error }, "a notice of the Redis store could not be read");
     }
