@@ -9,6 +9,7 @@ export type ErrorCode =
   | "invalid-cron"
   | "invalid-zone"
   | "invalid-schedule"
+  | "invalid-cursor"
   | "schedule-conflict"
   | "input-not-serialisable"
   | "input-too-large"

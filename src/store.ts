@@ -260,7 +260,7 @@ export interface UpdateResult {
 
 /**
  * Which jobs: by id, or up to `limit` that match and by their state could change (cancel: blocked, waiting, active; redrive: dead,
- * lost), oldest first, after `cursor`. They are chosen first and then worked off: a job that an earlier one took with it is `terminal`.
+ * lost), oldest first, after `cursor` (as in {@link ListParams}). They are chosen first and then worked off: a job that an earlier one took with it is `terminal`.
  */
 export type Selection =
   | { readonly ids: readonly string[] }
@@ -313,7 +313,10 @@ export interface ListParams {
   readonly filter: JobFilter;
   readonly limit: number;
   readonly order: "newest" | "oldest";
-  /** From the previous answer; opaque. */
+  /**
+   * From the previous answer to the same question; opaque. One that this question did not return, in this order and namespace, is refused as
+   * `invalid-cursor`: it would quietly mean the start or the end.
+   */
   readonly cursor: string | null;
 }
 

@@ -30,7 +30,7 @@ export interface MemoryStoreFactory extends StoreFactory {
 export function memory(options: MemoryOptions = {}): MemoryStoreFactory {
   const spaces = new Map<string, Space>();
   const spaceOf = (namespace: string): Space => {
-    const space = spaces.get(namespace) ?? new Space();
+    const space = spaces.get(namespace) ?? new Space(namespace);
     spaces.set(namespace, space);
     return space;
   };

@@ -1,3 +1,4 @@
+import { readCursor, writeCursor } from "../../cursor.ts";
 import type { JobState } from "../../job.ts";
 import type {
   CountParams,
@@ -12,8 +13,10 @@ import { type Row, toStored } from "./row.ts";
 import type { Space } from "./space.ts";
 
 export function list(space: Space, { filter, limit, order, cursor }: ListParams): ListResult {
-  const { rows, next } = page(search(space, filter, order, cursor), limit);
-  return { jobs: rows.map(toStored), cursor: next };
+  const scope = { verb: "list", order, namespace: space.namespace } as const;
+  const from = cursor === null ? null : readCursor(scope, cursor, 1);
+  const { rows, next } = page(search(space, filter, order, from), limit);
+  return { jobs: rows.map(toStored), cursor: next && writeCursor(scope, next) };
 }
 
 export function count(space: Space, { filter, by }: CountParams): CountRow[] {
@@ -45,25 +48,28 @@ export function forEachSelected<O extends string>(
     });
     return { results, cursor: null };
   }
-  const { rows, next } = page(changeable(space, select.filter, select.cursor, states), select.limit);
-  return { results: rows.map((row) => ({ id: row.id, outcome: act(row) })), cursor: next };
+  const scope = { verb: "change", order: "oldest", namespace: space.namespace } as const;
+  const from = select.cursor === null ? null : readCursor(scope, select.cursor, 1);
+  const { rows, next } = page(changeable(space, select.filter, from, states), select.limit);
+  const results = rows.map((row) => ({ id: row.id, outcome: act(row) }));
+  return { results, cursor: next && writeCursor(scope, next) };
 }
 
 function* changeable(
   space: Space,
   filter: JobFilter,
-  cursor: string | null,
+  after: readonly number[] | null,
   states: readonly JobState[],
 ): Generator<Row> {
-  for (const row of search(space, filter, "oldest", cursor)) {
+  for (const row of search(space, filter, "oldest", after)) {
     if (states.includes(row.state)) yield row;
   }
 }
 
-function page(rows: Iterable<Row>, limit: number): { rows: Row[]; next: string | null } {
+function page(rows: Iterable<Row>, limit: number): { rows: Row[]; next: [number] | null } {
   const found: Row[] = [];
   for (const row of rows) {
-    if (found.length === limit) return { rows: found, next: String(found.at(-1)?.order ?? 0) };
+    if (found.length === limit) return { rows: found, next: [found.at(-1)?.order ?? 0] };
     found.push(row);
   }
   return { rows: found, next: null };
@@ -73,9 +79,9 @@ function* search(
   space: Space,
   filter: JobFilter,
   order: "newest" | "oldest",
-  cursor: string | null,
+  after: readonly number[] | null,
 ): Generator<Row> {
-  const from = cursor === null ? null : { order: Number(cursor) };
+  const from = after === null ? null : { order: after[0] ?? 0 };
   const { inOrder } = space;
   for (const row of order === "oldest" ? inOrder.upward(from) : inOrder.downward(from)) {
     if (matches(row, filter)) yield row;

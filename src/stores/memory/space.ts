@@ -54,6 +54,7 @@ export interface Partition {
 
 /** Everything that one namespace holds. */
 export class Space {
+  readonly namespace: string;
   readonly jobs = new Map<string, Row>();
   readonly inOrder = new Sorted<{ readonly order: number }, Row>(byOrder);
   readonly indexes = new Indexes();
@@ -75,6 +76,10 @@ export class Space {
   /** What committed transactions wrote. */
   readonly effects = new Map<string, unknown>();
   #lastOrder = 0;
+
+  constructor(namespace: string) {
+    this.namespace = namespace;
+  }
 
   /** The job that an id stands for, itself or by an alias. */
   resolve(id: string): Row | undefined {

@@ -1,3 +1,4 @@
+import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
 import {
   type CountParams,
   type CountRow,
@@ -56,14 +57,19 @@ async function stored({ link }: Session, rows: readonly Tuple[]): Promise<Stored
 
 export async function list(session: Session, params: ListParams): Promise<ListResult> {
   const { filter, limit, order, cursor } = params;
-  const found = await search(session, storedColumns, filter, { limit: limit + 1, order, cursor });
+  const scope = { verb: "list", order, namespace: session.ns } as const;
+  const found = await search(session, storedColumns, filter, { limit: limit + 1, scope, cursor });
   const page = found.slice(0, limit);
-  return { jobs: await stored(session, page), cursor: nextCursor(found, page) };
+  return { jobs: await stored(session, page), cursor: nextCursor(scope, found, page) };
 }
 
 /** Where to go on behind a page, null when there is nothing more. */
-export function nextCursor(found: readonly Tuple[], page: readonly Tuple[]): string | null {
-  return found.length > page.length ? String(page.at(-1)?.[0] ?? 0) : null;
+export function nextCursor(
+  scope: CursorScope,
+  found: readonly Tuple[],
+  page: readonly Tuple[],
+): string | null {
+  return found.length > page.length ? writeCursor(scope, [Number(page.at(-1)?.[0] ?? 0)]) : null;
 }
 
 /** The first jobs that match, in the order of enqueueing; `seq` must stand first in the columns. */
@@ -71,13 +77,13 @@ export async function search(
   session: Session,
   columns: Sql,
   filter: JobFilter,
-  page: { readonly limit: number; readonly order: "newest" | "oldest"; readonly cursor: string | null },
+  page: { readonly limit: number; readonly scope: CursorScope; readonly cursor: string | null },
 ): Promise<readonly Tuple[]> {
+  const [after] = page.cursor === null ? [] : readCursor(page.scope, page.cursor, 1);
   await session.lines.refresh(session.link);
   const { hint, range } = indexFor(session, filter);
-  const oldest = page.order === "oldest";
-  const from =
-    page.cursor === null ? fixed("true") : sql`j.seq ${fixed(oldest ? ">" : "<")} ${Number(page.cursor)}`;
+  const oldest = page.scope.order === "oldest";
+  const from = after === undefined ? fixed("true") : sql`j.seq ${fixed(oldest ? ">" : "<")} ${after}`;
   const { rows } = await session.link.query(
     sql`select ${columns} from escapement_jobs as j ${hint} left join escapement_claimers as c on c.claimer = j.claimer
       where ${range} and ${conditionOf(session, filter)} and ${from}

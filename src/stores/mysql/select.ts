@@ -68,14 +68,11 @@ async function forEachSelected<O extends string>(
   const asked = select.filter.states;
   const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
   const { limit, cursor } = select;
-  const found = await search(session, fixed("j.seq, j.id"), filter, {
-    limit: limit + 1,
-    order: "oldest",
-    cursor,
-  });
+  const scope = { verb: "change", order: "oldest", namespace: session.ns } as const;
+  const found = await search(session, fixed("j.seq, j.id"), filter, { limit: limit + 1, scope, cursor });
   const page = found.slice(0, limit);
   const ids = page.map((row) => textOf(row[1]));
-  return { results: await actOn(session, ids, act), cursor: nextCursor(found, page) };
+  return { results: await actOn(session, ids, act), cursor: nextCursor(scope, found, page) };
 }
 
 async function actOn<O extends string>(

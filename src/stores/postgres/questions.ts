@@ -1,3 +1,4 @@
+import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
 import type { JobState } from "../../job.ts";
 import type {
   CountParams,
@@ -46,6 +47,7 @@ export async function get(session: Session, ids: readonly string[]): Promise<(St
 interface Page {
   readonly limit: number;
   readonly order: "newest" | "oldest";
+  readonly verb: CursorScope["verb"];
   readonly cursor: string | null;
 }
 
@@ -54,14 +56,15 @@ async function search(
   session: Session,
   columns: (table: "jobs" | "history") => string,
   filter: JobFilter,
-  { limit, order, cursor }: Page,
+  { limit, order, verb, cursor }: Page,
 ): Promise<{ readonly found: readonly (readonly unknown[])[]; readonly cursor: string | null }> {
   const values: Value[] = [session.ns, limit + 1];
   const condition = conditionOf(filter, values);
   const oldest = order === "oldest";
+  const scope = { verb, order, namespace: session.ns };
   let from = "";
   if (cursor !== null) {
-    values.push(cursor);
+    values.push(...readCursor(scope, cursor, 1));
     from = ` and seq ${oldest ? ">" : "<"} $${values.length}::bigint`;
   }
   const direction = oldest ? "asc" : "desc";
@@ -77,12 +80,13 @@ async function search(
   );
   const found = tuplesOf(answer);
   const page = found.slice(0, limit);
-  return { found: page, cursor: found.length > limit ? String(numberOf(page.at(-1)?.[0] ?? 0)) : null };
+  const next = found.length > limit ? writeCursor(scope, [numberOf(page.at(-1)?.[0] ?? 0)]) : null;
+  return { found: page, cursor: next };
 }
 
 export async function list(session: Session, { filter, ...page }: ListParams): Promise<ListResult> {
   const columns = (table: "jobs" | "history"): string => storedColumns(table, session.schema);
-  const { found, cursor } = await search(session, columns, filter, page);
+  const { found, cursor } = await search(session, columns, filter, { ...page, verb: "list" });
   return { jobs: found.map(([, job]) => toStoredJob(listOf(job))), cursor };
 }
 
@@ -95,7 +99,7 @@ export async function findIds(
   const asked = select.filter.states;
   const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
   const { limit } = select;
-  const page = { limit, order: "oldest", cursor: select.cursor } as const;
+  const page = { limit, order: "oldest", verb: "change", cursor: select.cursor } as const;
   const { found, cursor } = await search(session, () => "seq, to_json(id) as job", filter, page);
   return { ids: found.map(([, id]) => textOf(id)), cursor };
 }

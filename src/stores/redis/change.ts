@@ -1,3 +1,4 @@
+import { readCursor, writeCursor } from "../../cursor.ts";
 import type {
   CancelOutcome,
   PruneParams,
@@ -62,7 +63,9 @@ async function select<O extends string>(
     return { results, cursor: null };
   }
   const results: { id: string; outcome: O }[] = [];
-  let { place, seq } = readCursor(selection.cursor);
+  const scope = { verb: "change", order: "oldest", namespace: space.keyPrefix(0) } as const;
+  // Where a selection goes on: in which Redis slot, behind which job.
+  let [place = 0, seq = 0] = selection.cursor === null ? [] : readCursor(scope, selection.cursor, 2);
   // A script looks at a bounded piece, which may bring few or none.
   while (place < space.slots && results.length < selection.limit) {
     const json = JSON.stringify({
@@ -78,13 +81,8 @@ async function select<O extends string>(
     }
     if (seq === 0) place += 1;
   }
-  return { results, cursor: place < space.slots && selection.limit > 0 ? `${place}:${seq}` : null };
-}
-
-/** Where a selection goes on: in which Redis slot, behind which job. */
-function readCursor(cursor: string | null): { place: number; seq: number } {
-  const [place = "0", seq = "0"] = cursor?.split(":") ?? [];
-  return { place: Number(place), seq: Number(seq) };
+  const hasMore = place < space.slots && selection.limit > 0;
+  return { results, cursor: hasMore ? writeCursor(scope, [place, seq]) : null };
 }
 
 export async function reap(space: Space, limit: number): Promise<ReapResult> {

@@ -1,3 +1,4 @@
+import { readCursor, writeCursor } from "../../cursor.ts";
 import type {
   CountParams,
   CountRow,
@@ -57,7 +58,8 @@ async function searchSlot(
 export async function list(space: Space, params: ListParams): Promise<ListResult> {
   const { limit, order, cursor } = params;
   const start = order === "newest" ? behind : before;
-  const from: readonly number[] = cursor === null ? [] : JSON.parse(cursor);
+  const scope = { verb: "list", order, namespace: space.keyPrefix(0) } as const;
+  const from = cursor === null ? [] : readCursor(scope, cursor, space.slots);
   const perSlot = await Promise.all(
     space.everySlot.map((index) => searchSlot(space, index, params, from[index] ?? start, limit + 1)),
   );
@@ -77,7 +79,7 @@ export async function list(space: Space, params: ListParams): Promise<ListResult
   const next = space.everySlot.map(
     (index) => page.findLast((one) => one.index === index)?.seq ?? from[index] ?? start,
   );
-  return { jobs, cursor: JSON.stringify(next) };
+  return { jobs, cursor: writeCursor(scope, next) };
 }
 
 interface Group {

@@ -1,4 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
+import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
 import type {
   CountParams,
   CountRow,
@@ -40,14 +41,19 @@ function stored({ connection }: Session, row: Tuple): StoredJob {
 }
 
 export function list(session: Session, { filter, limit, order, cursor }: ListParams): ListResult {
-  const found = search(session, storedColumns, filter, { limit: limit + 1, order, cursor });
+  const scope = { verb: "list", order, namespace: session.ns } as const;
+  const found = search(session, storedColumns, filter, { limit: limit + 1, scope, cursor });
   const page = found.slice(0, limit);
-  return { jobs: page.map((row) => stored(session, row)), cursor: nextCursor(found, page) };
+  return { jobs: page.map((row) => stored(session, row)), cursor: nextCursor(scope, found, page) };
 }
 
 /** Where to go on behind a page, null when there is nothing more. */
-export function nextCursor(found: readonly Tuple[], page: readonly Tuple[]): string | null {
-  return found.length > page.length ? String(page.at(-1)?.[0] ?? 0) : null;
+export function nextCursor(
+  scope: CursorScope,
+  found: readonly Tuple[],
+  page: readonly Tuple[],
+): string | null {
+  return found.length > page.length ? writeCursor(scope, [Number(page.at(-1)?.[0] ?? 0)]) : null;
 }
 
 /** The first jobs that match, in the order of enqueueing; `seq` must stand first in the columns. */
@@ -55,13 +61,13 @@ export function search(
   { connection, ns }: Session,
   columns: string,
   filter: JobFilter,
-  page: { readonly limit: number; readonly order: "newest" | "oldest"; readonly cursor: string | null },
+  page: { readonly limit: number; readonly scope: CursorScope; readonly cursor: string | null },
 ): Tuple[] {
   const condition = conditionOf(filter);
-  const oldest = page.order === "oldest";
+  const oldest = page.scope.order === "oldest";
   const from = page.cursor === null ? "" : ` and seq ${oldest ? ">" : "<"} ?`;
   const values: SQLInputValue[] = [ns, ...condition.values];
-  if (page.cursor !== null) values.push(Number(page.cursor));
+  if (page.cursor !== null) values.push(...readCursor(page.scope, page.cursor, 1));
   const rows = sourcesOf(filter).flatMap((source) =>
     connection.tuplesOnce(
       `select ${columns} from ${source.table} ${source.hint} where ns = ? and ${source.condition}${condition.sql}${from}

@@ -84,8 +84,9 @@ function forEachSelected<O extends string>(
   const asked = select.filter.states;
   const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
   const { limit, cursor } = select;
-  const found = search(session, "seq, id", filter, { limit: limit + 1, order: "oldest", cursor });
+  const scope = { verb: "change", order: "oldest", namespace: session.ns } as const;
+  const found = search(session, "seq, id", filter, { limit: limit + 1, scope, cursor });
   const page = found.slice(0, limit);
   const results = page.map((row) => actOn(textOf(row[1])));
-  return { results, cursor: nextCursor(found, page) };
+  return { results, cursor: nextCursor(scope, found, page) };
 }

@@ -89,6 +89,53 @@ export function listTests(test: ConformanceTest): void {
     });
   }
 
+  test("a cursor that this question did not return is refused, and changes nothing", async (scene) => {
+    const other = await scene.openOther();
+    const jobs = ["a", "b", "c"].map((id) => newJob(id));
+    await scene.add(...jobs);
+    await other.enqueue({ jobs });
+    const list = (cursor: string | null, order: "newest" | "oldest" = "oldest", store = scene.store) =>
+      store.list({ filter: {}, limit: 1, order, cursor });
+    const real = (await list(null)).cursor ?? "";
+    const select = (cursor: string | null) => ({ select: { filter: {}, limit: 1, cursor }, reason: null });
+    const ofChange = (await other.cancel(select(null))).cursor ?? "";
+    const forged = [
+      "",
+      "0",
+      "1",
+      "abc",
+      "-1",
+      "1e999",
+      "[]",
+      "[0]",
+      "{}",
+      "0:0",
+      "null",
+      "~",
+      `${real} `,
+      `0${real}`,
+    ].concat(real.slice(1), real.slice(0, -1), `${real}~`, `1.${real}`, "9".repeat(100_000), "'; --", "\0");
+    const wrong = [
+      ...forged,
+      (await list(null, "newest")).cursor ?? "",
+      (await list(null, "oldest", other)).cursor ?? "",
+    ];
+    const refused = { name: "EscapementError", code: "invalid-cursor" };
+    for (const cursor of [...wrong, ofChange])
+      await assert.rejects(list(cursor), refused, cursor.slice(0, 50));
+    for (const cursor of [...wrong, real, ofChange]) {
+      await assert.rejects(scene.store.cancel(select(cursor)), refused);
+      await assert.rejects(scene.store.redrive(select(cursor)), refused);
+    }
+    assert.deepEqual(await scene.store.count({ filter: {}, by: ["state"] }), [
+      { state: "waiting", count: 3 },
+    ]);
+    assert.deepEqual(
+      (await list(real)).jobs.map(({ id }) => id),
+      ["b"],
+    );
+  });
+
   test("counts are exact, by state, queue and name, alone and together", async (scene) => {
     await addMany(scene);
     await scene.cancel("b");
