@@ -1,3 +1,6 @@
+import { inspect } from "node:util";
+import { printable } from "./printable.ts";
+
 /** Where the library's own lines go. A pino logger fits as it is. */
 export interface Logger {
   debug(fields: object, message: string): void;
@@ -12,6 +15,12 @@ export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() 
 export const consoleLogger: Logger = {
   debug() {},
   info() {},
-  warn: (fields, message) => console.warn(`escapement: ${message}`, fields),
-  error: (fields, message) => console.error(`escapement: ${message}`, fields),
+  warn: (fields, message) => console.warn(lineOf(fields, message)),
+  error: (fields, message) => console.error(lineOf(fields, message)),
 };
+
+/** Errors carry what jobs and servers said, which may hold anything. */
+function lineOf(fields: object, message: string): string {
+  const shown = inspect(fields).split("\n").map(printable).join("\n");
+  return `escapement: ${printable(message)} ${shown}`;
+}

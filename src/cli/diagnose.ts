@@ -5,6 +5,7 @@ import type { Job } from "../job.ts";
 import { canary } from "../relay/canary.ts";
 import type { Settings } from "../settings.ts";
 import type { CountRow, QueueConfig, SeenNode } from "../store.ts";
+import { shellWord } from "./output.ts";
 
 /** One thing that was looked at; `problem` breaks something, `warning` weakens or delays something. */
 export interface Finding {
@@ -152,7 +153,7 @@ function refused({ oldest }: Facts): Finding[] {
     return [
       warning(
         `${JSON.stringify(name)}: ${among} could not be published and wait${jobs.length === 1 ? "s" : ""} for another try${why}`,
-        `escapement explain ${id}`,
+        `escapement explain ${shellWord(id)}`,
       ),
     ];
   });

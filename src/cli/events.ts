@@ -2,6 +2,7 @@ import type { Escapement } from "../app/escapement.ts";
 import { recordError } from "../errors.ts";
 import type { AppEventName, AppEvents } from "../events.ts";
 import type { JobFacts } from "../job.ts";
+import { printable, printableJson } from "../printable.ts";
 
 type Described = { readonly [E in AppEventName]?: (event: AppEvents[E]) => string };
 
@@ -30,8 +31,8 @@ function show<E extends AppEventName>(app: Escapement, name: E, json: boolean): 
   const describe = described[name] as ((event: AppEvents[E]) => string) | undefined;
   app.on(name, (event) => {
     const at = new Date().toISOString();
-    if (json) console.log(JSON.stringify({ at, event: name, ...event }, withErrors));
-    else console.log(`${at} ${name.padEnd(10)} ${describe?.(event) ?? ""}`.trimEnd());
+    if (json) console.log(printableJson({ at, event: name, ...event }, withErrors));
+    else console.log(printable(`${at} ${name.padEnd(10)} ${describe?.(event) ?? ""}`.trimEnd()));
   });
 }
 

@@ -11,6 +11,7 @@ import { startCommand } from "./commands/start.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tickCommand } from "./commands/tick.ts";
 import { verifyCommand } from "./commands/verify.ts";
+import { printError } from "./output.ts";
 
 const commands = [
   initCommand,
@@ -51,7 +52,7 @@ function override(command: Command): Command {
 function report(error: unknown): number {
   // Commander has printed its own message, or the help that was asked for.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof EscapementError) console.error(`escapement: ${error.message} [${error.code}]`);
-  else console.error(error);
+  if (error instanceof EscapementError) printError(`${error.message} [${error.code}]`, "escapement: ");
+  else printError(error);
   return 1;
 }

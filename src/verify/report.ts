@@ -44,7 +44,7 @@ export function commandOf(options: VerifyOptions): string {
 }
 
 function withoutLogin(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, "//…@");
+  return url.replace(/\/\/[^/]*@/, "//…@");
 }
 
 export function countFaults(faults: readonly FaultWindow[]): Readonly<Record<string, number>> {

@@ -19,10 +19,10 @@ export function doctorCommand(): Command {
   ).action(async (flags: AppFlags) => {
     const findings = await withApp(flags, examine);
     print(flags.json, findings, () =>
-      findings.map(
-        ({ level, what, advice }) =>
-          `${marks[level]}  ${what}${advice === null ? "" : `\n      → ${advice}`}`,
-      ),
+      findings.flatMap(({ level, what, advice }) => [
+        `${marks[level]}  ${what}`,
+        ...(advice === null ? [] : [`      → ${advice}`]),
+      ]),
     );
     if (findings.some(({ level }) => level === "problem")) process.exitCode = 1;
   });

@@ -15,7 +15,7 @@ export function migrateCommand(): Command {
       print(flags.json, { dryRun, migrations }, () => {
         if (migrations.length === 0) return ["the schema is up to date"];
         if (!dryRun) return migrations.map(({ name }) => `applied ${name}`);
-        return migrations.flatMap(({ name, sql }) => [`-- ${name}`, sql]);
+        return migrations.flatMap(({ name, sql }) => [`-- ${name}`, ...sql.split("\n")]);
       });
     });
 }

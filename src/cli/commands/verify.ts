@@ -10,6 +10,7 @@ import type { BrokerOptions } from "../../verify/relay/stage.ts";
 import { reportData, reportLines } from "../../verify/report.ts";
 import { reportPage } from "../../verify/report-page.ts";
 import { type Progress, type VerifyOptions, verify } from "../../verify/run.ts";
+import { print } from "../output.ts";
 
 interface VerifyFlags {
   readonly store?: string;
@@ -59,7 +60,7 @@ export function verifyCommand(server: OwnServer | null = null, broker: BrokerOpt
       const options = resolve(flags, server, broker);
       const result = await verify({ ...options, onProgress: showProgress });
       if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
-      console.log(reportLines(options, result).join("\n"));
+      print(false, result, () => reportLines(options, result));
       if (flags.json !== undefined)
         writeFileSync(flags.json, `${JSON.stringify(reportData(options, result), null, 2)}\n`);
       if (flags.report !== undefined) writeFileSync(flags.report, reportPage(options, result));
