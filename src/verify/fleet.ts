@@ -5,7 +5,7 @@ import { sleep, systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import { siblingModule } from "../sibling-module.ts";
 import type { FaultWindow } from "./history.ts";
-import type { MemberPlan, NodeNews, NodeOrder } from "./node-plan.ts";
+import { type MemberPlan, type NodeNews, type NodeOrder, planVariable } from "./node-plan.ts";
 
 /** Which program a process runs. */
 export type Program = "node" | "relay/node" | "relay/consumer";
@@ -27,8 +27,10 @@ export class NodeProcess {
   constructor(slot: number, program: Program, plan: MemberPlan) {
     this.name = plan.name;
     this.slot = slot;
-    this.#child = fork(fileURLToPath(siblingModule(import.meta.url, program)), [JSON.stringify(plan)], {
+    this.#child = fork(fileURLToPath(siblingModule(import.meta.url, program)), [], {
       execArgv: [],
+      // Not as an argument: every user of the machine sees those, and the addresses in it may carry passwords.
+      env: { ...process.env, [planVariable]: JSON.stringify(plan) },
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     this.#child.stderr?.on("data", (chunk: Buffer) => {

@@ -15,6 +15,16 @@ export interface MemberPlan {
   readonly concurrency: number;
 }
 
+/** Where a process of a run finds its plan. */
+export const planVariable = "ESCAPEMENT_VERIFY_PLAN";
+
+/** Reads the plan of this process, and leaves it to nobody else. */
+export function takePlan<Plan extends MemberPlan>(): Plan {
+  const text = process.env[planVariable] ?? "{}";
+  delete process.env[planVariable];
+  return JSON.parse(text);
+}
+
 /** A node: a process on the store. */
 export interface NodePlan extends MemberPlan {
   readonly store: string;

@@ -14,7 +14,7 @@ import { asList, defineJobs, type Script, type ScriptResult } from "./definition
 import { writeEffect } from "./effects.ts";
 import { serve } from "./member.ts";
 import { NodeLog } from "./node-log.ts";
-import { type NodePlan, type Tampering, tamperingOf } from "./node-plan.ts";
+import { type NodePlan, type Tampering, takePlan, tamperingOf } from "./node-plan.ts";
 import { SkewedRuntime } from "./skewed-clock.ts";
 import { type StoreKind, storeTarget } from "./store-kind.ts";
 
@@ -123,5 +123,5 @@ class VerifyNode {
   }
 }
 
-const plan: NodePlan = JSON.parse(process.argv[2] ?? "{}");
+const plan = takePlan<NodePlan>();
 await new VerifyNode(plan, await tamperingOf(plan.tampering)).serve();

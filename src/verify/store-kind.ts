@@ -38,7 +38,14 @@ export function storeTarget(url: string): StoreTarget {
 }
 
 function withPort(url: string, port: number): string {
-  const parsed = new URL(url);
+  // The URL may carry a password, so it is not repeated, as an error of URL itself would.
+  const parsed = URL.parse(url);
+  if (parsed === null) {
+    throw new EscapementError(
+      "invalid-option",
+      "expected the store's URL to be scheme://user:password@host:port/database, with special characters percent-encoded (# is %23, / is %2F), got another string",
+    );
+  }
   if (parsed.port === "") parsed.port = String(port);
   return parsed.href;
 }

@@ -40,7 +40,10 @@ export interface OwnServer {
 export function verifyCommand(server: OwnServer | null = null, broker: BrokerOptions | null = null): Command {
   return new Command("verify")
     .description("break real processes on a store, and check that every guarantee was kept")
-    .option("--store <url>", "the store; its jobs stand in a namespace of their own (default: a SQLite file)")
+    .option(
+      "--store <url>",
+      "the store, or env:NAME; its jobs stand in a namespace of their own (default: a SQLite file)",
+    )
     .option(
       "--to <url>",
       "publish jobs there (redis:, nats:, kafka:, or http for a receiver of its own), with consumers behind it, instead of running them in the nodes",
@@ -73,9 +76,9 @@ function resolve(flags: VerifyFlags, server: OwnServer | null, broker: BrokerOpt
   const number = (text: string, min: number, max: number, name: string): number =>
     checkInteger(/^\d+$/.test(text) ? Number(text) : text, min, max, name);
   const seed = flags.seed ?? String(Math.floor(Math.random() * 2 ** 31));
-  const store = flags.store ?? server?.url ?? null;
+  const store = addressOf(flags.store, "--store") ?? server?.url ?? null;
   const restart = flags.store === undefined ? server?.restart : undefined;
-  const to = flags.to === undefined ? broker : { url: flags.to };
+  const to = flags.to === undefined ? broker : { url: addressOf(flags.to, "--to") };
   const where = { store, to, ...(restart === undefined ? {} : { restart }) };
   return {
     ...where,
@@ -90,6 +93,14 @@ function resolve(flags: VerifyFlags, server: OwnServer | null, broker: BrokerOpt
     seed: number(seed, 0, Number.MAX_SAFE_INTEGER, "seed"),
     pollMs,
   };
+}
+
+/** `env:NAME` keeps a password out of the arguments, which every user of the machine can see. */
+function addressOf<T extends string | undefined>(given: T, flag: string): T | string {
+  if (given?.startsWith("env:") !== true) return given;
+  const found = process.env[given.slice("env:".length)];
+  if (found !== undefined && found !== "") return found;
+  throw new EscapementError("invalid-option", `expected ${flag} ${given} to name a variable that is set`);
 }
 
 const whyNot: Readonly<Partial<Record<FaultKind, string>>> = {

@@ -34,6 +34,7 @@ export interface PoolPlan {
 /** Makes a pool with the client package, which is loaded only here. */
 export async function openPool(plan: PoolPlan): Promise<PgPool> {
   const { default: pg } = await loadClient();
+  checkUrl(pg, plan.url);
   return new pg.Pool({
     connectionString: plan.url,
     max: plan.connections,
@@ -44,6 +45,20 @@ export async function openPool(plan: PoolPlan): Promise<PgPool> {
     allowExitOnIdle: true,
     application_name: "escapement",
   });
+}
+
+/** The client reads the URL again for each connection, and fails with errors of its own; it may carry a password, so it is not repeated. */
+function checkUrl(pg: { Client: new (options: { connectionString: string }) => unknown }, url: string): void {
+  try {
+    new pg.Client({ connectionString: url });
+  } catch (error) {
+    const isMalformed = error instanceof URIError || (error instanceof TypeError && "code" in error);
+    const why = isMalformed || !(error instanceof Error) ? "" : `: ${error.message}`;
+    throw new EscapementError(
+      "invalid-option",
+      `expected postgres's url to be postgres://user:password@host:5432/database, with special characters percent-encoded (# is %23, / is %2F), got another string${why}`,
+    );
+  }
 }
 
 async function loadClient(): Promise<typeof import("pg")> {

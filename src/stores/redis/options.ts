@@ -138,13 +138,22 @@ function parseUrl(url: string): Partial<Connection> & Pick<Connection, "mode" | 
     tls: secure === "s",
     ...(username === "" ? {} : { username }),
     ...(password === "" ? {} : { password }),
-    ...(mode === "sentinel"
-      ? { primary: checkName(decodeURIComponent(path), "the name in redis' url") }
-      : {}),
+    ...(mode === "sentinel" ? { primary: checkName(decode(path), "the name in redis' url") } : {}),
     ...(mode === "single" && path !== ""
       ? { db: checkInteger(Number(path), 0, 1_000_000, "the database in redis' url") }
       : {}),
   };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new EscapementError(
+      "invalid-option",
+      "expected the name in redis' url to be percent-encoded (a percent sign itself is %25), got another string",
+    );
+  }
 }
 
 /** What a URL says behind its question mark. */

@@ -15,11 +15,11 @@ import { asList, defineJobs, type Script, type ScriptResult } from "../definitio
 import { writeEffect } from "../effects.ts";
 import { serve } from "../member.ts";
 import { NodeLog } from "../node-log.ts";
-import type { ConsumerPlan } from "../node-plan.ts";
+import { type ConsumerPlan, takePlan } from "../node-plan.ts";
 import { override } from "../override.ts";
 import { secretOf } from "./routes.ts";
 
-const plan: ConsumerPlan = JSON.parse(process.argv[2] ?? "{}");
+const plan = takePlan<ConsumerPlan>();
 const log = new NodeLog(plan.name, plan.log);
 const inbox = createInbox({
   store: sqliteInbox({ path: plan.inbox, durability: "normal" }),

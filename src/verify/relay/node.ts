@@ -8,7 +8,7 @@ import { CrashPoints } from "../crash-points.ts";
 import { asList, defineJobs } from "../definitions.ts";
 import { serve } from "../member.ts";
 import { NodeLog } from "../node-log.ts";
-import { type RelayPlan, tamperingOf } from "../node-plan.ts";
+import { type RelayPlan, takePlan, tamperingOf } from "../node-plan.ts";
 import { SkewedRuntime } from "../skewed-clock.ts";
 import { storeTarget } from "../store-kind.ts";
 import { PublishDrill } from "./drill.ts";
@@ -16,7 +16,7 @@ import { NamingWatch } from "./naming-watch.ts";
 import { routeOf } from "./routes.ts";
 import { watchedRoute } from "./watched-route.ts";
 
-const plan: RelayPlan = JSON.parse(process.argv[2] ?? "{}");
+const plan = takePlan<RelayPlan>();
 const tampering = await tamperingOf(plan.tampering);
 const log = new NodeLog(plan.name, plan.log);
 const crashes = new CrashPoints((point) => {
