@@ -96,12 +96,19 @@ export class Scene {
 
   /** Another handle on the same namespace, as another process has it. */
   open(): Promise<Store> {
-    return this.#openIn(this.namespace);
+    return this.openIn(this.namespace);
   }
 
   /** A handle on another namespace of the same store. */
   openOther(): Promise<Store> {
-    return this.#openIn(`${this.namespace}-other`);
+    return this.openIn(`${this.namespace}-other`);
+  }
+
+  /** A handle on any namespace. */
+  async openIn(namespace: string): Promise<Store> {
+    const store = await this.#harness.open(namespace);
+    this.#opened.push(store);
+    return store;
   }
 
   /** Closes one handle before the end. */
@@ -189,11 +196,5 @@ export class Scene {
       clearTimeout(deadline);
       await stop();
     }
-  }
-
-  async #openIn(namespace: string): Promise<Store> {
-    const store = await this.#harness.open(namespace);
-    this.#opened.push(store);
-    return store;
   }
 }

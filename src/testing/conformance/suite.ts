@@ -12,6 +12,7 @@ import { fireTests } from "./fire.ts";
 import { fragileTests } from "./fragile.ts";
 import type { ConformanceHarness, ConformanceOptions } from "./harness.ts";
 import { healthTests } from "./health.ts";
+import { isolationTests } from "./isolation.ts";
 import { keyLimitTests, limitTests } from "./limits.ts";
 import { namespaceTests } from "./namespaces.ts";
 import { noticeTests } from "./notices.ts";
@@ -59,6 +60,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   prune: pruneTests,
   transact: transactTests,
   namespaces: namespaceTests,
+  "isolation of namespaces": isolationTests,
   notices: noticeTests,
   concurrency: concurrencyTests,
   batches: batchTests,
