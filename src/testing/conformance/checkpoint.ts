@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { checkpoint, own, relayed } from "./partition-scene.ts";
+import { acquire, checkpoint, leaseMs, own, relayed } from "./partition-scene.ts";
 import { assertAbout, type ConformanceTest, hour, later, minute, newJob, succeed } from "./scene.ts";
 
 export function checkpointTests(test: ConformanceTest): void {
@@ -114,6 +114,32 @@ export function checkpointTests(test: ConformanceTest): void {
     assert.deepEqual(stale, { outcome: "stale", finished: [], named: [] });
     assert.equal((await checkpoint(scene, "a", taken.epoch, { settled })).outcome, "stale");
     assert.deepEqual(await scene.states("x", "y"), ["active", "waiting"]);
+  });
+
+  test("an owner's own earlier epoch is as stale as anybody's, once it has taken the partition again", async (scene) => {
+    const { epoch } = await own(scene, "a");
+    await scene.add(relayed("x"), relayed("y"));
+    await checkpoint(scene, "a", epoch, { name: ["x"] });
+    await scene.advance(hour);
+    const again = await own(scene, "a");
+    assert.deepEqual(
+      again.named.map(({ id, token }) => [id, token]),
+      [["x", 2]],
+    );
+    for (const token of [1, 2]) {
+      const late = await checkpoint(scene, "a", epoch, { settled: [{ id: "x", token }], name: ["y"] });
+      assert.deepEqual(late, { outcome: "stale", finished: [], named: [] });
+    }
+    const ahead = await checkpoint(scene, "a", again.epoch + 1, { name: ["y"] });
+    assert.equal(ahead.outcome, "stale", "an epoch that was never granted");
+    assert.deepEqual(await scene.states("x", "y"), ["active", "waiting"]);
+    const held = [{ partition: 0, epoch }];
+    assert.deepEqual(await scene.store.renewPartitions({ owner: "a", leaseMs, held }), ["stale"]);
+    await scene.store.releasePartitions({ owner: "a", held });
+    assert.deepEqual(await acquire(scene, "b"), [], "it is held under the new epoch");
+    const settled = [{ id: "x", token: 2 }];
+    const { finished } = await checkpoint(scene, "a", again.epoch, { settled });
+    assert.deepEqual(finished, [{ outcome: "written", state: "succeeded" }]);
   });
 
   test("a new owner is given what the last one had named: token raised, attempt and crashes not", async (scene) => {
