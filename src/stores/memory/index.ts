@@ -1,6 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import type { Store, StoreContext, StoreFactory } from "../../store.ts";
-import { Space } from "./space.ts";
+import { nextChangeAt } from "./next-change.ts";
+import { type Moment, Space } from "./space.ts";
 import { MemoryStore } from "./store.ts";
 
 /** The handle that `tx` gives on this store. */
@@ -19,6 +20,11 @@ export interface MemoryOptions {
 export interface MemoryStoreFactory extends StoreFactory {
   /** What the committed transactions of a namespace have written. */
   effects(namespace: string): ReadonlyMap<string, unknown>;
+  /**
+   * When time alone can next change something in a namespace, so that a test may skip the time until then. Null: never; `now` or before:
+   * nobody can say.
+   */
+  nextChangeAt(namespace: string, moment: Moment): number | null;
 }
 
 /**
@@ -39,5 +45,6 @@ export function memory(options: MemoryOptions = {}): MemoryStoreFactory {
       return new MemoryStore(spaceOf(context.namespace), options.clock ?? context.clock);
     },
     effects: (namespace) => new Map(spaceOf(namespace).effects),
+    nextChangeAt: (namespace, moment) => nextChangeAt(spaceOf(namespace), moment),
   };
 }

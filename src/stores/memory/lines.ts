@@ -77,6 +77,18 @@ export class Lines {
     }
   }
 
+  /** When the first of those that wait for their time falls due. */
+  nextAt(): number | null {
+    let first: number | null = null;
+    for (const queues of this.#groups.values()) {
+      for (const { later } of queues.values()) {
+        const at = later.first()?.runAt;
+        if (at !== undefined && (first === null || at < first)) first = at;
+      }
+    }
+    return first;
+  }
+
   groups(name: string): Iterable<Group> {
     return this.#groups.get(name)?.values() ?? [];
   }

@@ -1,0 +1,20 @@
+import type { Moment, Space } from "./space.ts";
+
+/**
+ * When time alone can change something in a namespace: a job falls due or expires, a schedule fires, a rate window ends. Not after `now`
+ * while a claim or a partition is held: then leases are renewed, and handlers may be waiting for anything. Null: never.
+ */
+export function nextChangeAt(space: Space, { now }: Moment): number | null {
+  const { indexes } = space;
+  const isHeld = indexes.leases.first() !== undefined || indexes.named.size > 0;
+  if (isHeld || space.partitions.some(({ owner }) => owner !== null)) return now;
+  const times = [
+    indexes.lines.nextAt(),
+    indexes.expiring.first()?.expireAt ?? null,
+    ...[...space.schedules.values()].map(({ paused, nextAt }) =>
+      paused ? null : (nextAt?.getTime() ?? null),
+    ),
+    ...[...space.windows.values()].map(({ startedAt, perMs }) => startedAt + perMs),
+  ].filter((at) => at !== null);
+  return times.length === 0 ? null : Math.min(...times);
+}
