@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import type { Duration } from "../src/duration.ts";
 import { createEscapement, type Delivery, defineJob } from "../src/index.ts";
 import { silentLogger } from "../src/log.ts";
 import type { StoreFactory } from "../src/store.ts";
@@ -10,20 +11,20 @@ import { newFolder } from "./behaviour/stores.ts";
 
 const module = new URL("./handlers/work.ts", import.meta.url);
 
-function define(delivery: Delivery = "at-least-once") {
+function define(delivery: Delivery = "at-least-once", timeout: Duration = "5m") {
   return defineJob<{ how: string }>({
     name: "threaded",
     delivery,
     retry: { attempts: 2, backoff: { delay: 1, jitter: 0 } },
-    timeout: "3s",
+    timeout,
     maxCrashes: 2,
     run: module,
   });
 }
 
 describe("handlers in a thread", () => {
-  async function ending(how: string, delivery?: Delivery) {
-    const job = define(delivery);
+  async function ending(how: string, delivery?: Delivery, timeout?: Duration) {
+    const job = define(delivery, timeout);
     await using app = createEscapement({
       store: `sqlite:${join(newFolder(), "jobs.db")}`,
       jobs: [job],
@@ -32,7 +33,7 @@ describe("handlers in a thread", () => {
     });
     await app.start();
     const { id } = await app.enqueue(job, { how });
-    await app.result(id, { timeout: "30s" }).catch(() => {});
+    await app.result(id, { timeout: "5m" }).catch(() => {});
     const ended = await app.get(id);
     assert.ok(ended);
     return { ...ended, trail: await app.trail(id) };
@@ -70,7 +71,7 @@ describe("handlers in a thread", () => {
   });
 
   test("a thread that never yields is ended after its timeout", async () => {
-    const job = await ending("spin", "at-most-once");
+    const job = await ending("spin", "at-most-once", "3s");
     assert.deepEqual([job.state, job.error?.name], ["dead", "StopReason"]);
     assert.match(job.error?.message ?? "", /timeout/);
   });
@@ -88,7 +89,7 @@ describe("handlers in a thread", () => {
       job,
       Array.from({ length: 20 }, () => ({ input: { how: "return" } })),
     );
-    for (const { id } of receipts) await app.result(id, { timeout: "20s" });
+    for (const { id } of receipts) await app.result(id, { timeout: "5m" });
     assert.equal(await app.count({ states: ["succeeded"] }), 20);
   });
 
@@ -116,13 +117,13 @@ test("when the heartbeat's thread dies, leases are kept from the main loop, and 
   };
   const job = defineJob<null>({
     name: "long",
-    run: () => new Promise<void>((resolve) => setTimeout(resolve, 7_000)),
+    run: () => new Promise<void>((resolve) => setTimeout(resolve, 9_000)),
   });
   const log = { ...silentLogger, warn: (_: object, text: string) => void warnings.push(text) };
-  await using app = createEscapement({ store, jobs: [job], lease: "3s", log });
+  await using app = createEscapement({ store, jobs: [job], lease: "5s", log });
   await app.start();
   const { id } = await app.enqueue(job, null);
-  await app.result(id, { timeout: "60s" });
+  await app.result(id, { timeout: "5m" });
   const ended = await app.get(id);
   assert.deepEqual([ended?.state, ended?.token, ended?.crashes], ["succeeded", 1, 0]);
   assert.match(warnings.join(), /leases are renewed from the main loop/);

@@ -60,14 +60,18 @@ describe("what a consumer makes of a message", () => {
         await gate.promise;
       },
     });
-    const { inbox } = newInbox({ lease: 300 });
+    const leaseMs = 3_000;
+    const { inbox, path } = newInbox({ lease: leaseMs });
     await using scene = await stage({ jobs: [job], inbox });
     const message = newReceived("slow", null);
     await scene.source.send(message);
     await until("it runs", () => runs === 1);
+    using database = new DatabaseSync(path, { readOnly: true });
+    const leaseEnd = () =>
+      Number(database.prepare("select max(running_until) as at from escapement_inbox").get()?.["at"]);
+    const firstEnd = leaseEnd();
     await scene.source.send(message);
-    // Longer than the lease: it is renewed.
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await until("the first lease is over, and it was renewed", () => leaseEnd() > firstEnd + leaseMs);
     assert.deepEqual(scene.source.acked, []);
     gate.resolve();
     await until("both are acknowledged", () => scene.source.acked.length === 2);
@@ -193,7 +197,7 @@ describe("what a consumer makes of a message", () => {
       delivery: "at-most-once",
       run: () => Promise.reject(new Error("no")),
     });
-    const { inbox, path } = newInbox({ lease: 300 });
+    const { inbox, path } = newInbox({ lease: 2_000 });
     const message = newReceived("risky", null, { "escapement-delivery": "at-most-once" });
     let tried = 0;
     const down = (): never => {
@@ -205,7 +209,7 @@ describe("what a consumer makes of a message", () => {
     await until("somebody tries to put it away", () => tried > 0);
     await first.consumer.stop();
     assert.deepEqual(first.source.acked, []);
-    const next = createInbox({ store: sqliteInbox({ path, durability: "normal" }), lease: 300 });
+    const next = createInbox({ store: sqliteInbox({ path, durability: "normal" }), lease: 2_000 });
     await using second = await stage({ jobs: [job], inbox: next });
     await second.source.send(message, 2);
     await until("it is told", () => second.dead.length === 1 && second.source.acked.length === 1);

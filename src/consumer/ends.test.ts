@@ -12,7 +12,8 @@ import { newGraveyard, newInbox, stage } from "./test/stage.ts";
 
 describe("messages that come to an end whatever happens", () => {
   test("a handler that ignores its timeout is given up one lease later, and what it writes then is refused", async () => {
-    const { inbox } = newInbox({ lease: 100 });
+    const { inbox } = newInbox({ lease: 1_000 });
+    const second = Promise.withResolvers<void>();
     const late = Promise.withResolvers<unknown>();
     const job = defineJob<string>({
       name: "stuck",
@@ -20,7 +21,9 @@ describe("messages that come to an end whatever happens", () => {
       retry: { attempts: 2, backoff: { delay: 1 } },
       run: async ({ input, tx, job: { attempt } }) => {
         if (input === "good") return;
-        await new Promise((resolve) => setTimeout(resolve, 600));
+        // The next try has begun, so this one was given up.
+        if (attempt === 2) second.resolve();
+        await second.promise;
         if (attempt === 1) late.resolve(await tx(() => null).catch((error: unknown) => error));
         await new Promise(() => {});
       },

@@ -260,20 +260,25 @@ describe("an HTTP endpoint, called by others", () => {
   });
 
   test("an answer that somebody else has given first is left as it is", async () => {
+    const [started, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow = defineJob<null>({
       name: "pay",
-      run: () => new Promise((resolve) => setTimeout(resolve, 200)),
+      run: () => {
+        started.resolve();
+        return answered.promise;
+      },
     });
     const endpoint = newEndpoint([slow]);
     const server = createServer((incoming, outgoing) => {
       endpoint(incoming, outgoing);
-      setTimeout(() => outgoing.writeHead(504).end("too slow"), 50);
+      void started.promise.then(() => outgoing.writeHead(504).end("too slow"));
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jobs`;
     const { headers, body } = signed("slow");
     assert.equal((await fetch(url, { method: "POST", headers, body })).status, 504);
     // Its own answer, which comes now, must not end the process.
+    answered.resolve();
     await endpoint.stop();
     await new Promise((resolve) => setImmediate(resolve));
     server.close();

@@ -37,7 +37,7 @@ describe("a consumer of a Redis Stream", { skip: server.skip }, () => {
     place: Place,
     options: Pick<ConsumeOptions, "jobs" | "inbox"> & Partial<ConsumeOptions>,
   ) => {
-    const from = redisStreamsSource({ ...place, group: "g", lease: 500 });
+    const from = redisStreamsSource({ ...place, group: "g", lease: "3s" });
     const consumer = consume({ from, onDead: () => {}, log: silentLogger, ...options });
     await consumer.start();
     return consumer;

@@ -90,7 +90,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Waits for something to become true; a deadline, not a sleep. */
-  async until(what: string, condition: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> {
+  async until(what: string, condition: () => boolean | Promise<boolean>, timeoutMs = 120_000): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (!(await condition())) {
       if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);

@@ -38,7 +38,7 @@ describe("real processes on one SQLite file", () => {
   });
 
   test("A1, A3: killed in the middle: at-least-once runs again elsewhere, at-most-once is lost and says so", async () => {
-    await using fleet = new Fleet({ lease: 1_500 });
+    await using fleet = new Fleet({ lease: 4_000 });
     const victim = await fleet.start();
     const again = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 3_000, how: "wait" });
     const once = await fleet.client.enqueue(fleet.atMostOnce, { ms: 60_000, how: "wait" });
@@ -56,9 +56,9 @@ describe("real processes on one SQLite file", () => {
   });
 
   test("a handler that blocks the event loop for several leases keeps its job", async () => {
-    await using fleet = new Fleet({ lease: 1_000 });
+    await using fleet = new Fleet({ lease: 3_000 });
     await Promise.all([fleet.start(), fleet.start()]);
-    const blocking = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 5_000, how: "block" });
+    const blocking = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 9_000, how: "block" });
     await fleet.until("it has ended", async () => (await fleet.state(blocking.id)) === "succeeded");
     const job = await fleet.client.get(blocking.id);
     assert.deepEqual([fleet.starts(blocking.id).length, job?.token, job?.crashes], [1, 1, 0]);
@@ -66,9 +66,9 @@ describe("real processes on one SQLite file", () => {
   });
 
   test("stopped by the system for several leases and woken: the late outcome is refused", async () => {
-    await using fleet = new Fleet({ lease: 1_000 });
+    await using fleet = new Fleet({ lease: 3_000 });
     const sleeper = await fleet.start();
-    const { id } = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 2_000, how: "wait" });
+    const { id } = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 8_000, how: "wait" });
     await fleet.until("it has started", () => fleet.starts(id).length === 1);
     await fleet.pause(sleeper);
     const other = await fleet.start();
@@ -80,9 +80,9 @@ describe("real processes on one SQLite file", () => {
   });
 
   test("A8: SIGTERM: the running handler's outcome is recorded, and nothing is left active", async () => {
-    await using fleet = new Fleet({ lease: 1_500, concurrency: 2 });
+    await using fleet = new Fleet({ lease: 4_000, concurrency: 2 });
     const node = await fleet.start();
-    const items = Array.from({ length: 6 }, () => ({ input: { ms: 2_500, how: "wait" } as const }));
+    const items = Array.from({ length: 6 }, () => ({ input: { ms: 6_000, how: "wait" } as const }));
     await fleet.client.enqueueMany(fleet.atMostOnce, items);
     await fleet.until("two have started", () => fleet.starts().length === 2);
     assert.equal(await end(node, "SIGTERM"), 0);

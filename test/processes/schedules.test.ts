@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import { createEscapement, defineJob } from "../../src/index.ts";
+import { createEscapement, defineJob, type Escapement, type JobDefinition } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { type Server, testbed } from "../../testbed/index.ts";
 import { end, Fleet } from "./fleet.ts";
@@ -50,7 +50,7 @@ describe("schedules over real processes", { concurrency: seconds > 30 ? 4 : 2 },
       test(`K1, K11: five processes, no leader, every second for ${seconds} s: one job a second`, async (context) => {
         await using fleet = new Fleet({ lease: 30_000, ...(await place(context)) });
         await Promise.all(Array.from({ length: 5 }, () => fleet.start()));
-        await fleet.client.schedule("beat", { every: "1s" }, fleet.atMostOnce, quick);
+        await fleet.client.schedule("beat", { every: "1s", misfire: "all" }, fleet.atMostOnce, quick);
         await fleet.until(
           "enough seconds have passed",
           async () => (await fleet.client.occurrences("beat")).length >= seconds,
@@ -68,9 +68,9 @@ describe("schedules over real processes", { concurrency: seconds > 30 ? 4 : 2 },
       });
 
       test("K5, K11: the same with a process killed every 3 s: no second is missed, none is planned twice", async (context) => {
-        await using fleet = new Fleet({ lease: 1_500, ...(await place(context)) });
+        await using fleet = new Fleet({ lease: 4_000, ...(await place(context)) });
         const nodes = await Promise.all(Array.from({ length: 5 }, () => fleet.start()));
-        await fleet.client.schedule("beat", { every: "1s" }, fleet.atLeastOnce, quick);
+        await fleet.client.schedule("beat", { every: "1s", misfire: "all" }, fleet.atLeastOnce, quick);
         const began = performance.now();
         let kills = 0;
         while (performance.now() - began < seconds * 1_000) {
@@ -91,6 +91,19 @@ describe("schedules over real processes", { concurrency: seconds > 30 ? 4 : 2 },
     });
   }
 });
+
+/** Puts so many schedules on one second. A machine that is too slow to do so before that second tries a later one. */
+async function gather(app: Escapement, job: JobDefinition<null>, size: number) {
+  for (let leadMs = 5_000 + 6 * size; ; leadMs *= 2) {
+    const at = new Date(Date.now() + leadMs);
+    const herd = Array.from({ length: size }, (_, n) => `in ${leadMs} ms, ${n}`);
+    const results = await Promise.allSettled(herd.map((key) => app.schedule(key, { at }, job, null)));
+    if (results.every(({ status }) => status === "fulfilled") && Date.now() < at.getTime())
+      return { at, herd };
+    for (const result of results)
+      if (result.status === "rejected") assert.match(String(result.reason), /would never fire/);
+  }
+}
 
 // How late the last one is, is worth reading only when nothing else goes on.
 describe("schedules that are due together", { concurrency: herds.length > 1 ? 1 : 4 }, () => {
@@ -114,9 +127,8 @@ describe("schedules that are due together", { concurrency: herds.length > 1 ? 1 
           log: silentLogger,
         });
         await app.start();
-        const at = new Date(Date.now() + 5_000 + 6 * size);
-        await Promise.all(Array.from({ length: size }, (_, n) => app.schedule(`s${n}`, { at }, job, null)));
-        await fleet.until("all have run", () => runs.size === size, 300_000);
+        const { at, herd } = await gather(app, job, size);
+        await fleet.until("all have run", () => herd.every((key) => runs.has(key)), 300_000);
         assert.ok([...runs.values()].every((times) => times === 1));
         context.diagnostic(`${name}: the last of ${size} started ${lastAt - at.getTime()} ms after its time`);
       });

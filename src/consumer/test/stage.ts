@@ -15,10 +15,18 @@ export function newInbox(options: { readonly lease?: number } = {}): { inbox: In
 }
 
 /** A place for dead messages that keeps what it is given while it is up. */
-export function newGraveyard(): { readonly route: Route; readonly published: Message[]; isUp: boolean } {
-  const graveyard = { published: [] as Message[], isUp: true };
+export function newGraveyard(): {
+  readonly route: Route;
+  readonly published: Message[];
+  readonly refusals: number;
+  isUp: boolean;
+} {
+  const graveyard = { published: [] as Message[], refusals: 0, isUp: true };
   const publish: Transport["publish"] = async (messages) => {
-    if (!graveyard.isUp) return messages.map(() => refused("down"));
+    if (!graveyard.isUp) {
+      graveyard.refusals += 1;
+      return messages.map(() => refused("down"));
+    }
     graveyard.published.push(...messages);
     return messages.map(() => acknowledged);
   };

@@ -8,6 +8,7 @@ import { silentLogger } from "../../log.ts";
 import { systemRuntime } from "../../runtime.ts";
 import type { Store } from "../../store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
+import { until } from "../../testing/until.ts";
 import { postgres } from "./index.ts";
 import { newSchema } from "./test/harness.ts";
 
@@ -17,15 +18,6 @@ const fiveMinutesMs = 300_000;
 /** A machine's clock that is set wrong. */
 function wrongBy(ms: number): Clock {
   return { ...systemClock, now: () => Date.now() + ms };
-}
-
-/** Asks again until it is so; a deadline, not a sleep. */
-async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
-  while (!(await condition())) {
-    assert(performance.now() < deadline, `waited 20 s in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 function open(schema: string, clock: Clock): Promise<Store> {

@@ -4,27 +4,13 @@ import { Redis } from "ioredis";
 import { Fleet } from "../../../test/processes/fleet.ts";
 import { type PrivateServer, testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
-import { isTransient } from "../../errors.ts";
 import { silentLogger } from "../../log.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
+import { patiently } from "../../testing/until.ts";
 import { newPrefix, openStore } from "./test/harness.ts";
 
 const shared = await testbed.redisSentinel();
 const context = { namespace: "n", clock: systemClock, log: silentLogger };
-
-/** Calls until it is answered, as the client does with each of its calls. */
-async function untilAnswered<T>(call: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + 40_000;
-  for (;;) {
-    try {
-      return await call();
-    } catch (error) {
-      assert(isTransient(error), `expected a passing failure, got ${error}`);
-      assert(performance.now() < deadline, "no answer within 40 s");
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-}
 
 describe("Redis under Sentinel", { skip: shared.skip }, () => {
   test("it is found by the sentinels, and says that a failover may cost acknowledged writes", async () => {
@@ -38,13 +24,14 @@ describe("Redis under Sentinel", { skip: shared.skip }, () => {
 
   test("K6: the primary is killed: calls go on at the next one, with what was replicated", async () => {
     await using own = await testbed.redisSentinel({ private: true });
-    const store = await openStore({ url: own.url, callTimeout: "2s" }, context);
-    await store.enqueue({ jobs: Array.from({ length: 200 }, (_, n) => newJob(`before ${n}`)) });
+    const store = await patiently(() => openStore({ url: own.url, callTimeout: "2s" }, context));
+    const before = Array.from({ length: 200 }, (_, n) => newJob(`before ${n}`));
+    await patiently(() => store.enqueue({ jobs: before }));
     await replicated(own);
     await own.kill("node-1");
     const ids = Array.from({ length: 20 }, (_, n) => `after ${n}`);
-    for (const id of ids) await untilAnswered(() => store.enqueue({ jobs: [newJob(id)] }));
-    assert.deepEqual(await untilAnswered(() => store.count({ filter: {}, by: [] })), [{ count: 220 }]);
+    for (const id of ids) await patiently(() => store.enqueue({ jobs: [newJob(id)] }));
+    assert.deepEqual(await patiently(() => store.count({ filter: {}, by: [] })), [{ count: 220 }]);
     await store.close();
   });
 

@@ -3,7 +3,10 @@ import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
 import { encodeHeader, type Message } from "../../message.ts";
 import type { PublishResult, Route, Transport } from "../../transport.ts";
+import { until } from "../until.ts";
 import type { TransportPlace } from "./harness.ts";
+
+export { until } from "../until.ts";
 
 export const patientMs = 30_000;
 
@@ -100,13 +103,4 @@ function describeResult(result: PublishResult): string {
   if (result.kind === "acknowledged") return "acknowledged";
   const permanent = result.kind === "refused" && result.permanent ? " for good" : "";
   return `${result.kind}${permanent}: ${result.error.message}`;
-}
-
-/** Asks again until it is so; a deadline, not a sleep. */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 2 * patientMs;
-  while (!(await condition())) {
-    assert(performance.now() < deadline, `waited ${(2 * patientMs) / 1_000} s in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

@@ -104,10 +104,8 @@ describe("what an answer means", () => {
 
   test("no answer in time: ambiguous", async () => {
     const url = await listen(() => {});
-    const since = performance.now();
     assert.equal((await publishTo(url, { requestTimeout: 200 })).kind, "ambiguous");
     assert.equal((await publishTo(url, {}, 200)).kind, "ambiguous");
-    assert(performance.now() - since < 5_000);
   });
 
   test("nobody listens, or nobody knows the name: refused", async () => {
@@ -207,19 +205,23 @@ describe("the request", () => {
   test("at most `concurrency` at a time, over connections that are kept", async () => {
     let running = 0;
     let most = 0;
+    const full = Promise.withResolvers<void>();
     const sockets = new Set<unknown>();
     const url = await listen((request, response) => {
       sockets.add(request.socket);
       running += 1;
       most = Math.max(most, running);
-      setTimeout(() => {
-        running -= 1;
-        response.end();
-      }, 5);
+      if (running === 3) full.resolve();
+      void full.promise.then(() =>
+        setTimeout(() => {
+          running -= 1;
+          response.end();
+        }, 5),
+      );
     });
     const transport = await openTransport(http({ url, secret, allow: ["127.0.0.1"], concurrency: 3 }));
     const batch = () => Array.from({ length: 20 }, () => newMessage(url));
-    await Promise.all([1, 2].map(() => transport.publish(batch(), { timeoutMs: 10_000 })));
+    await Promise.all([1, 2].map(() => transport.publish(batch(), { timeoutMs: 60_000 })));
     await transport.close();
     assert.equal(most, 3);
     assert(sockets.size <= 3);
