@@ -34,6 +34,10 @@ const everyOutcome: Outcome[] = [
 ];
 
 describe("the transition table", () => {
+  test("the terminal states are these", () => {
+    assert.deepEqual(jobStates.filter(isTerminal).toSorted(), ["cancelled", "dead", "lost", "succeeded"]);
+  });
+
   test("D7: nothing leads out of a terminal state but a redrive out of dead and lost", () => {
     for (const state of jobStates.filter(isTerminal)) {
       const ways = Object.keys(transitions[state]);

@@ -20,6 +20,7 @@ const titles: ReadonlySet<string> = new Set([
   "a new job is waiting, due now, and holds everything it was given",
   "ids, names, queues, tags, keys and inputs may hold any text",
   "a claim repeated after a lost reply gives the same jobs with the same tokens",
+  "a repeated claim brings back what it took, and nothing of the claims before it",
   "a repeated claim leaves out what has ended or been taken since",
   "K8, A8: releasing an unstarted job gives back its try and keeps its place, also for at-most-once",
   "an outcome that the delivery does not allow is refused, and the whole batch with it",

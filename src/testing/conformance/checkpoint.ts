@@ -142,6 +142,22 @@ export function checkpointTests(test: ConformanceTest): void {
     assert.deepEqual(finished, [{ outcome: "written", state: "succeeded" }]);
   });
 
+  test("what is in another partition is neither settled nor named, also where the owner is the same", async (scene) => {
+    const grants = await acquire(scene, "a", 2, 2);
+    assert.equal(grants.length, 2);
+    await scene.add(relayed("here"), relayed("there", { slot: 600 }), relayed("also there", { slot: 601 }));
+    await checkpoint(scene, "a", 1, { partition: 1, name: ["there"] });
+    const settled = [{ id: "there", token: 1 }];
+    const { finished, named } = await checkpoint(scene, "a", 1, { settled, name: ["also there", "here"] });
+    assert.deepEqual(finished, [{ outcome: "stale", state: "active" }]);
+    assert.deepEqual(
+      named.map(({ id }) => id),
+      ["here"],
+    );
+    const right = await checkpoint(scene, "a", 1, { partition: 1, settled });
+    assert.deepEqual(right.finished, [{ outcome: "written", state: "succeeded" }]);
+  });
+
   test("a new owner is given what the last one had named: token raised, attempt and crashes not", async (scene) => {
     const { epoch } = await own(scene, "a");
     await scene.add(relayed("x"), relayed("unnamed"));

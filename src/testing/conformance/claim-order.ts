@@ -162,6 +162,19 @@ export function claimOrderTests(test: ConformanceTest): void {
 }
 
 export function claimRepeatTests(test: ConformanceTest): void {
+  test("a repeated claim brings back what it took, and nothing of the claims before it", async (scene) => {
+    await scene.add(newJob("first"), newJob("second"));
+    const claimer = scene.claimer();
+    assert.deepEqual(await claimer.ids({ limit: 1 }), ["first"]);
+    const params = claimer.next({ limit: 1 });
+    const second = await scene.store.claim(params);
+    assert.deepEqual((await scene.store.claim(params)).jobs, second.jobs);
+    assert.deepEqual(
+      second.jobs.map(({ id }) => id),
+      ["second"],
+    );
+  });
+
   test("a claim repeated after a lost reply gives the same jobs with the same tokens", async (scene) => {
     await scene.add(newJob("a"), newJob("b"), newJob("c"));
     const params = scene.claimer().next({ limit: 2 });
