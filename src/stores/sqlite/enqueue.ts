@@ -50,18 +50,18 @@ function enqueuePlain(session: Session, jobs: readonly NewJob[]): EnqueueResult[
   return results;
 }
 
-const knownIds = `with asked as materialized (select value as wanted from json_each(?2))
-  select wanted, wanted as id from asked where exists (select 1 from escapement_jobs where ns = ?1 and id = wanted)
+const knownIds = `with asked as materialized (select value as wanted from json_each(?))
+  select wanted, wanted as id from asked where exists (select 1 from escapement_jobs where ns = ? and id = wanted)
   union all
-  select wanted, wanted from asked where exists (select 1 from escapement_history where ns = ?1 and id = wanted)
+  select wanted, wanted from asked where exists (select 1 from escapement_history where ns = ? and id = wanted)
   union all
   select wanted, coalesce(hot.id, old.id) from asked
-    cross join escapement_aliases as alias on alias.ns = ?1 and alias.id = wanted
+    cross join escapement_aliases as alias on alias.ns = ? and alias.id = wanted
     left join escapement_jobs as hot on hot.seq = job left join escapement_history as old on old.seq = job`;
 
 /** The ids that are known already, each with the id of the job that stands for it. */
 function resolveAll({ connection, ns }: Session, jobs: readonly NewJob[]): Map<string, string> {
-  const rows = connection.all(knownIds, ns, JSON.stringify(jobs.map(({ id }) => id)));
+  const rows = connection.all(knownIds, JSON.stringify(jobs.map(({ id }) => id)), ns, ns, ns);
   return new Map(rows.map((row) => [textOf(row["wanted"]), textOf(row["id"])]));
 }
 

@@ -35,11 +35,12 @@ export function openSaturated({ connection, ns, now }: Session, lane: string): v
 /** A job left the lane or changed its place: another may be first now. Looking is cheap, missing it is not. */
 export function openChanged({ connection, ns, now }: Session, lane: string): void {
   connection.run(
-    `update escapement_gates set ready_at = ?1
-     where ns = ?2 and lane = ?3 and (ready_at > ?1 or ready_at is null and concurrency_limit is null)`,
+    `update escapement_gates set ready_at = ?
+     where ns = ? and lane = ? and (ready_at > ? or ready_at is null and concurrency_limit is null)`,
     now,
     ns,
     lane,
+    now,
   );
 }
 

@@ -134,8 +134,8 @@ class SqliteInbox implements InboxStore {
 
   prune({ limit, retentionMs }: InboxPrune): Promise<number> {
     const sql = `delete from escapement_inbox where key in (
-      select key from escapement_inbox where done_until <= ?1 union all
-      select key from escapement_inbox where running_until <= ?2 limit +?3)`;
+      select key from escapement_inbox where done_until <= ? union all
+      select key from escapement_inbox where running_until <= ? limit +?)`;
     return this.#write((connection) => connection.run(sql, this.#now(), this.#now() - retentionMs, limit));
   }
 

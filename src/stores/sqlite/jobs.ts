@@ -77,20 +77,20 @@ function toJobRow(row: Row): JobRow {
   };
 }
 
-const byId = `select ${rowColumns} from escapement_jobs where ns = ?1 and id = ?2
-  union all select ${rowColumns} from escapement_history where ns = ?1 and id = ?2`;
+const byId = `select ${rowColumns} from escapement_jobs where ns = ? and id = ?
+  union all select ${rowColumns} from escapement_history where ns = ? and id = ?`;
 
-const bySeq = `select ${rowColumns} from escapement_jobs where seq = ?1
-  union all select ${rowColumns} from escapement_history where seq = ?1`;
+const bySeq = `select ${rowColumns} from escapement_jobs where seq = ?
+  union all select ${rowColumns} from escapement_history where seq = ?`;
 
 /** A job in whatever state, by its own id. */
 export function findJob({ connection, ns }: Session, id: string): JobRow | null {
-  const row = connection.get(byId, ns, id);
+  const row = connection.get(byId, ns, id, ns, id);
   return row === undefined ? null : toJobRow(row);
 }
 
 export function findBySeq({ connection }: Session, seq: number): JobRow | null {
-  const row = connection.get(bySeq, seq);
+  const row = connection.get(bySeq, seq, seq);
   return row === undefined ? null : toJobRow(row);
 }
 

@@ -61,8 +61,8 @@ const priorityBelow = `select priority from escapement_jobs
   where shelf = 'lane' and ns = ? and lane = ? and priority < ? order by priority desc limit 1`;
 
 const dueInLane = `select seq, run_at, lane, concurrency_key, rate_key, queue, name, expire_at, attempt from escapement_jobs
-  where shelf = 'lane' and ns = ? and lane = ? and priority = ? and run_at <= ?4
-    and (expire_at is null or expire_at > ?4 or attempt > 0)
+  where shelf = 'lane' and ns = ? and lane = ? and priority = ? and run_at <= ?
+    and (expire_at is null or expire_at > ? or attempt > 0)
   order by run_at, seq limit +?`;
 
 interface LaneJob extends Candidate {
@@ -76,7 +76,7 @@ function firstDue({ connection, ns, now }: Session, lane: string, limit: number)
     const below = connection.get(priorityBelow, ns, lane, priority);
     if (below === undefined) break;
     priority = numberOf(below["priority"]);
-    for (const row of connection.tuples(dueInLane, ns, lane, priority, now, limit - due.length)) {
+    for (const row of connection.tuples(dueInLane, ns, lane, priority, now, now, limit - due.length)) {
       const expireAt = numberOf(row[8]) > 0 ? null : numberOrNull(row[7]);
       due.push({
         ...toCandidate(row, textOf(row[5]), textOf(row[6]), priority),

@@ -92,8 +92,8 @@ const priorityBelow = (shelf: "plain" | "fragile"): string =>
 
 const dueAt = (shelf: "plain" | "fragile"): string =>
   `select seq, run_at${shelf === "plain" ? "" : ", lane, concurrency_key, rate_key"} from escapement_jobs
-   where shelf = '${shelf}' and ns = ? and queue = ? and name = ? and priority = ? and run_at <= ?5
-     and (expire_at is null or expire_at > ?5 or attempt > 0)
+   where shelf = '${shelf}' and ns = ? and queue = ? and name = ? and priority = ? and run_at <= ?
+     and (expire_at is null or expire_at > ? or attempt > 0)
    order by run_at, seq limit +?`;
 
 const laterThan = (shelf: "plain" | "fragile"): string =>
@@ -123,7 +123,7 @@ export function readLine(
     const below = connection.get(sql.below, ns, queue, name, priority);
     if (below === undefined) break;
     priority = numberOf(below["priority"]);
-    const rows = connection.tuples(sql.due, ns, queue, name, priority, now, limit - due.length);
+    const rows = connection.tuples(sql.due, ns, queue, name, priority, now, now, limit - due.length);
     for (const row of rows) due.push(toCandidate(row, queue, name, priority));
     const later = connection.get(sql.later, ns, queue, name, priority, now);
     if (later !== undefined) nextAt = Math.min(nextAt, numberOf(later["run_at"]));

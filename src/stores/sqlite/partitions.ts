@@ -125,12 +125,12 @@ export function checkpoint(session: Session, params: CheckpointParams): Checkpoi
   return { outcome: "written", finished, named: nameAll(session, slots, params) };
 }
 
-/** ?1 is a JSON list of [id, version]. Those to be named, and those that this owner named before and did not settle; in the order asked. */
-const nameable = `select seq, state = 'waiting' from (select value as wanted from json_each(?1))
-  cross join escapement_jobs on ns = ?2 and id = wanted ->> 0
-  where version = wanted ->> 1 and relayed = 1 and slot >= ?3 and slot < ?4
-    and case state when 'waiting' then run_at <= ?5 + ?7 and (expire_at is null or expire_at > ?5 or attempt > 0)
-      when 'active' then claimer = ?6 else false end`;
+/** Of a JSON list of [id, version]: those to be named, and those that this owner named before and did not settle; in the order asked. */
+const nameable = `select seq, state = 'waiting' from (select value as wanted from json_each(?))
+  cross join escapement_jobs on ns = ? and id = wanted ->> 0
+  where version = wanted ->> 1 and relayed = 1 and slot >= ? and slot < ?
+    and case state when 'waiting' then run_at <= ? and (expire_at is null or expire_at > ? or attempt > 0)
+      when 'active' then claimer = ? else false end`;
 
 const nameJobs = `update escapement_jobs set
     state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1, ${newHolder}, claimed_at = ?
@@ -146,7 +146,7 @@ function nameAll(
 ): ClaimedJob[] {
   if (name.length === 0) return [];
   const wanted = JSON.stringify(name.map(({ id, version }) => [id, version]));
-  const found = connection.tuples(nameable, wanted, ns, firstSlot, endSlot, now, owner, aheadMs);
+  const found = connection.tuples(nameable, wanted, ns, firstSlot, endSlot, now + aheadMs, now, owner);
   const seqs = (waiting: number): string =>
     JSON.stringify(found.flatMap(([seq, isWaiting]) => (isWaiting === waiting ? numberOf(seq) : [])));
   const rows = connection.tuples(nameJobs, follow("waiting", "claim"), owner, now, seqs(1));

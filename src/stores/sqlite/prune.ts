@@ -7,9 +7,9 @@ const claimersMs = 30 * 24 * 3_600_000;
 
 /** Terminal jobs past their retention; who still holds a unique key stays. */
 const forgettable = `select seq from escapement_history
-  where ns = ?1 and state = ?2 and finished_at <= ?3
-    and not exists (select 1 from escapement_unique_keys where job = seq and until > ?4)
-  order by finished_at, seq limit +?5`;
+  where ns = ? and state = ? and finished_at <= ?
+    and not exists (select 1 from escapement_unique_keys where job = seq and until > ?)
+  order by finished_at, seq limit +?`;
 
 const chosen = "(select value from json_each(?))";
 

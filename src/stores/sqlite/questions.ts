@@ -16,16 +16,16 @@ import { resolveJob } from "./jobs.ts";
 import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-const byId = `select ${storedColumns} from escapement_jobs where ns = ?1 and id = ?2
-  union all select ${storedColumns} from escapement_history where ns = ?1 and id = ?2`;
-const byAlias = `with alias as (select job from escapement_aliases where ns = ?1 and id = ?2)
+const byId = `select ${storedColumns} from escapement_jobs where ns = ? and id = ?
+  union all select ${storedColumns} from escapement_history where ns = ? and id = ?`;
+const byAlias = `with alias as (select job from escapement_aliases where ns = ? and id = ?)
   select ${storedColumns} from alias join escapement_jobs on seq = job
   union all select ${storedColumns} from alias join escapement_history on seq = job`;
 
 export function get(session: Session, ids: readonly string[]): (StoredJob | null)[] {
   return ids.map((id) => {
     const { connection, ns } = session;
-    const row = connection.tuples(byId, ns, id)[0] ?? connection.tuples(byAlias, ns, id)[0];
+    const row = connection.tuples(byId, ns, id, ns, id)[0] ?? connection.tuples(byAlias, ns, id)[0];
     return row === undefined ? null : stored(session, row);
   });
 }

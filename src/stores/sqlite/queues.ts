@@ -55,10 +55,11 @@ function toQueue(row: Row): QueueConfig {
 
 export function putNode({ connection, ns, now }: Session, node: NodeRecord): void {
   connection.run(
-    `insert into escapement_nodes (ns, id, started_at, seen_at, record) values (?1, ?2, ?3, ?3, ?4)
+    `insert into escapement_nodes (ns, id, started_at, seen_at, record) values (?, ?, ?, ?, ?)
      on conflict do update set seen_at = excluded.seen_at, record = excluded.record`,
     ns,
     node.id,
+    now,
     now,
     JSON.stringify(node),
   );

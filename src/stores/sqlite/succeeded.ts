@@ -5,26 +5,26 @@ import type { ActiveRow } from "./finish.ts";
 import { jobColumns } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** What becomes of the columns when a job succeeds; the rest is taken over. ?2 is the new state, ?3 is now. */
+/** What becomes of the columns when a job succeeds; the rest is taken over. First comes the new state, then now. */
 const onSuccess: Readonly<Partial<Record<(typeof jobColumns)[number], string>>> = {
-  state: "?2",
+  state: "?",
   reason: "null",
   settled: "token",
   settled_by: "null",
-  finished_at: "?3",
+  finished_at: "?",
 };
 
 const columns = jobColumns.join(", ");
 const succeededColumns = (result: string): string =>
   jobColumns.map((column) => (column === "result" ? result : (onSuccess[column] ?? column))).join(", ");
 
-/** ?1 is a JSON list of [seq, result]. */
+/** After state and now: a JSON list of [seq, result]. */
 const archiveWithResults = `insert into escapement_history (${columns})
-  select ${succeededColumns("given ->> 1")} from (select value as given from json_each(?1))
+  select ${succeededColumns("given ->> 1")} from (select value as given from json_each(?))
   cross join escapement_jobs on seq = given ->> 0`;
-/** ?1 is a JSON list of seq: without results, which many handlers have none of, this is cheaper. */
+/** After state and now: a JSON list of seq. Without results, which many handlers have none of, this is cheaper. */
 const archiveWithout = `insert into escapement_history (${columns})
-  select ${succeededColumns("null")} from escapement_jobs where seq in (select value from json_each(?1))`;
+  select ${succeededColumns("null")} from escapement_jobs where seq in (select value from json_each(?))`;
 const deleteSucceeded = "delete from escapement_jobs where seq in (select value from json_each(?))";
 const anyChild = "select 1 from escapement_parents limit 1";
 
@@ -75,8 +75,8 @@ export class Succeeded {
     const seqs = JSON.stringify(results.map(([seq]) => seq));
     for (const chunk of chunksOf(results)) {
       if (chunk.every(([, result]) => result === null))
-        connection.run(archiveWithout, JSON.stringify(chunk.map(([seq]) => seq)), this.#state, now);
-      else connection.run(archiveWithResults, JSON.stringify(chunk), this.#state, now);
+        connection.run(archiveWithout, this.#state, now, JSON.stringify(chunk.map(([seq]) => seq)));
+      else connection.run(archiveWithResults, this.#state, now, JSON.stringify(chunk));
     }
     connection.run(deleteSucceeded, seqs);
     noteFreed(this.#session, jobs);

@@ -12,8 +12,8 @@ export interface Told {
 const insertEntry =
   "insert into escapement_trail (job, at, kind, attempt, token, claimer, text, error) values (?, ?, ?, ?, ?, ?, ?, ?)";
 
-const trim = `delete from escapement_trail where job = ?1 and entry <= (
-  select entry from escapement_trail where job = ?1 order by entry desc limit 1 offset ${maxTrailLength}
+const trim = `delete from escapement_trail where job = ? and entry <= (
+  select entry from escapement_trail where job = ? order by entry desc limit 1 offset ${maxTrailLength}
 )`;
 
 /** Adds a line to the story of a job; the oldest lines make room. */
@@ -26,5 +26,5 @@ export function tell(
 ): void {
   const { connection, now } = session;
   connection.run(insertEntry, job.seq, now, kind, job.attempt, job.token, job.claimer, text, error);
-  connection.run(trim, job.seq);
+  connection.run(trim, job.seq, job.seq);
 }

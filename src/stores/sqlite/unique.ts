@@ -4,9 +4,9 @@ import type { Session } from "./session.ts";
 /** The job that holds a unique key at this moment. */
 export function uniqueHolder({ connection, ns, now }: Session, key: string): number | null {
   const row = connection.get(
-    `select job from escapement_unique_keys where ns = ?1 and key = ?2 and case
+    `select job from escapement_unique_keys where ns = ? and key = ? and case
        when until is null then exists (select 1 from escapement_jobs where seq = job)
-       else until > ?3 end`,
+       else until > ? end`,
     ns,
     key,
     now,
