@@ -1,7 +1,8 @@
 // Builds src/ for publishing: `npm run build`, or `node scripts/build.mjs <folder>` to build somewhere else.
 
-import { cpSync, rmSync, statSync } from "node:fs";
+import { globSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { root, runTool } from "./tool.mjs";
 
 const outDir = resolve(root, process.argv[2] ?? "dist");
@@ -11,8 +12,19 @@ const { code, output } = await runTool("tsc", ["--project", "tsconfig.build.json
 process.stdout.write(output);
 process.exitCode = code;
 
-// Whatever the compiler does not translate (SQL, Lua) is read at run time from beside the built module.
-cpSync(join(root, "src"), outDir, {
-  recursive: true,
-  filter: (path) => statSync(path).isDirectory() || !path.endsWith(".ts"),
-});
+// What these modules read from files (SQL, Lua, the version) is written into them: a bundle has no files beside it.
+for (const path of [
+  "version.ts",
+  ...globSync("stores/*/{migration,lua}-files.ts", { cwd: join(root, "src") }),
+]) {
+  const values = await import(pathToFileURL(join(root, "src", path)).href);
+  const lines = Object.entries(values).map(
+    ([name, value]) => `export const ${name} = ${JSON.stringify(value, null, 2)};`,
+  );
+  const target = join(outDir, path.replace(/\.ts$/, ".js"));
+  writeFileSync(target, `${lines.join("\n")}\n`);
+  rmSync(`${target}.map`, { force: true });
+}
+rmSync(join(outDir, "text-files.js"));
+rmSync(join(outDir, "text-files.js.map"));
+rmSync(join(outDir, "text-files.d.ts"));

@@ -1,4 +1,13 @@
-/** The URL of a module beside the calling one, by its name without an ending: `.ts` when run from source, `.js` when built. */
-export function siblingModule(from: string, name: string): URL {
-  return new URL(`./${name}${from.slice(from.lastIndexOf("."))}`, from);
+import { existsSync } from "node:fs";
+
+/**
+ * The URL of a module beside the calling one, by its name without an ending: `.ts` when run from source, `.js` when built.
+ *
+ * @param from the caller's `import.meta.url`, which a bundle in CommonJS form has none of.
+ * @returns null in a bundle: there the module is no file of its own.
+ */
+export function siblingModule(from: string | undefined, name: string): URL | null {
+  if (from === undefined) return null;
+  const url = new URL(`./${name}${from.slice(from.lastIndexOf("."))}`, from);
+  return existsSync(url) ? url : null;
 }

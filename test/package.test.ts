@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
+import { build } from "esbuild";
 
 const root = join(import.meta.dirname, "..");
 const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
@@ -42,12 +43,6 @@ test("the package holds what it exports, and neither sources nor tests", async (
     [],
     "in the package, but of no use there",
   );
-  const beside = await Array.fromAsync(glob("**/*.{sql,lua}", { cwd: join(root, "src") }));
-  assert.deepEqual(
-    beside.filter((file) => !files.includes(join("dist", file))),
-    [],
-    "read at run time, but not in the package",
-  );
 });
 
 test("the installed package runs a job in a thread, on a SQLite file", async () => {
@@ -77,6 +72,49 @@ test("the installed package runs a job in a thread, on a SQLite file", async () 
   const output = await run(consumer, process.execPath, ["main.js"]);
   assert.deepEqual(JSON.parse(output), { doubled: 42, isMainThread: false });
 });
+
+for (const [format, ending] of [
+  ["esm", "mjs"],
+  ["cjs", "cjs"],
+] as const) {
+  test(`a bundle in ${format} form runs without the package beside it`, async () => {
+    await writeFile(
+      join(consumer, "to-bundle.js"),
+      `import { createEscapement, defineJob } from "escapement";
+
+       const greet = defineJob({ name: "greet", run: ({ input }) => "Hello, " + input.name });
+       const threaded = defineJob({ name: "threaded", retry: { attempts: 1 }, run: new URL("file:///handler.js") });
+       async function main() {
+         const app = createEscapement({ store: "sqlite:app.db", jobs: [greet, threaded] });
+         await app.start();
+         const { id } = await app.enqueue(greet, { name: "Ada" });
+         console.log(await app.result(id, { timeout: "60s" }));
+         const refused = await app.enqueue(threaded, null);
+         await app.result(refused.id, { timeout: "60s" }).catch((error) => console.log(error.message));
+         await app.stop();
+       }
+       void main();`,
+    );
+    const bundled = join(folder, `bundled-${format}`);
+    const outfile = join(bundled, `app.${ending}`);
+    // It warns of clients that are not installed, and of import.meta, which CommonJS has not.
+    await build({
+      entryPoints: [join(consumer, "to-bundle.js")],
+      bundle: true,
+      platform: "node",
+      format,
+      outfile,
+      logLevel: "error",
+    });
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [outfile], {
+      cwd: bundled,
+      timeout: 120_000,
+    });
+    assert.match(stdout, /^Hello, Ada\n/);
+    assert.match(stdout, /a handler's thread.*external/, "a handler in a thread is told what to do");
+    assert.match(stderr, /the heartbeat's thread.*external/);
+  });
+}
 
 test("a transport whose client is not installed says what to install", async () => {
   await writeFile(

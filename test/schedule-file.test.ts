@@ -50,7 +50,7 @@ describe("schedules from a file", () => {
     }
   });
 
-  test("a file is checked as a whole, with its name and what is wrong", () => {
+  test("a file is checked as a whole, with its name and what is wrong", async () => {
     const path = join(newFolder(), "escapement.schedules.json");
     const cases: [unknown, RegExp][] = [
       [[], /expected `schedules:`/],
@@ -59,13 +59,13 @@ describe("schedules from a file", () => {
     ];
     for (const [content, message] of cases) {
       writeFileSync(path, JSON.stringify(content));
-      assert.throws(() => readEntries(path), message);
+      await assert.rejects(readEntries(path), message);
     }
     writeFileSync(
       path,
       JSON.stringify({ schedules: { a: { job: "x", at: "2026-05-01T00:00:00Z", tags: ["t"] } } }),
     );
-    assert.deepEqual(readEntries(path), [
+    assert.deepEqual(await readEntries(path), [
       {
         key: "a",
         job: "x",

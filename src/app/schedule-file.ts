@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, unwatchFile, watchFile } from "node:fs";
 import { join } from "node:path";
-import { parse } from "yaml";
 import { EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import { checkKnown } from "../options.ts";
@@ -79,7 +78,7 @@ export class ScheduleFile {
   }
 
   async #load(): Promise<void> {
-    const entries = await this.#checked(readEntries(this.#path));
+    const entries = await this.#checked(await readEntries(this.#path));
     for (const { key, spec, job, input, options } of entries) {
       await this.#schedules.put(key, spec, job, input, options);
     }
@@ -91,12 +90,14 @@ export class ScheduleFile {
 }
 
 /** Reads and checks the whole file before anything of it is used. */
-export function readEntries(path: string): Entry[] {
+export async function readEntries(path: string): Promise<Entry[]> {
   const fail = (why: string, cause?: unknown): never => {
     throw new EscapementError("invalid-schedule", `${path}: ${why}`, { cause });
   };
   let content: unknown;
   try {
+    // Only now: few have such a file, and a bundle in ESM form does not run what the parser does when it is loaded.
+    const { parse } = await import("yaml");
     content = parse(readFileSync(path, "utf8"));
   } catch (error) {
     return fail(`it cannot be read: ${String(error)}`, error);

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -27,7 +28,12 @@ export class NodeProcess {
   constructor(slot: number, program: Program, plan: MemberPlan) {
     this.name = plan.name;
     this.slot = slot;
-    this.#child = fork(fileURLToPath(siblingModule(import.meta.url, program)), [], {
+    const file = siblingModule(import.meta.url, program);
+    assert(
+      file !== null,
+      `expected the program ${program} beside the verifier; it does not run from a bundle`,
+    );
+    this.#child = fork(fileURLToPath(file), [], {
       execArgv: [],
       // Not as an argument: every user of the machine sees those, and the addresses in it may carry passwords.
       env: { ...process.env, [planVariable]: JSON.stringify(plan) },

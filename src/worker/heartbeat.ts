@@ -50,13 +50,21 @@ export interface ThreadHeartbeatParts
   readonly onGone: () => void;
 }
 
+const bundledHeartbeat =
+  "escapement was bundled, and a bundle has no file to start the heartbeat's thread from; mark escapement as external in the bundler";
+
 /**
  * In a thread of its own, with a connection of its own: a handler may block the main loop and still keeps its lease.
  *
- * @returns null when the thread cannot reach the store; the caller falls back to the main loop.
+ * @returns null when there is no thread, or it cannot reach the store; the caller falls back to the main loop.
  */
 export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Heartbeat | null> {
   const { clock, log } = parts;
+  const entry = siblingModule(import.meta.url, "heartbeat-thread");
+  if (entry === null) {
+    log.warn({}, bundledHeartbeat);
+    return null;
+  }
   const shared = new BigInt64Array(new SharedArrayBuffer(sharedLength * 8));
   const pulse = (): void => {
     Atomics.store(shared, sharedPulse, micros(clock.monotonic()));
@@ -70,7 +78,7 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
     heartbeatMs: parts.heartbeatMs,
     shared,
   };
-  const thread = new Thread(siblingModule(import.meta.url, "heartbeat-thread"), { workerData: plan });
+  const thread = new Thread(entry, { workerData: plan });
   thread.unref();
   const gone = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
   const ready = await new Promise<boolean>((resolve) => {

@@ -104,7 +104,14 @@ export class Threads {
   }
 
   #spawn(): Thread {
-    const thread = new Thread(siblingModule(import.meta.url, "thread-entry"));
+    const entry = siblingModule(import.meta.url, "thread-entry");
+    if (entry === null) {
+      throw new EscapementError(
+        "invalid-option",
+        "escapement was bundled, and a bundle has no file to start a handler's thread from; mark escapement as external in the bundler, or run the handler inline",
+      );
+    }
+    const thread = new Thread(entry);
     // One that fails after its job is nobody's concern, and without a listener it would end the process.
     thread.on("error", () => {});
     this.#all.add(thread);

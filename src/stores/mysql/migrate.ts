@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { EscapementError } from "../../errors.ts";
 import type { PendingMigration } from "../../store.ts";
 import { isMissingTable } from "./errors.ts";
 import type { Link, Tuple } from "./link.ts";
+import { migrationFiles } from "./migration-files.ts";
 import { numberOf, textOf } from "./rows.ts";
 import { fixed, now, setNow, sql } from "./sql.ts";
 
@@ -14,15 +14,13 @@ interface Migration {
   readonly statements: readonly string[];
 }
 
-const folder = new URL("./migrations/", import.meta.url);
 /** How long a node waits for another that is just migrating. */
 const lockSeconds = 60;
 
-/** The numbered files beside this module, in their order. */
+/** The numbered files, in their order. */
 function readMigrations(): readonly Migration[] {
-  const names = readdirSync(folder).filter((name) => /^\d{4}-.+\.sql$/.test(name));
-  return names.sort().map((name) => {
-    const text = readFileSync(new URL(name, folder), "utf8");
+  const files = Object.entries(migrationFiles).filter(([name]) => /^\d{4}-.+\.sql$/.test(name));
+  return files.map(([name, text]) => {
     return {
       version: Number(name.slice(0, 4)),
       name,

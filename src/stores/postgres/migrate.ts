@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { EscapementError } from "../../errors.ts";
 import type { PendingMigration } from "../../store.ts";
 import type { PgClient } from "./client.ts";
 import { answerOf, type Run } from "./link.ts";
+import { migrationFiles } from "./migration-files.ts";
 import { isRecord, numberOf, recordOf, textOf } from "./rows.ts";
 
 interface Migration {
@@ -13,26 +13,17 @@ interface Migration {
   readonly sql: string;
 }
 
-const folder = new URL("./migrations/", import.meta.url);
-
-/** The numbered files beside this module, in their order; each with the files of the folder that has its name. */
+/** The numbered files, in their order; each with the files of the folder that has its name. */
 export function readMigrations(): readonly Migration[] {
-  const names = readdirSync(folder).filter((name) => /^\d{4}-.+\.sql$/.test(name));
-  return names.sort().map((name) => {
-    const parts = [name, ...partsOf(name.replace(/\.sql$/, "/"))];
-    const sql = parts.map((part) => readFileSync(new URL(part, folder), "utf8")).join("\n");
-    return { version: Number(name.slice(0, 4)), name, breaking: /^-- breaking$/m.test(sql), sql };
-  });
-}
-
-function partsOf(path: string): string[] {
-  try {
-    return readdirSync(new URL(path, folder))
-      .sort()
-      .map((part) => path + part);
-  } catch {
-    return [];
-  }
+  const names = Object.keys(migrationFiles);
+  return names
+    .filter((name) => /^\d{4}-[^/]+\.sql$/.test(name))
+    .map((name) => {
+      const folder = name.replace(/\.sql$/, "/");
+      const parts = [name, ...names.filter((part) => part.startsWith(folder))];
+      const sql = parts.map((part) => migrationFiles[part]).join("\n");
+      return { version: Number(name.slice(0, 4)), name, breaking: /^-- breaking$/m.test(sql), sql };
+    });
 }
 
 export function quote(identifier: string): string {

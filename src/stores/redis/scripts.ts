@@ -1,26 +1,32 @@
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { Link } from "./link.ts";
+import { luaFiles } from "./lua-files.ts";
 
 interface Script {
   readonly source: string;
   readonly sha: string;
 }
 
-const folder = new URL("./lua/", import.meta.url);
 const loaded = new Map<string, Script>();
 
 /** A script as it is sent: the shared parts that its first line names, and then the verb's own. */
 function loadScript(name: string): Script {
   const known = loaded.get(name);
   if (known !== undefined) return known;
-  const own = readFileSync(new URL(`${name}.lua`, folder), "utf8");
+  const own = textOf(`${name}.lua`);
   const uses = /^-- uses: (.+)$/m.exec(own)?.[1]?.split(" ") ?? [];
-  const shared = uses.map((part) => readFileSync(new URL(`shared/${part}.lua`, folder), "utf8"));
+  const shared = uses.map((part) => textOf(`shared/${part}.lua`));
   const source = inlineConstants([...shared, own].join("\n"));
   const script = { source, sha: createHash("sha1").update(source).digest("hex") };
   loaded.set(name, script);
   return script;
+}
+
+function textOf(name: string): string {
+  const text = luaFiles[name];
+  assert(text !== undefined, `expected lua/ to have ${name}, which a verb asks for`);
+  return text;
 }
 
 /** Puts numbers in the place of their names in capitals: Lua has room for 200 locals in a script, and a number is read faster. */

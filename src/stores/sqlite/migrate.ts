@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { EscapementError } from "../../errors.ts";
 import type { PendingMigration } from "../../store.ts";
 import type { Connection } from "./connection.ts";
+import { migrationFiles } from "./migration-files.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 
 interface Migration {
@@ -12,13 +12,10 @@ interface Migration {
   readonly sql: string;
 }
 
-const folder = new URL("./migrations/", import.meta.url);
-
-/** The numbered files beside this module, in their order. */
+/** The numbered files, in their order. */
 export function readMigrations(): readonly Migration[] {
-  const names = readdirSync(folder).filter((name) => /^\d{4}-.+\.sql$/.test(name));
-  return names.sort().map((name) => {
-    const sql = readFileSync(new URL(name, folder), "utf8");
+  const files = Object.entries(migrationFiles).filter(([name]) => /^\d{4}-.+\.sql$/.test(name));
+  return files.map(([name, sql]) => {
     return { version: Number(name.slice(0, 4)), name, breaking: /^-- breaking$/m.test(sql), sql };
   });
 }
