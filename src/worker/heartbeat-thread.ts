@@ -78,4 +78,16 @@ async function openStore(plan: HeartbeatPlan): Promise<Store> {
   });
 }
 
-if (parentPort !== null) await main(workerData as HeartbeatPlan, parentPort);
+/** The main thread has warned of the store's experimental parts already. */
+function warnOnce(): void {
+  const printers = process.listeners("warning");
+  process.removeAllListeners("warning");
+  process.on("warning", (warning) => {
+    if (warning.name !== "ExperimentalWarning") for (const print of printers) print(warning);
+  });
+}
+
+if (parentPort !== null) {
+  warnOnce();
+  await main(workerData as HeartbeatPlan, parentPort);
+}
