@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { basename, join } from "node:path";
+import { cacheFolder } from "./cache.ts";
 import { run } from "./command.ts";
 
 const copyDependencies = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
@@ -81,11 +81,6 @@ function projectOf(paths: readonly string[]): string {
 
 function fileIn(folder: string, path: string): string {
   return join(folder, basename(path));
-}
-
-function cacheFolder(): string {
-  if (process.getuid?.() === 0) return "/var/cache/escapement-testbed";
-  return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "escapement-testbed");
 }
 
 function isThere(file: string, sha256: string): boolean {

@@ -17,7 +17,7 @@ export interface Description {
   readonly name: string;
   readonly url: string;
   readonly version: string;
-  readonly source: "environment" | "binary" | "apt" | "docker";
+  readonly source: "environment" | "binary" | "apt" | "docker" | "edition";
   readonly parts: readonly string[];
 }
 

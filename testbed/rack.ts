@@ -3,9 +3,10 @@ import { chmodSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { killUnderway } from "./command.ts";
+import { chosenEdition } from "./editions/index.ts";
 import { type RunningServer, startOwn, useGiven } from "./running-server.ts";
 import type { ServerKind } from "./server-kind.ts";
-import { provide } from "./software.ts";
+import { provide, provideEdition } from "./software.ts";
 
 const tmpfs = 0x01021994;
 
@@ -104,7 +105,8 @@ export class Rack {
   async #start(kind: ServerKind, upstreamUrl: string | undefined): Promise<RunningServer | string> {
     if (this.#isClosing) return "the test bed is closing";
     const begunAt = Date.now();
-    const tools = await provide(kind.software);
+    const edition = chosenEdition(kind.name);
+    const tools = await (edition ? provideEdition(edition, kind.software) : provide(kind.software));
     if (typeof tools === "string") return this.#miss(kind, tools);
     for (let attempt = 1; ; attempt++) {
       if (this.#isClosing) return "the test bed is closing";

@@ -4,6 +4,7 @@ import { type Account, serverAccount } from "./account.ts";
 import { install } from "./apt.ts";
 import { type Command, run } from "./command.ts";
 import { containerCommand, dockerProblem } from "./docker.ts";
+import type { Edition } from "./editions/index.ts";
 import { fetchJars, type Jars } from "./maven.ts";
 
 /** Programs that belong together, and where they can be had. */
@@ -25,12 +26,14 @@ export interface Software {
 /** Software that was found, ready to run. */
 export interface Toolbox {
   readonly software: Software;
-  readonly source: "binary" | "apt" | "docker";
-  /** A folder, packages or an image: for people to read. */
+  readonly source: "binary" | "apt" | "docker" | "edition";
+  /** A folder, packages, an image or an edition: for people to read. */
   readonly from: string;
   readonly version: string;
   /** Of the software's jars; empty if it has none. */
   readonly classpath: string;
+  /** What its programs must be told to use in the place of `/usr`. */
+  readonly prefix?: string;
   command(program: string, args: readonly string[], options?: CommandOptions): Command;
 }
 
@@ -71,13 +74,35 @@ export async function provide(alternatives: readonly Software[]): Promise<Toolbo
   return [...new Set(problems)].join("; ");
 }
 
+/** Fetches an edition, unless the cache has it; what it lacks, such as a client, is taken from the machine. Or says why there is none. */
+export async function provideEdition(
+  edition: Edition,
+  alternatives: readonly Software[],
+): Promise<Toolbox | string> {
+  const software = alternatives.find(({ programs }) => programs[0] === edition.program);
+  if (software === undefined) return `${edition.name} runs no ${alternatives[0]?.programs[0]}`;
+  if (process.platform !== "linux" || process.arch !== "x64")
+    return `${edition.name} is fetched for Linux on x64 only`;
+  try {
+    const { folders, prefix } = await edition.fetch();
+    const found = await onMachine(software, "edition", edition.name, folders);
+    if (typeof found !== "object")
+      return found ?? `${edition.name} lacks one of ${software.programs.join(", ")}`;
+    return prefix === undefined ? found : { ...found, prefix };
+  } catch (error) {
+    return `${edition.name} cannot be fetched: ${(error as Error).message}`;
+  }
+}
+
 /** Undefined when the programs are not there; a text when they are, and something else is missing. */
 async function onMachine(
   software: Software,
-  source: "binary" | "apt",
+  source: Exclude<Toolbox["source"], "docker">,
   from?: string,
+  first: readonly string[] = [],
 ): Promise<Toolbox | string | undefined> {
-  const paths = new Map(software.programs.map((program) => [program, find(program, software.folders ?? [])]));
+  const folders = software.folders ?? [];
+  const paths = new Map(software.programs.map((program) => [program, find(program, folders, first)]));
   const [main] = software.programs;
   const mainPath = paths.get(main);
   if (mainPath === undefined || [...paths.values()].includes(undefined)) return undefined;
@@ -131,12 +156,12 @@ async function versionOf(
   return software.notThis?.test(text) ? undefined : /\d+\.\d+(\.\d+)?/.exec(text)?.[0];
 }
 
-function find(program: string, patterns: readonly string[]): string | undefined {
+function find(program: string, patterns: readonly string[], first: readonly string[]): string | undefined {
   const special = patterns
     .flatMap((pattern) => globSync(pattern))
     .sort(byNumber)
     .reverse();
-  const folders = [...special, ...(process.env["PATH"] ?? "").split(delimiter), ...moreFolders];
+  const folders = [...first, ...special, ...(process.env["PATH"] ?? "").split(delimiter), ...moreFolders];
   return folders.map((folder) => join(folder, program)).find(isExecutable);
 }
 

@@ -47,7 +47,7 @@ const shared = {
       ...["--no-defaults", `--datadir=${join(folder, "data")}`, `--init-file=${init}`],
       ...["--bind-address=127.0.0.1", `--port=${port}`, "--skip-name-resolve"],
       ...[`--socket=${join(folder, "sock")}`, `--pid-file=${join(folder, "pid")}`],
-      ...["--max-connections=300", `--tmpdir=${folder}`],
+      ...["--max-connections=300", `--tmpdir=${folder}`, ...basedir(tools)],
     ];
     const url = `mysql://escapement:${password}@127.0.0.1:${port}/mysql`;
     const daemon = new Daemon({
@@ -82,11 +82,16 @@ export const mysql8 = {
 
 async function createData({ tools, folder }: Site): Promise<void> {
   const data = `--datadir=${join(folder, "data")}`;
+  const base = basedir(tools);
   const command =
     tools.software === mariadbSoftware
-      ? tools.command("mariadb-install-db", ["--no-defaults", data, "--skip-test-db"], { folder })
-      : tools.command("mysqld", ["--no-defaults", data, "--initialize-insecure"], { folder });
+      ? tools.command("mariadb-install-db", ["--no-defaults", data, "--skip-test-db", ...base], { folder })
+      : tools.command("mysqld", ["--no-defaults", data, "--initialize-insecure", ...base], { folder });
   await run(command, 120_000);
+}
+
+function basedir({ prefix }: Toolbox): string[] {
+  return prefix === undefined ? [] : [`--basedir=${prefix}`];
 }
 
 /** Run by the server whenever it starts, each statement on one line. */
