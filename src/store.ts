@@ -59,6 +59,8 @@ export interface Store {
   configureQueue(params: QueueChange): Promise<QueueConfig>;
   /** Queues that were configured, by name. */
   queues(): Promise<QueueConfig[]>;
+  /** How much of the limits of a queue and of keys is used now. A plain read. */
+  usage(params: UsageParams): Promise<Usage>;
   putNode(params: NodeRecord): Promise<void>;
   removeNode(params: { readonly id: string }): Promise<void>;
   nodes(): Promise<SeenNode[]>;
@@ -562,6 +564,34 @@ export interface QueueChange {
   readonly paused?: boolean;
   readonly concurrency?: number | null;
   readonly rate?: RateLimit | null;
+}
+
+/** Whose limits to look at; null where a job has no such key. */
+export interface UsageParams {
+  readonly queue: string;
+  readonly concurrencyKey: string | null;
+  readonly rateKey: string | null;
+}
+
+/** What counts against limits. The limits themselves are known elsewhere: those of queues in their configuration, those of keys to claimers. */
+export interface Usage {
+  readonly now: Date;
+  /** Active jobs of the queue that are not relayed. */
+  readonly activeInQueue: number;
+  /** Active jobs with the concurrencyKey that are not relayed; 0 where no key was asked for. */
+  readonly activeUnderKey: number;
+  /** The queue's rate window; null when none is open. */
+  readonly queueWindow: RateWindow | null;
+  /** The rateKey's window; null when none is open. */
+  readonly keyWindow: RateWindow | null;
+}
+
+/** A rate window, as the latest claim that counted left it. It is open from `startedAt` until `perMs` later. */
+export interface RateWindow {
+  readonly startedAt: Date;
+  readonly perMs: number;
+  /** Claims so far. */
+  readonly used: number;
 }
 
 /** What a node tells of itself. */

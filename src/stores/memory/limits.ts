@@ -15,14 +15,14 @@ export function opensAt(space: Space, row: Row, name: ClaimName | undefined, now
     if (isFull(space.indexes.activeUnderKey(row.concurrencyKey), name.concurrency)) return null;
   }
   return Math.max(
-    windowOpensAt(space, queueWindow(row), queue?.rate ?? null, now),
+    windowOpensAt(space, queueWindow(row.queue), queue?.rate ?? null, now),
     row.rateKey === null ? now : windowOpensAt(space, keyWindow(row.rateKey), name.rate, now),
   );
 }
 
 /** Counts a claim in the windows of its queue and of its key. */
 export function countClaim(space: Space, row: Row, name: ClaimName | undefined, now: number): void {
-  countInWindow(space, queueWindow(row), space.queues.get(row.queue)?.rate ?? null, now);
+  countInWindow(space, queueWindow(row.queue), space.queues.get(row.queue)?.rate ?? null, now);
   if (row.rateKey !== null) countInWindow(space, keyWindow(row.rateKey), name?.rate ?? null, now);
 }
 
@@ -37,8 +37,8 @@ function isFull(active: number, limit: number | null): boolean {
   return limit !== null && active >= limit;
 }
 
-const queueWindow = (row: Row): string => `queue ${row.queue}`;
-const keyWindow = (rateKey: string): string => `key ${rateKey}`;
+export const queueWindow = (queue: string): string => `queue ${queue}`;
+export const keyWindow = (rateKey: string): string => `key ${rateKey}`;
 
 function windowOpensAt(space: Space, key: string, rate: RateLimit | null, now: number): number {
   const window = rate === null ? undefined : openWindow(space, key, rate, now);

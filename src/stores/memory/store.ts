@@ -56,6 +56,8 @@ import type {
   TransactResult,
   UpdateParams,
   UpdateResult,
+  Usage,
+  UsageParams,
 } from "../../store.ts";
 import { cancel, redrive, update } from "./change.ts";
 import { claim } from "./claim.ts";
@@ -76,6 +78,7 @@ import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules
 import { count, list } from "./select.ts";
 import type { Moment, Space } from "./space.ts";
 import { transact, transactionOf } from "./transaction.ts";
+import { usage } from "./usage.ts";
 
 /**
  * One handle on a namespace. Each verb is one synchronous piece of work, so that it is atomic by itself; the
@@ -209,6 +212,10 @@ export class MemoryStore implements Store {
 
   async queues(): Promise<QueueConfig[]> {
     return this.#verb(() => queues(this.#space));
+  }
+
+  async usage(params: UsageParams): Promise<Usage> {
+    return this.#verb(({ now }) => usage(this.#space, params, now));
   }
 
   async putNode(params: NodeRecord): Promise<void> {

@@ -58,6 +58,8 @@ import type {
   TransactResult,
   UpdateParams,
   UpdateResult,
+  Usage,
+  UsageParams,
 } from "../../store.ts";
 import { enqueueInBulk } from "./bulk.ts";
 import { update } from "./change.ts";
@@ -81,6 +83,7 @@ import { cancel, redrive } from "./select.ts";
 import { Space } from "./space.ts";
 import { maySwift, swiftFinish, swiftStep } from "./swift.ts";
 import { maySwiftCheckpoint, swiftCheckpoint } from "./swift-checkpoint.ts";
+import { usage } from "./usage.ts";
 
 export interface MysqlStoreOptions {
   readonly connections: Connections;
@@ -228,6 +231,10 @@ export class MysqlStore implements Store {
 
   async queues(): Promise<QueueConfig[]> {
     return this.#space.read(queues);
+  }
+
+  async usage(params: UsageParams): Promise<Usage> {
+    return this.#space.read((session) => usage(session, params));
   }
 
   async putNode(params: NodeRecord): Promise<void> {

@@ -57,6 +57,8 @@ import type {
   TransactResult,
   UpdateParams,
   UpdateResult,
+  Usage,
+  UsageParams,
 } from "../../store.ts";
 import { Turnstile } from "../../turnstile.ts";
 import { callersRun } from "./caller.ts";
@@ -81,6 +83,7 @@ import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts"
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import type { Session } from "./session.ts";
 import { transact } from "./transact.ts";
+import { usage } from "./usage.ts";
 
 export interface PostgresStoreParts {
   readonly link: Link;
@@ -226,6 +229,10 @@ export class PostgresStore implements Store {
 
   async queues(): Promise<QueueConfig[]> {
     return queues(this.#session());
+  }
+
+  async usage(params: UsageParams): Promise<Usage> {
+    return usage(this.#session(), params);
   }
 
   async putNode(params: NodeRecord): Promise<void> {

@@ -57,6 +57,8 @@ import type {
   TransactResult,
   UpdateParams,
   UpdateResult,
+  Usage,
+  UsageParams,
 } from "../../store.ts";
 import { cancel, prune, reap, redrive, update } from "./change.ts";
 import { Channel } from "./channel.ts";
@@ -79,6 +81,7 @@ import { count, get, list, trail } from "./questions.ts";
 import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts";
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import { Space } from "./space.ts";
+import { usage } from "./usage.ts";
 
 interface RedisStoreParts {
   readonly link: Link;
@@ -221,6 +224,10 @@ export class RedisStore implements Store {
 
   async queues(): Promise<QueueConfig[]> {
     return queues(this.#made);
+  }
+
+  async usage(params: UsageParams): Promise<Usage> {
+    return usage(this.#made, params);
   }
 
   async putNode(params: NodeRecord): Promise<void> {

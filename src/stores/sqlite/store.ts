@@ -56,6 +56,8 @@ import type {
   TransactResult,
   UpdateParams,
   UpdateResult,
+  Usage,
+  UsageParams,
 } from "../../store.ts";
 import { update } from "./change.ts";
 import { claim } from "./claim.ts";
@@ -80,6 +82,7 @@ import { cancel, redrive } from "./select.ts";
 import type { Session } from "./session.ts";
 import { callersDatabase, transact, unwrapCaller, whenEnded } from "./transact.ts";
 import { type Sharing, Transactions } from "./transactions.ts";
+import { usage } from "./usage.ts";
 
 interface SqliteStoreOptions {
   readonly engine: Engine;
@@ -236,6 +239,10 @@ export class SqliteStore implements Store {
 
   async queues(): Promise<QueueConfig[]> {
     return this.#read(queues);
+  }
+
+  async usage(params: UsageParams): Promise<Usage> {
+    return this.#read((session) => usage(session, params));
   }
 
   async putNode(params: NodeRecord): Promise<void> {

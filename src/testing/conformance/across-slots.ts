@@ -10,6 +10,7 @@ const concerns: ReadonlySet<string> = new Set([
   "claim order",
   "limits of queues",
   "limits of keys, and lanes",
+  "usage of limits",
   "fragile",
   "partitions",
   "due places",

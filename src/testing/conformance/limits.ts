@@ -114,6 +114,70 @@ export function limitTests(test: ConformanceTest): void {
   });
 }
 
+export function usageTests(test: ConformanceTest): void {
+  const none = { activeInQueue: 0, activeUnderKey: 0, queueWindow: null, keyWindow: null };
+  const asked = { queue: "default", concurrencyKey: null, rateKey: null };
+
+  test("nothing is used of a queue or a key that nobody has heard of", async (scene) => {
+    const { now, ...usage } = await scene.store.usage({ queue: "?", concurrencyKey: "c", rateKey: "r" });
+    assert.deepEqual(usage, none);
+    assertAbout(now, await scene.now(), "now");
+  });
+
+  test("usage counts active jobs of a queue and of a key, and those of the relay for neither", async (scene) => {
+    const keyedJob = (id: string) => newJob(id, { concurrencyKey: "k" });
+    await scene.add(
+      keyedJob("a"),
+      keyedJob("b"),
+      newJob("c"),
+      newJob("d", { queue: "other" }),
+      keyedJob("e"),
+    );
+    await scene.add(newJob("published", { relayed: true, slot: 1, concurrencyKey: "k" }));
+    const [grant] = await scene.store.acquirePartitions({ owner: "o", leaseMs, partitions: 1, want: 1 });
+    const { epoch = 0, partition = 0 } = grant ?? {};
+    const name = [{ id: "published", version: 1 }];
+    await scene.store.checkpoint({
+      owner: "o",
+      partition,
+      epoch,
+      settled: [],
+      mark: null,
+      name,
+      aheadMs: 0,
+    });
+    const used = async (queue: string, concurrencyKey: string | null): Promise<number[]> => {
+      const usage = await scene.store.usage({ queue, concurrencyKey, rateKey: null });
+      return [usage.activeInQueue, usage.activeUnderKey];
+    };
+    assert.deepEqual(await used("default", "k"), [0, 0]);
+    const claimer = scene.claimer();
+    const claimed = await claimer.take({ names: keyed });
+    assert.deepEqual(await used("default", "k"), [3, 2]);
+    assert.deepEqual(await used("other", null), [1, 0]);
+    assert.deepEqual(await used("other", "another"), [1, 0]);
+    for (const job of claimed) await claimer.finish(job, succeed);
+    assert.deepEqual(await used("default", "k"), [0, 0]);
+  });
+
+  test("usage shows how far the windows of a queue and of a key are used, until they are over", async (scene) => {
+    await scene.store.configureQueue({ queue: "default", rate: { limit: 5, perMs: 2 * hour } });
+    await scene.add(...["a", "b", "c"].map((id) => newJob(id, { rateKey: "r" })), newJob("plain"));
+    const { now } = await scene.claimer().claim({ names: rated });
+    const { queueWindow, keyWindow } = await scene.store.usage({ ...asked, rateKey: "r" });
+    assert.deepEqual([queueWindow?.used, queueWindow?.perMs], [3, 2 * hour]);
+    assert.deepEqual([keyWindow?.used, keyWindow?.perMs], [2, hour]);
+    assertAbout(queueWindow?.startedAt ?? null, now);
+    assertAbout(keyWindow?.startedAt ?? null, now);
+    assert.equal((await scene.store.usage({ ...asked, rateKey: "another" })).keyWindow, null);
+    await scene.advance(90 * minute);
+    const later = await scene.store.usage({ ...asked, rateKey: "r" });
+    assert.deepEqual([later.queueWindow?.used, later.keyWindow], [3, null]);
+    await scene.advance(hour);
+    assert.equal((await scene.store.usage(asked)).queueWindow, null);
+  });
+}
+
 export function keyLimitTests(test: ConformanceTest): void {
   test("a key's concurrency counts its active jobs over all nodes, and other keys go on", async (scene) => {
     const on = (id: string, concurrencyKey: string) => newJob(id, { concurrencyKey });

@@ -14,6 +14,7 @@ import type { ConformanceHarness, ConformanceOptions } from "./harness.ts";
 import { healthTests } from "./health.ts";
 import { isolationTests } from "./isolation.ts";
 import { keyLimitTests, limitTests } from "./limits.ts";
+import { keyLimitTests, limitTests, usageTests } from "./limits.ts";
 import { namespaceTests } from "./namespaces.ts";
 import { noticeTests } from "./notices.ts";
 import { cutTests, duePlaceTests, partitionTests } from "./partitions.ts";
@@ -37,6 +38,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   "claim repeated": claimRepeatTests,
   "limits of queues": limitTests,
   "limits of keys, and lanes": keyLimitTests,
+  "usage of limits": usageTests,
   fragile: fragileTests,
   finish: finishTests,
   "stale and repeated finishes": staleTests,

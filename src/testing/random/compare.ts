@@ -18,6 +18,7 @@ import {
   reapOperation,
   selectOperation,
   updateOperation,
+  usageOperation,
 } from "./job-operations.ts";
 import { type Operation, operation } from "./operation.ts";
 import {
@@ -101,6 +102,7 @@ async function randomOperation(world: World, first: Side, second: Side): Promise
     [() => reapOperation(world), 3],
     [() => pruneOperation(world), 2],
     [() => questionOperation(world), 4],
+    [() => usageOperation(world), 3],
     [() => queueOperation(world), 2],
     [() => nodeOperation(world), 1],
     [() => scheduleOperation(world, first.base.getTime()), 3],

@@ -153,6 +153,22 @@ export function questionOperation(world: World): Operation {
   );
 }
 
+/** How much of limits is used, asked of keys that claims count. */
+export function usageOperation(world: World): Operation {
+  const { chance } = world;
+  const name = chance.pick(jobNames);
+  const params = {
+    queue: chance.pick(queueNames),
+    concurrencyKey: chance.pick([null, `${name}:k1`, `${name}:k2`]),
+    rateKey: chance.pick([null, `${name}:r1`, `${name}:r2`]),
+  };
+  return operation(
+    "usage",
+    () => params,
+    (store) => store.usage(params),
+  );
+}
+
 export function reapOperation(world: World): Operation {
   const limit = world.chance.pick([1_000, 1_000, 2]);
   return operation(

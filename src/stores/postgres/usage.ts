@@ -1,0 +1,34 @@
+import type { RateWindow, Usage, UsageParams } from "../../store.ts";
+import { dateOf, listOf, numberOf, recordOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+export async function usage(session: Session, params: UsageParams): Promise<Usage> {
+  const { schema, ns, now } = session;
+  const active = `select count(*) from ${schema}.jobs where ns = $1 and state = 'active' and not relayed`;
+  const window = `select json_build_array(started_at, per_ms, used) from ${schema}.windows, clock
+    where ns = $1 and clock.now >= started_at and clock.now < started_at + per_ms`;
+  const answer = await session.run(
+    `with clock as (select ${schema}.now_ms($2::bigint) as now)
+     select json_build_object(
+       'now', (select now from clock),
+       'inQueue', (${active} and queue = $3),
+       'underKey', (${active} and concurrency_key = $4::text),
+       'queueWindow', (${window} and kind = 'queue' and key = $3),
+       'keyWindow', (${window} and kind = 'key' and key = $5::text))::text as answer`,
+    [ns, now, params.queue, params.concurrencyKey, params.rateKey],
+  );
+  const found = recordOf(answer);
+  return {
+    now: dateOf(found["now"]),
+    activeInQueue: numberOf(found["inQueue"]),
+    activeUnderKey: numberOf(found["underKey"]),
+    queueWindow: toWindow(found["queueWindow"]),
+    keyWindow: toWindow(found["keyWindow"]),
+  };
+}
+
+function toWindow(value: unknown): RateWindow | null {
+  if (value === null) return null;
+  const [startedAt, perMs, used] = listOf(value);
+  return { startedAt: dateOf(startedAt), perMs: numberOf(perMs), used: numberOf(used) };
+}
