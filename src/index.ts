@@ -17,6 +17,8 @@ export {
   type Handler,
   type JobDefinition,
 } from "./definition.ts";
+export type { Cause, CauseCode, CauseFields, SilentNode } from "./diagnosis/cause.ts";
+export type { Diagnosis } from "./diagnosis/diagnosis.ts";
 export type { Duration } from "./duration.ts";
 export { type ErrorCode, type ErrorRecord, EscapementError, UnrecoverableError } from "./errors.ts";
 export type { AppEventName, AppEvents, AppListener, DispatchPhase } from "./events.ts";

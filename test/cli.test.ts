@@ -53,9 +53,12 @@ describe("the command line", () => {
     assert.match(doctor.stdout, /ok +durability: an acknowledged write survives/);
     assert.match(
       doctor.stdout,
-      /WARN +1 waiting job of "report", which no living node handles\n +→ start a node/,
+      /WARN +1 waiting job of "report" in queue "default": no living node handles "report": no node is alive\n +→ start a node/,
     );
-    assert.match(doctor.stdout, /WARN +queue "slow" is paused/);
+    assert.match(
+      doctor.stdout,
+      /WARN +queue "slow" is paused, and no job is in it\n +→ check its name \(queues with jobs: default\)/,
+    );
   });
 
   test("doctor knows of relays: their canary, what brokers refuse, and that one is missing", async () => {
@@ -96,7 +99,10 @@ describe("the command line", () => {
     await using worker = create();
     await worker.start({ roles: ["worker"] });
     const { stdout } = await escapement(folder, "doctor", "--store", store);
-    assert.match(stdout, /WARN +1 waiting job of "pay", which no living relay publishes\n +→ they have/);
+    assert.match(
+      stdout,
+      /WARN +1 waiting job of "pay" in queue "default": no living relay publishes "pay".*\n +→ they have/,
+    );
     assert.doesNotMatch(stdout, /canary/);
   });
 

@@ -18,14 +18,16 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cron: [],
   observe: [],
   inbox: [],
+  diagnosis: [],
   ...Object.fromEntries([...roles, ...stores, ...transports].map((layer) => [layer, []])),
   planner: ["cron"],
+  client: ["diagnosis"],
   // One way to Redis, whoever goes there.
   "transports/redis-streams": ["stores/redis"],
   consumer: ["worker", "inbox", "observe", "transports/http"],
   "stores/open.ts": stores,
-  app: [...roles, "cron", "observe", "stores/open.ts"],
-  "index.ts": ["app", ...roles, "cron", "observe"],
+  app: [...roles, "cron", "observe", "diagnosis", "stores/open.ts"],
+  "index.ts": ["app", ...roles, "cron", "observe", "diagnosis"],
   testing: ["app", ...roles, "cron", "stores/memory"],
   http: ["app", ...roles, "cron", "observe"],
   verify: [
@@ -42,7 +44,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     ],
     ...transports,
   ],
-  cli: ["app", ...roles, "cron", "observe", "http", "verify", "stores/open.ts"],
+  cli: ["app", ...roles, "cron", "observe", "diagnosis", "http", "verify", "stores/open.ts"],
 };
 
 /**

@@ -11,6 +11,7 @@ import type { TrailLine } from "../client/decode.ts";
 import type { EnqueueOptions } from "../client/new-job.ts";
 import type { Tally, Target } from "../client/select.ts";
 import type { AnyDefinition, JobDefinition } from "../definition.ts";
+import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
@@ -32,14 +33,13 @@ import type {
   QueueConfig,
   RedriveOutcome,
   SeenNode,
-  Store,
   UpdateResult,
 } from "../store.ts";
-import { storeFromUrl } from "../stores/open.ts";
 import { indexDefinitions } from "./definitions.ts";
 import { explain } from "./explain.ts";
 import { Node, type StartOptions } from "./node.ts";
 import type { Occurrence } from "./occurrences.ts";
+import { openStore } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
 import { findScheduleFile, ScheduleFile } from "./schedule-file.ts";
 import {
@@ -95,7 +95,7 @@ export class Escapement implements AsyncDisposable {
     this.#definitions = indexDefinitions(this.#settings.jobs);
     this.#log = this.#settings.log;
     this.#events = new Events(this.#log);
-    this.#connection = new Connection(() => this.#open());
+    this.#connection = new Connection(() => openStore(this.#settings, runtime.clock));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#observation = this.#settings.metrics === null ? null : this.#observe();
     const node = nodeId(runtime.newId());
@@ -233,6 +233,11 @@ export class Escapement implements AsyncDisposable {
   /** The story of a job, or of an occurrence (`"nightly@2026-11-15T03:00:00Z"`), a line each: why did it run, or not? */
   explain(target: string): Promise<string[]> {
     return explain(this, target);
+  }
+
+  /** Why a job has not ended, for programs: a code and fields for each reason, with the words of `explain`. Null for an unknown id. */
+  diagnose(id: string): Promise<Diagnosis | null> {
+    return this.#client.diagnose(id);
   }
 
   // ── Queues and nodes ──
@@ -373,19 +378,6 @@ export class Escapement implements AsyncDisposable {
     await this.#node?.stop(timeoutMs);
     await this.#observation?.stop();
     await this.#connection.close();
-  }
-
-  async #open(): Promise<Store> {
-    const { store: source, namespace, migrate } = this.#settings;
-    const factory = typeof source === "string" ? await storeFromUrl(source) : source;
-    const store = await factory.open({ namespace, clock: this.#runtime.clock, log: this.#log });
-    try {
-      if (migrate) await store.migrate();
-    } catch (error) {
-      await store.close();
-      throw error;
-    }
-    return store;
   }
 
   #assertUsable(): void {

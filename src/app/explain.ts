@@ -1,4 +1,6 @@
 import type { TrailLine } from "../client/decode.ts";
+import type { Diagnosis } from "../diagnosis/diagnosis.ts";
+import { lineOf } from "../diagnosis/sentence.ts";
 import { formatDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import type { Job } from "../job.ts";
@@ -11,6 +13,7 @@ import type { Schedule } from "./schedules.ts";
 export interface Explained extends RouteFacts {
   get(id: string): Promise<Job | null>;
   trail(id: string): Promise<TrailLine[]>;
+  diagnose(id: string): Promise<Diagnosis | null>;
   getSchedule(key: string): Promise<Schedule | null>;
   occurrences(key: string, options: { from: Date; to: Date; limit: number }): Promise<Occurrence[]>;
 }
@@ -95,8 +98,9 @@ async function explainJob(app: Explained, job: Job): Promise<string[]> {
   lines.push(...trail.slice(place).map(trailLine));
   if (job.finishedAt !== null) lines.push(`${iso(job.finishedAt)} ended`);
   if (job.relayed) lines.push(...(await explainRoute(app, job)));
-  lines.push(`now ${job.state}${job.reason === null ? "" : `: ${job.reason}`}${waiting(job)}`);
-  return lines;
+  lines.push(`now ${job.state}${job.reason === null ? "" : `: ${job.reason}`}`);
+  const diagnosis = await app.diagnose(job.id);
+  return [...lines, ...(diagnosis?.causes ?? []).map((cause) => `  ${lineOf(cause)}`)];
 }
 
 function trailLine({ at, kind, attempt, claimer, text, error }: TrailLine): string {
@@ -111,14 +115,6 @@ function trailLine({ at, kind, attempt, claimer, text, error }: TrailLine): stri
 function claimed({ relayed, claimer, token }: Job, attempt: number): string {
   if (relayed) return `named by ${claimer} (token ${token})`;
   return `claimed by ${claimer} (${attempt === 0 ? "" : `try ${attempt}, `}token ${token})`;
-}
-
-function waiting(job: Job): string {
-  if (job.state === "blocked") return `, waits for ${job.waitsFor.join(", ")}`;
-  if (job.state !== "waiting") return "";
-  return job.relayed
-    ? `, published at ${iso(job.runAt)} or when its partition's relay comes to it`
-    : `, runs at ${iso(job.runAt)} or when a worker is free`;
 }
 
 function next(instant: number | null): string {

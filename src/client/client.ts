@@ -1,5 +1,6 @@
 import type { AnyDefinition } from "../definition.ts";
 import { checkPriority } from "../definition.ts";
+import { type Diagnosis, diagnose, summaryOf } from "../diagnosis/diagnosis.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Job } from "../job.ts";
@@ -269,7 +270,16 @@ export class Client {
     checkId(id);
     checkKnown(options, ["timeout"], "result");
     const timeoutMs = parseDuration(options.timeout ?? "30s", "timeout");
-    return waitForResult(this.#connection, this.#runtime, id, timeoutMs);
+    const why = async (): Promise<string> => {
+      const diagnosis = await this.diagnose(id);
+      return diagnosis === null ? "" : summaryOf(diagnosis);
+    };
+    return waitForResult(this.#connection, this.#runtime, id, timeoutMs, why);
+  }
+
+  async diagnose(id: string): Promise<Diagnosis | null> {
+    checkId(id);
+    return this.#ask((store) => diagnose(store, this.#definitions, id));
   }
 
   /** Resolves when everything that was enqueued so far is written. */

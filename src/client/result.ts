@@ -12,6 +12,7 @@ const pollMs = 500;
 /**
  * Waits until a job has ended and returns its result.
  *
+ * @param why says why the job has not ended, for the message of a timeout.
  * @throws EscapementError `job-failed` when it ended otherwise than succeeded, `result-timeout`, or `not-found`.
  */
 export async function waitForResult(
@@ -19,6 +20,7 @@ export async function waitForResult(
   runtime: Runtime,
   id: string,
   timeoutMs: number,
+  why: () => Promise<string>,
 ): Promise<unknown> {
   const store = await connection.store();
   const deadline = runtime.clock.monotonic() + timeoutMs;
@@ -42,9 +44,11 @@ export async function waitForResult(
       known = job.id;
       const leftMs = deadline - runtime.clock.monotonic();
       if (leftMs <= 0) {
+        // A store that cannot say why must not hide that the time is up.
+        const reason = await why().catch(() => "");
         throw new EscapementError(
           "result-timeout",
-          `job ${JSON.stringify(id)} is still ${job.state} after ${timeoutMs} ms`,
+          `job ${JSON.stringify(id)} is still ${job.state} after ${timeoutMs} ms${reason === "" ? "" : `: ${reason}`}`,
         );
       }
       await sleepAwake(runtime.clock, Math.min(pollMs, leftMs), ended);

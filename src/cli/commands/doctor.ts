@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
 import type { Job } from "../../job.ts";
 import { type AppFlags, appCommand, withApp } from "../app.ts";
-import { diagnose, type Finding } from "../diagnose.ts";
+import { type Finding, findingsOf } from "../findings.ts";
 import { print } from "../output.ts";
 
 /** What a broker refused is tried again within this time. */
@@ -33,12 +33,12 @@ async function examine(app: Escapement): Promise<Finding[]> {
   const health = await app.health();
   const answeredAt = Date.now();
   const [counts, oldest, nodes, queues] = await Promise.all([
-    app.countBy(["name", "state"]),
+    app.countBy(["queue", "name", "state"]),
     oldestWaiting(app, health.now),
     app.nodes(),
     app.queues(),
   ]);
-  return diagnose({
+  return findingsOf({
     health,
     // The store's clock was read somewhere between the two.
     clockOffsetMs: { least: health.now.getTime() - answeredAt, most: health.now.getTime() - askedAt },

@@ -1,5 +1,7 @@
 import type { AppHealth } from "../client/client.ts";
 import type { AnyDefinition } from "../definition.ts";
+import { sentenceOf } from "../diagnosis/sentence.ts";
+import { whyUnserved } from "../diagnosis/who-serves.ts";
 import { formatDuration } from "../duration.ts";
 import type { Job } from "../job.ts";
 import { canary } from "../relay/canary.ts";
@@ -21,7 +23,7 @@ export interface Facts {
   readonly clockOffsetMs: { readonly least: number; readonly most: number };
   readonly definitions: readonly AnyDefinition[];
   readonly settings: Pick<Settings, "leaseMs" | "acceptWeakDurability">;
-  /** By name and state. */
+  /** By queue, name and state. */
   readonly counts: readonly CountRow[];
   /** The oldest that wait and go soon, some of them. */
   readonly oldest: readonly Pick<Job, "id" | "name" | "relayed" | "rollbacks" | "error" | "claimedAt">[];
@@ -34,8 +36,8 @@ const shortLeaseMs = 5_000;
 const longestError = 200;
 
 /** Says of each thing whether it is well, and if not, what to do. Pure, so that every finding is tested. */
-export function diagnose(facts: Facts): Finding[] {
-  return [store, durability, clock, problems, lease, alive, unhandled, refused, paused, ended].flatMap(
+export function findingsOf(facts: Facts): Finding[] {
+  return [store, durability, clock, problems, lease, alive, unserved, refused, paused, ended].flatMap(
     (look) => look(facts),
   );
 }
@@ -105,19 +107,28 @@ function alive({ nodes }: Facts): Finding[] {
   return [ok(`${living.length} node${living.length === 1 ? " is" : "s are"} alive`)];
 }
 
-function unhandled(facts: Facts): Finding[] {
-  const living = facts.nodes.filter((node) => node.alive);
-  const handled = new Set(living.flatMap(({ names }) => names));
-  const published = new Set(living.flatMap(({ roles, names }) => (roles.includes("relay") ? names : [])));
+/** Jobs that nobody serves, in the words of `explain`. */
+function unserved(facts: Facts): Finding[] {
   const routed = namesWithRoute(facts);
-  return facts.counts.flatMap(({ name, state, count }) => {
+  return facts.counts.flatMap(({ queue, name, state, count }) => {
     // The canary is the relays' own: no node tells of it, and where no relay is left it expires.
-    if (state !== "waiting" || count === 0 || name === undefined || name === canary.name) return [];
-    const jobs = `${count} waiting job${count === 1 ? "" : "s"} of ${JSON.stringify(name)}`;
-    if (!routed.has(name)) return handled.has(name) ? [] : [withoutHandler(jobs)];
-    return published.has(name) ? [] : [withoutRelay(jobs)];
+    if (state !== "waiting" || count === 0 || name === canary.name) return [];
+    if (queue === undefined || name === undefined) return [];
+    const cause = whyUnserved({ name, queue, relayed: routed.has(name) }, facts.nodes);
+    if (cause === null) return [];
+    const { what } = sentenceOf(cause, { id: "" });
+    const jobs = `${count} waiting job${count === 1 ? "" : "s"} of ${JSON.stringify(name)} in queue ${JSON.stringify(queue)}`;
+    return [warning(`${jobs}: ${what}`, servers[cause.code] ?? "start a node for them, or cancel them")];
   });
 }
+
+/** What to do about many jobs of one kind. */
+const servers: Readonly<Record<string, string>> = {
+  "no-handler": "start a node whose jobs include it, or cancel them",
+  "no-relay":
+    "they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them",
+  "queue-not-served": "start a node with that queue among its queues, or one without the option queues",
+};
 
 /** From the definitions, and from jobs: who asks need not know all definitions. */
 function namesWithRoute({ definitions, oldest }: Facts): ReadonlySet<string> {
@@ -125,20 +136,6 @@ function namesWithRoute({ definitions, oldest }: Facts): ReadonlySet<string> {
     ...definitions.flatMap(({ name, route }) => (route === null ? [] : name)),
     ...oldest.flatMap(({ name, relayed }) => (relayed ? name : [])),
   ]);
-}
-
-function withoutHandler(jobs: string): Finding {
-  return warning(
-    `${jobs}, which no living node handles`,
-    "start a node whose jobs include it, or cancel them",
-  );
-}
-
-function withoutRelay(jobs: string): Finding {
-  return warning(
-    `${jobs}, which no living relay publishes`,
-    "they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them",
-  );
 }
 
 /** Jobs that were given to a broker, came back, and wait for another try. */
@@ -164,15 +161,18 @@ function firstLine(text: string): string {
   return line.length > longestError ? `${line.slice(0, longestError)}…` : line;
 }
 
-function paused({ queues }: Facts): Finding[] {
+function paused({ queues, counts }: Facts): Finding[] {
+  const used = new Set(counts.flatMap(({ queue }) => queue ?? []));
   return queues
     .filter((queue) => queue.paused)
-    .map(({ queue }) =>
-      warning(
-        `queue ${JSON.stringify(queue)} is paused`,
-        "resume it when its time has come: app.resumeQueue",
-      ),
-    );
+    .map(({ queue }) => {
+      const { what, advice } = sentenceOf({ code: "queue-paused", queue }, { id: "" });
+      if (used.has(queue)) return warning(what, advice ?? "");
+      // Queues come to be with their first job, so a misspelt one is paused without complaint.
+      const others =
+        used.size === 0 ? "no queue has one" : `queues with jobs: ${[...used].sort().join(", ")}`;
+      return warning(`${what}, and no job is in it`, `check its name (${others}), or ${advice}`);
+    });
 }
 
 function ended({ counts }: Facts): Finding[] {

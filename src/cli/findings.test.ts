@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { defineJob } from "../definition.ts";
 import type { SeenNode } from "../store.ts";
-import { diagnose, type Facts } from "./diagnose.ts";
+import { type Facts, findingsOf } from "./findings.ts";
 
 const node: SeenNode = {
   id: "n1",
@@ -38,13 +38,15 @@ const well: Facts = {
   clockOffsetMs: { least: -5, most: 5 },
   definitions: [defineJob({ name: "job", delivery: "at-most-once" })],
   settings: { leaseMs: 30_000, acceptWeakDurability: true },
-  counts: [{ name: "job", state: "waiting", count: 3 }],
+  counts: [{ queue: "q", name: "job", state: "waiting", count: 3 }],
   oldest: [],
   nodes: [node],
   queues: [],
 };
 
-const counts = (name: string, count: number): Facts["counts"] => [{ name, state: "waiting", count }];
+const counts = (name: string, count: number): Facts["counts"] => [
+  { queue: "q", name, state: "waiting", count },
+];
 const relay: SeenNode = { ...node, id: "r1", roles: ["relay"], names: ["pay"] };
 const nowhere = { kind: "nowhere", gathers: false, address: "", open: () => assert.fail() };
 const pay = defineJob({
@@ -59,7 +61,7 @@ function routed(id: string, given: Partial<Facts["oldest"][number]> = {}): Facts
 
 /** What is found beyond what is well. */
 function found(facts: Partial<Facts>): string[] {
-  return diagnose({ ...well, ...facts })
+  return findingsOf({ ...well, ...facts })
     .filter(({ level }) => level !== "ok")
     .map(({ level, what, advice }) => `${level}: ${what} → ${advice}`);
 }
@@ -84,14 +86,22 @@ describe("the doctor", () => {
       [{ clockOffsetMs: { least: -300_010, most: -300_000 } }, /^warning: clock.*5m behind/],
       [{ settings: { ...well.settings, leaseMs: 1_000 } }, /^warning: lease: 1s is short/],
       [
-        { counts: [{ name: "other", state: "waiting", count: 2 }] },
-        /^warning: 2 waiting jobs of "other", which no living node/,
+        { counts: [{ queue: "q", name: "other", state: "waiting", count: 2 }] },
+        /^warning: 2 waiting jobs of "other" in queue "q": no living node handles "other" → start a node/,
       ],
       [{ counts: [{ name: "job", state: "dead", count: 1 }] }, /^warning: 1 job is dead/],
       [{ counts: [{ name: "job", state: "lost", count: 4 }] }, /^warning: 4 jobs are lost/],
       [
         { queues: [{ queue: "q", paused: true, concurrency: null, rate: null }] },
-        /^warning: queue "q" is paused/,
+        /^warning: queue "q" is paused → resume it: app.resumeQueue\("q"\)$/,
+      ],
+      [
+        { queues: [{ queue: "mial", paused: true, concurrency: null, rate: null }] },
+        /^warning: queue "mial" is paused, and no job is in it → check its name \(queues with jobs: q\), or resume it/,
+      ],
+      [
+        { nodes: [{ ...node, queues: ["mail"] }] },
+        /^warning: 3 waiting jobs of "job" in queue "q": node n1 handles "job", but not in queue "q" → start a node/,
       ],
     ];
     for (const [facts, expected] of cases) {
@@ -108,17 +118,18 @@ describe("the doctor", () => {
 
   test("jobs with a route want a relay, whether a definition or a job tells of the route", () => {
     const facts = { counts: counts("pay", 2) };
-    const missing = [
-      'warning: 2 waiting jobs of "pay", which no living relay publishes → they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them',
+    const missing = (more: string) => [
+      `warning: 2 waiting jobs of "pay" in queue "q": no living relay publishes "pay"${more} → they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them`,
     ];
-    assert.deepEqual(found({ ...facts, definitions: [pay] }), missing);
-    assert.deepEqual(found({ ...facts, oldest: [routed("p")] }), missing);
+    const none = missing(": no relay is alive");
+    assert.deepEqual(found({ ...facts, definitions: [pay] }), none);
+    assert.deepEqual(found({ ...facts, oldest: [routed("p")] }), none);
     const worker = { ...node, names: ["pay"] };
-    assert.deepEqual(found({ ...facts, definitions: [pay], nodes: [worker] }), missing, "it runs no relay");
+    assert.deepEqual(found({ ...facts, definitions: [pay], nodes: [worker] }), none, "it runs no relay");
     assert.deepEqual(found({ ...facts, definitions: [pay], nodes: [node, relay] }), []);
     assert.deepEqual(
       found({ ...facts, definitions: [pay], nodes: [node, { ...relay, alive: false }] }),
-      missing,
+      missing(": no relay is alive; r1 did, and has been silent since 1970-01-01T00:00:00.000Z"),
     );
   });
 
