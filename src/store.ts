@@ -117,6 +117,11 @@ export interface StoreContext {
   readonly namespace: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /**
+   * Makes nothing: no file, no schema, no namespace. Where they are missing it opens all the same, for `pendingMigrations`, and
+   * every other question rejects with `store-unmigrated`. @default false
+   */
+  readonly mustExist?: boolean;
 }
 
 /** What `sqlite(...)`, `memory()` and the others return: a store that is not open yet. */

@@ -30,6 +30,16 @@ export async function identify(link: Link, namespace: string): Promise<Identity>
   return identity;
 }
 
+/** Finds the number, and makes nothing; null where it is missing. */
+export async function lookUpIdentity(link: Link, namespace: string): Promise<Identity | null> {
+  const ns = await findNamespace(link, namespace);
+  if (ns === null) return null;
+  const identity = remembering(ns);
+  await identity.lines.refresh(link);
+  await identity.queues.refresh(link);
+  return identity;
+}
+
 /** Whether there is a schema to work on; it may be newer, but not so that this library would misunderstand it. */
 export async function hasSchema(link: Link, where: string): Promise<boolean> {
   const applied = await appliedMigrations(link);
@@ -55,6 +65,6 @@ async function findNamespace(link: Link, namespace: string): Promise<number | nu
 export function missingSchema(where: string): never {
   throw new EscapementError(
     "store-unmigrated",
-    `MySQL store ${where}: its schema is not there yet; run "escapement migrate", or leave the migrate option on`,
+    `MySQL store ${where}: its schema, or this namespace in it, is not there; check the address and the namespace, or run "escapement migrate" to make them`,
   );
 }

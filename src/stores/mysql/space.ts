@@ -6,7 +6,7 @@ import { isLost, translateError } from "./errors.ts";
 import { ForeignLink, runnerOf } from "./foreign.ts";
 import { guard } from "./guard.ts";
 import { durabilityOf, knowsSkipLocked, readSettings } from "./health.ts";
-import { hasSchema, type Identity, identify, missingSchema } from "./identity.ts";
+import { hasSchema, type Identity, identify, lookUpIdentity, missingSchema } from "./identity.ts";
 import { UnknownLine } from "./lines.ts";
 import type { Link } from "./link.ts";
 import { migrate } from "./migrate.ts";
@@ -71,7 +71,7 @@ export class Space {
     return this.#transactions.once(async ({ link }) => {
       const settings = await readSettings(link);
       this.#skipLocked = this.#options.skipLocked ?? knowsSkipLocked(settings);
-      if (await hasSchema(link, this.where)) this.#identity = await identify(link, context.namespace);
+      if (await hasSchema(link, this.where)) this.#identity = await this.#find(link, context);
       return durabilityOf(settings);
     });
   }
@@ -229,12 +229,16 @@ export class Space {
   /** What is known of the namespace; where the schema was made by somebody else, it is found out now. */
   async known(): Promise<Identity> {
     if (this.#identity !== null) return this.#identity;
-    const { namespace } = this.#options.context;
+    const { context } = this.#options;
     this.#identity = await this.#transactions.once(async ({ link }) => {
       if (!(await hasSchema(link, this.where))) return missingSchema(this.where);
-      return identify(link, namespace);
+      return (await this.#find(link, context)) ?? missingSchema(this.where);
     });
     return this.#identity;
+  }
+
+  #find(link: Link, { namespace, mustExist }: StoreContext): Promise<Identity | null> {
+    return mustExist === true ? lookUpIdentity(link, namespace) : identify(link, namespace);
   }
 
   #autocommit<T>(work: (link: Link) => Promise<T>): Promise<T> {

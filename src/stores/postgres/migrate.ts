@@ -163,7 +163,7 @@ export async function findNamespace(run: Run, schema: string, namespace: string)
 
 export function missingSchema(place: string, schema: string): never {
   throw new EscapementError(
-    "store-unavailable",
-    `Postgres store ${place}: the schema ${schema}, or this namespace in it, is not there yet; call migrate() first`,
+    "store-unmigrated",
+    `Postgres store ${place}: the schema ${schema}, or this namespace in it, is not there; check the address and the namespace, or run "escapement migrate" to make them`,
   );
 }

@@ -49,8 +49,8 @@ describe("the schema of the Postgres store", { skip: server.skip }, () => {
     const [pending] = await store.pendingMigrations();
     assert.equal(pending?.name, "0001-core.sql");
     await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), {
-      code: "store-unavailable",
-      message: /migrate\(\)/,
+      code: "store-unmigrated",
+      message: /escapement migrate/,
     });
     await client.query(pending?.sql ?? "");
     assert.deepEqual(await store.pendingMigrations(), []);

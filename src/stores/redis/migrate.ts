@@ -38,7 +38,7 @@ export async function pendingMigrations(space: Space): Promise<readonly PendingM
 export function missingNamespace(space: Space): EscapementError {
   return new EscapementError(
     "store-unmigrated",
-    `Redis store ${space.link.where}: this namespace was not made yet; run \`escapement migrate\`, or leave out migrate: false`,
+    `Redis store ${space.link.where}: this namespace is not there; check the address and the namespace, or run "escapement migrate" to make it`,
   );
 }
 

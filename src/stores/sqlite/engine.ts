@@ -1,4 +1,4 @@
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
@@ -14,6 +14,8 @@ import { lockDeadlineMs, lockTimeoutMs, pauseMs } from "./transactions.ts";
 export interface Engine {
   /** Absolute, or ":memory:". */
   readonly path: string;
+  /** There is no such file, and none was to be made: nothing can be asked but what is missing. */
+  readonly isMissing: boolean;
   readonly connection: Connection;
   readonly capabilities: Capabilities;
   /** The way to hear, and to tell, what happens in a namespace. */
@@ -38,10 +40,15 @@ export async function openFileEngine(
   context: StoreContext,
 ): Promise<Engine> {
   const file = resolve(path);
-  prepareDatabaseFile(file, mode);
-  const database = await openDatabase(file, durability);
+  const mustExist = context.mustExist ?? false;
+  const isMissing = mustExist && !existsSync(file);
+  if (!isMissing) prepareDatabaseFile(file, mode);
+  const database = isMissing
+    ? new DatabaseSync(":memory:")
+    : await openDatabase(file, durability, mustExist ? [] : ["journal_mode = wal"]);
   return {
     path: file,
+    isMissing,
     connection: connectionOf(database),
     capabilities: {
       transactions: true,
@@ -55,11 +62,15 @@ export async function openFileEngine(
   };
 }
 
-async function openDatabase(file: string, durability: FileOptions["durability"]): Promise<DatabaseSync> {
+async function openDatabase(
+  file: string,
+  durability: FileOptions["durability"],
+  pragmas: readonly string[],
+): Promise<DatabaseSync> {
   const since = performance.now();
   for (;;) {
     try {
-      return openOnce(file, durability);
+      return openOnce(file, [...pragmas, `synchronous = ${durability}`]);
     } catch (error) {
       if (!isLocked(error) || performance.now() - since > lockDeadlineMs) throw translateError(error, file);
     }
@@ -67,12 +78,12 @@ async function openDatabase(file: string, durability: FileOptions["durability"])
   }
 }
 
-function openOnce(file: string, durability: FileOptions["durability"]): DatabaseSync {
+/** The journal's mode is written into the file; the others hold for the connection. */
+function openOnce(file: string, pragmas: readonly string[]): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: lockTimeoutMs, enableForeignKeyConstraints: false });
   try {
-    database.exec(
-      `pragma journal_mode = wal; pragma synchronous = ${durability}; pragma cache_size = -16000; pragma wal_autocheckpoint = 4000`,
-    );
+    const all = [...pragmas, "cache_size = -16000", "wal_autocheckpoint = 4000"];
+    database.exec(all.map((pragma) => `pragma ${pragma};`).join(" "));
     return database;
   } catch (error) {
     database.close();
@@ -121,6 +132,7 @@ export function openMemoryEngine(): Engine {
   const namespaces = new Map<string, Listeners>();
   return {
     path: ":memory:",
+    isMissing: false,
     connection: connectionOf(database),
     capabilities: {
       transactions: true,

@@ -34,9 +34,21 @@ export function findIdentity(connection: Connection, namespace: string, boot: st
   return row === undefined ? null : { ns: numberOf(row["ns"]), boot: numberOf(row["boot"]) };
 }
 
-export function missingSchema(path: string): never {
-  throw new EscapementError(
-    "store-unmigrated",
-    `SQLite store ${path}: its schema is not there yet; run "escapement migrate", or leave the migrate option on`,
-  );
+/** The numbers, as far as they are there: no lease counts on a boot that granted none. */
+export function lookUpIdentity(connection: Connection, namespace: string, boot: string): Identity | null {
+  const found = findIdentity(connection, namespace, boot);
+  if (found !== null) return found;
+  const row = connection.get("select ns from escapement_namespaces where name = ?", namespace);
+  return row === undefined ? null : { ns: numberOf(row["ns"]), boot: noBoot };
+}
+
+const noBoot = -1;
+
+export function missingSchema(path: string, what: "file" | "schema" | "namespace"): never {
+  const missing = {
+    file: `there is no database at ${path}; check the path, or run "escapement migrate" to make it`,
+    schema: `SQLite store ${path}: its schema is not there yet; run "escapement migrate", or leave the migrate option on`,
+    namespace: `SQLite store ${path}: it has no such namespace; check its name, or run "escapement migrate" to make it`,
+  };
+  throw new EscapementError("store-unmigrated", missing[what]);
 }

@@ -66,7 +66,14 @@ import type { Channel, Engine } from "./engine.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish } from "./finish.ts";
 import { health } from "./health.ts";
-import { findIdentity, hasSchema, type Identity, identify, missingSchema } from "./identity.ts";
+import {
+  findIdentity,
+  hasSchema,
+  type Identity,
+  identify,
+  lookUpIdentity,
+  missingSchema,
+} from "./identity.ts";
 import { extend, reap, report } from "./leases.ts";
 import { bootId } from "./machine.ts";
 import { migrate, pendingMigrations } from "./migrate.ts";
@@ -102,6 +109,7 @@ export class SqliteStore implements Store {
   readonly #subscriptions = new Set<() => void>();
   readonly #emptyClaims = new Map<string, number>();
   #identity: Identity | null = null;
+  #hasSchema = false;
 
   /** Opens a handle. Where the schema is there already, it works without {@link migrate}. */
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
@@ -109,7 +117,12 @@ export class SqliteStore implements Store {
     const { path } = options.engine;
     const { namespace } = options.context;
     const transactions = store.#transactions;
-    if (await transactions.read((connection) => hasSchema(connection, path))) {
+    store.#hasSchema = await transactions.read((connection) => hasSchema(connection, path));
+    if (store.#hasSchema && options.context.mustExist === true) {
+      store.#identity = await transactions.read((connection) =>
+        lookUpIdentity(connection, namespace, store.#boot),
+      );
+    } else if (store.#hasSchema) {
       store.#identity =
         (await transactions.read((connection) => findIdentity(connection, namespace, store.#boot))) ??
         (await transactions.write((connection) => identify(connection, namespace, store.#boot)));
@@ -141,6 +154,7 @@ export class SqliteStore implements Store {
       migrate(connection, path, Math.trunc(clock.now()));
       return identify(connection, namespace, this.#boot);
     }, "alone");
+    this.#hasSchema = true;
   }
 
   pendingMigrations(): Promise<readonly PendingMigration[]> {
@@ -150,6 +164,7 @@ export class SqliteStore implements Store {
 
   health(): Promise<Health> {
     const { path } = this.#engine;
+    if (this.#engine.isMissing) this.#missing();
     return this.#transactions.read((connection) => health(connection, path, this.#context.clock));
   }
 
@@ -325,9 +340,14 @@ export class SqliteStore implements Store {
     return this.#transactions.read((connection) => work(this.#session(connection, new NoticeDraft())));
   }
 
+  #missing(): never {
+    const { isMissing, path } = this.#engine;
+    return missingSchema(path, isMissing ? "file" : this.#hasSchema ? "namespace" : "schema");
+  }
+
   #session(connection: Connection, notices: NoticeDraft): Session {
     const { clock } = this.#context;
-    const identity = this.#identity ?? missingSchema(this.#engine.path);
+    const identity = this.#identity ?? this.#missing();
     return {
       connection,
       ...identity,

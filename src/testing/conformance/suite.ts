@@ -13,7 +13,6 @@ import { fragileTests } from "./fragile.ts";
 import type { ConformanceHarness, ConformanceOptions } from "./harness.ts";
 import { healthTests } from "./health.ts";
 import { isolationTests } from "./isolation.ts";
-import { keyLimitTests, limitTests } from "./limits.ts";
 import { keyLimitTests, limitTests, usageTests } from "./limits.ts";
 import { namespaceTests } from "./namespaces.ts";
 import { noticeTests } from "./notices.ts";
