@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
+import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import type { AnyDefinition } from "./definition.ts";
 import { type Duration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
@@ -171,15 +169,20 @@ const environmentKeys = {
 
 const numericKeys: readonly string[] = ["batch", "concurrency", "attempts"];
 
-/** Resolves options over environment over file over defaults, and checks what must fit together. */
+/**
+ * Resolves options over environment over file over defaults, and checks what must fit together.
+ *
+ * @param file reads the config file; not called where store and jobs are given: the file may import the caller.
+ */
 export function resolveSettings(
   options: EscapementOptions,
   environment: Readonly<Record<string, string | undefined>> = process.env,
-  folder: string = process.cwd(),
+  file: () => ConfigFile | null = () => readConfigFile(process.cwd()),
 ): Settings {
   checkKnown(options, optionKeys, "createEscapement");
+  const isComplete = options.store !== undefined && options.jobs !== undefined;
   const merged: EscapementOptions = {
-    ...readFile(folder),
+    ...(isComplete ? {} : fromFile(file())),
     ...fromEnvironment(environment),
     ...withoutUndefined(options),
   };
@@ -210,20 +213,27 @@ export function resolveSettings(
     relay: resolveRelay(merged.relay ?? {}),
     metrics: resolveMetrics(merged.metrics ?? false),
   } satisfies Settings);
-  checkTogether(settings);
+  checkTogether(settings, merged);
   return settings;
 }
 
-function checkTogether(settings: Settings): void {
+/** Says values as they were given, not as they were resolved. */
+function checkTogether(settings: Settings, given: EscapementOptions): void {
   const { leaseMs, heartbeatMs, pollMs } = settings;
+  const lease = describe(given.lease ?? "30s");
+  if (given.heartbeat === undefined && heartbeatMs < 1)
+    throw new EscapementError("invalid-option", `expected lease to be at least 3 ms, got ${lease}`);
   if (heartbeatMs < 1 || leaseMs <= 2 * heartbeatMs) {
     throw new EscapementError(
       "invalid-option",
-      `expected leaseMs to be more than twice heartbeatMs (${heartbeatMs}), got ${leaseMs}`,
+      `expected lease to be more than twice as long as heartbeat (${describe(given.heartbeat)}), got ${lease}`,
     );
   }
   if (pollMs < 1)
-    throw new EscapementError("invalid-option", `expected pollMs to be at least 1, got ${pollMs}`);
+    throw new EscapementError(
+      "invalid-option",
+      `expected poll to be at least 1 ms, got ${describe(given.poll)}`,
+    );
 }
 
 function resolveRetention(options: RetentionOptions): Settings["retention"] {
@@ -316,33 +326,10 @@ function fromEnvironment(environment: Readonly<Record<string, string | undefined
   return found as EscapementOptions;
 }
 
-/** `escapement.config.ts`, `.js` or `.json` in the working folder; its default export is read as options. */
-function readFile(folder: string): EscapementOptions {
-  for (const name of ["escapement.config.ts", "escapement.config.js", "escapement.config.json"]) {
-    const file = join(folder, name);
-    if (!existsSync(file)) continue;
-    const options = name.endsWith(".json") ? parseJson(file) : importFile(file);
-    checkKnown(options, optionKeys, name);
-    return withoutUndefined(options);
-  }
-  return {};
-}
-
-function parseJson(file: string): object {
-  try {
-    return JSON.parse(readFileSync(file, "utf8"));
-  } catch (error) {
-    throw new EscapementError("invalid-option", `cannot read ${file}: ${String(error)}`, { cause: error });
-  }
-}
-
-function importFile(file: string): object {
-  try {
-    const module: { default?: object } = createRequire(file)(file);
-    return module.default ?? {};
-  } catch (error) {
-    throw new EscapementError("invalid-option", `cannot load ${file}: ${String(error)}`, { cause: error });
-  }
+function fromFile(file: ConfigFile | null): EscapementOptions {
+  if (file === null) return {};
+  checkKnown(file.options, optionKeys, file.name);
+  return withoutUndefined(file.options);
 }
 
 function withoutUndefined<T extends object>(options: T): T {

@@ -39,7 +39,7 @@ import { indexDefinitions } from "./definitions.ts";
 import { explain } from "./explain.ts";
 import { Node, type StartOptions } from "./node.ts";
 import type { Occurrence } from "./occurrences.ts";
-import { openStore } from "./open-store.ts";
+import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
 import { findScheduleFile, ScheduleFile } from "./schedule-file.ts";
 import {
@@ -88,14 +88,18 @@ export class Escapement implements AsyncDisposable {
   #starting: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
 
-  /** Applications call {@link createEscapement}; a runtime of one's own is for tests and simulations. */
-  constructor(options: EscapementOptions, runtime: Runtime) {
-    this.#settings = resolveSettings(options);
+  /** Applications call {@link createEscapement}; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
+  constructor(
+    options: EscapementOptions,
+    runtime: Runtime,
+    { config, mustExist = false }: Surroundings = {},
+  ) {
+    this.#settings = resolveSettings(options, process.env, config === undefined ? undefined : () => config);
     this.#runtime = runtime;
     this.#definitions = indexDefinitions(this.#settings.jobs);
     this.#log = this.#settings.log;
     this.#events = new Events(this.#log);
-    this.#connection = new Connection(() => openStore(this.#settings, runtime.clock));
+    this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#observation = this.#settings.metrics === null ? null : this.#observe();
     const node = nodeId(runtime.newId());

@@ -1,20 +1,42 @@
 import type { Clock } from "../clock.ts";
+import type { ConfigFile } from "../config-file.ts";
+import { EscapementError } from "../errors.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store.ts";
 import { storeFromUrl } from "../stores/open.ts";
+
+/** What a program may have found out before it makes an app. */
+export interface Surroundings {
+  /** The config file, loaded already; null: there is none. @default the one of the working folder */
+  readonly config?: ConfigFile | null;
+  /** Makes nothing: no file, no schema, no namespace. For whoever only asks. @default false */
+  readonly mustExist?: boolean;
+}
 
 /** Opens the store that the settings name, and brings its schema up to date unless they say otherwise. */
 export async function openStore(
   { store: source, namespace, migrate, log }: Settings,
   clock: Clock,
+  mustExist: boolean,
 ): Promise<Store> {
   const factory = typeof source === "string" ? await storeFromUrl(source) : source;
-  const store = await factory.open({ namespace, clock, log });
+  const store = await factory.open({ namespace, clock, log, mustExist });
   try {
-    if (migrate) await store.migrate();
+    if (migrate) await (mustExist ? refuseOutdated(store) : store.migrate());
   } catch (error) {
     await store.close();
     throw error;
   }
   return store;
+}
+
+/** A schema of another version than this library's may answer wrongly; one that is not there says so itself, and where it was looked for. */
+async function refuseOutdated(store: Store): Promise<void> {
+  const [first, ...others] = await store.pendingMigrations();
+  if (first === undefined) return;
+  await store.queues();
+  throw new EscapementError(
+    "store-unmigrated",
+    `the schema is older than this library: ${first.name}${others.length === 0 ? " is" : ` and ${others.length} more are`} missing; run "escapement migrate"`,
+  );
 }

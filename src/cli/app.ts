@@ -1,10 +1,13 @@
 import { Command } from "commander";
-import { createEscapement, type Escapement } from "../app/escapement.ts";
+import { Escapement } from "../app/escapement.ts";
+import { findConfigFile, loadConfigFile } from "../config-file.ts";
+import { systemRuntime } from "../runtime.ts";
 import type { EscapementOptions } from "../settings.ts";
 
 export interface AppFlags {
   readonly store?: string;
   readonly namespace?: string;
+  readonly config?: string;
   readonly json?: boolean;
 }
 
@@ -12,24 +15,43 @@ export interface AppFlags {
 export function appCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
+    .option("--store <url>", "the store, e.g. sqlite:app.db (default: ESCAPEMENT_STORE, or the config file)")
+    .option("--namespace <name>", "the namespace (default: ESCAPEMENT_NAMESPACE, or the config file)")
     .option(
-      "--store <url>",
-      "the store, e.g. sqlite:app.db (default: ESCAPEMENT_STORE, or escapement.config.ts)",
+      "--config <file>",
+      "the config file (default: escapement.config.ts, .mts, .js, .mjs or .json here)",
     )
-    .option("--namespace <name>", "the namespace (default: ESCAPEMENT_NAMESPACE, or escapement.config.ts)")
     .option("--json", "answer in JSON");
+}
+
+/** `ask`: makes nothing, so a misspelt address is an error and not an empty store. `make`: makes the store where it is missing. */
+export type Manner = "ask" | "make";
+
+/** An app of the settings found here. */
+export async function createApp(
+  flags: AppFlags,
+  manner: Manner,
+  options: EscapementOptions = {},
+): Promise<Escapement> {
+  const file = flags.config ?? findConfigFile(process.cwd());
+  const config = file === null ? null : await loadConfigFile(file);
+  return new Escapement({ ...storeOptions(flags), ...options }, systemRuntime, {
+    config,
+    mustExist: manner === "ask",
+  });
 }
 
 /** Runs something with an app of the settings found here, and stops it whatever happens. */
 export async function withApp<T>(
   flags: AppFlags,
+  manner: Manner,
   run: (app: Escapement) => Promise<T>,
   options: EscapementOptions = {},
 ): Promise<T> {
-  await using app = createEscapement({ ...storeOptions(flags), ...options });
+  await using app = await createApp(flags, manner, options);
   return await run(app);
 }
 
-export function storeOptions({ store, namespace }: AppFlags): EscapementOptions {
+function storeOptions({ store, namespace }: AppFlags): EscapementOptions {
   return { ...(store === undefined ? {} : { store }), ...(namespace === undefined ? {} : { namespace }) };
 }

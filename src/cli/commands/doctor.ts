@@ -17,7 +17,7 @@ export function doctorCommand(): Command {
     "doctor",
     "look for what weakens a guarantee or keeps jobs from running, and say what to do",
   ).action(async (flags: AppFlags) => {
-    const findings = await withApp(flags, examine);
+    const findings = await withApp(flags, "ask", examine);
     print(flags.json, findings, () =>
       findings.flatMap(({ level, what, advice }) => [
         `${marks[level]}  ${what}`,

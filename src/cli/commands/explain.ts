@@ -6,7 +6,7 @@ export function explainCommand(): Command {
   return appCommand("explain", "tell the story of a job, or of an occurrence: why did it run, or not?")
     .argument("<target>", "the id of a job, or schedule@time")
     .action(async (target: string, flags: AppFlags) => {
-      const { lines, diagnosis } = await withApp(flags, async (app) => ({
+      const { lines, diagnosis } = await withApp(flags, "ask", async (app) => ({
         lines: await app.explain(target),
         diagnosis: await app.diagnose(target),
       }));

@@ -11,7 +11,9 @@ export function migrateCommand(): Command {
     .option("--dry-run", "change nothing, print what would be run")
     .action(async (flags: MigrateFlags) => {
       const dryRun = flags.dryRun === true;
-      const migrations = await withApp(flags, (app) => app.migrate({ dryRun }), { migrate: false });
+      const migrations = await withApp(flags, dryRun ? "ask" : "make", (app) => app.migrate({ dryRun }), {
+        migrate: false,
+      });
       print(flags.json, { dryRun, migrations }, () => {
         if (migrations.length === 0) return ["the schema is up to date"];
         if (!dryRun) return migrations.map(({ name }) => `applied ${name}`);

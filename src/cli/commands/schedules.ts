@@ -13,7 +13,7 @@ export function schedulesCommand(): Command {
   const command = new Command("schedules").description("look at schedules and change them");
   command.addCommand(
     appCommand("ls", "list them").action(async (flags: AppFlags) => {
-      const schedules = await withApp(flags, (app) => app.schedules());
+      const schedules = await withApp(flags, "ask", (app) => app.schedules());
       print(flags.json, schedules, () => (schedules.length === 0 ? ["no schedules"] : listed(schedules)));
     }),
   );
@@ -47,7 +47,7 @@ export function schedulesCommand(): Command {
       .requiredOption("--from <time>", "inclusive", instant)
       .requiredOption("--to <time>", "inclusive", instant)
       .action(async (key: string, flags: AppFlags & { from: Date; to: Date }) => {
-        const planned = await withApp(flags, (app) => app.backfill(key, flags.from, flags.to));
+        const planned = await withApp(flags, "ask", (app) => app.backfill(key, flags.from, flags.to));
         print(flags.json, { planned }, () => [`${planned} planned`]);
       }),
   );
@@ -56,7 +56,7 @@ export function schedulesCommand(): Command {
 
 function change(verb: (app: Escapement, key: string) => Promise<unknown>) {
   return async (key: string, flags: AppFlags): Promise<void> => {
-    const result = await withApp(flags, (app) => verb(app, key));
+    const result = await withApp(flags, "ask", (app) => verb(app, key));
     print(flags.json, result, () => ["done"]);
   };
 }
@@ -69,7 +69,7 @@ async function find(app: Escapement, key: string): Promise<Schedule> {
 }
 
 async function show(key: string, flags: AppFlags): Promise<void> {
-  const { schedule, occurrences } = await withApp(flags, async (app) => ({
+  const { schedule, occurrences } = await withApp(flags, "ask", async (app) => ({
     schedule: await find(app, key),
     occurrences: (await app.occurrences(key)).slice(-20),
   }));
@@ -91,7 +91,7 @@ async function show(key: string, flags: AppFlags): Promise<void> {
 }
 
 async function next(key: string, flags: AppFlags & { count: number }): Promise<void> {
-  const schedule = await withApp(flags, (app) => find(app, key));
+  const schedule = await withApp(flags, "ask", (app) => find(app, key));
   const times = nextFireTimes(fireSpecOf(schedule.spec), { count: flags.count });
   const zone = schedule.spec.timezone ?? "UTC";
   print(flags.json, times, () =>

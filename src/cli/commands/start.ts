@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { createEscapement, type Escapement } from "../../app/escapement.ts";
+import type { Escapement } from "../../app/escapement.ts";
 import { type Duration, parseDuration } from "../../duration.ts";
-import { type AppFlags, appCommand, storeOptions } from "../app.ts";
+import { type AppFlags, appCommand, createApp } from "../app.ts";
 import { showEvents } from "../events.ts";
 
 interface StartFlags extends AppFlags {
@@ -15,7 +15,7 @@ export function startCommand(): Command {
     .option("--timeout <duration>", "how long running jobs may go on when stopping", "30s")
     .action(async (flags: StartFlags) => {
       parseDuration(flags.timeout, "--timeout");
-      const app = createEscapement(storeOptions(flags));
+      const app = await createApp(flags, "make");
       showEvents(app, flags.json === true);
       try {
         await app.start(flags.queues === undefined ? {} : { queues: flags.queues });

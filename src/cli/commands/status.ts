@@ -14,7 +14,7 @@ interface Status {
 export function statusCommand(): Command {
   return appCommand("status", "show how many jobs are in which state, the queues, and who is alive").action(
     async (flags: AppFlags) => {
-      const status = await withApp(flags, readStatus);
+      const status = await withApp(flags, "ask", readStatus);
       print(flags.json, status, () => describeStatus(status));
     },
   );

@@ -8,7 +8,7 @@ export function tickCommand(): Command {
     "tick",
     "run what is due now, then stop: for machines that are woken by something else",
   ).action(async (flags: AppFlags) => {
-    const ticked = await withApp(flags, tick);
+    const ticked = await withApp(flags, "make", tick);
     const { succeeded, failed, reaped, left } = ticked;
     print(flags.json, ticked, () => [
       `${succeeded} succeeded, ${failed} failed, ${reaped} reaped`,
