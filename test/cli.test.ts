@@ -142,13 +142,18 @@ describe("the command line", () => {
     const folder = newFolder();
     const { stdout, code } = await escapement(folder, "init");
     assert.equal(code, 0);
-    assert.match(stdout, /wrote escapement\.config\.ts/);
-    assert.ok(existsSync(join(folder, "jobs/hello.ts")));
-    const before = readFileSync(join(folder, "escapement.config.ts"), "utf8");
+    assert.match(stdout, /wrote escapement\.config\.mts/);
+    assert.match(
+      stdout,
+      /next:\n {2}npm install escapement\n {2}npx escapement start\n/,
+      "it is not installed there",
+    );
+    assert.ok(existsSync(join(folder, "jobs/hello.mts")));
+    const before = readFileSync(join(folder, "escapement.config.mts"), "utf8");
     const again = await escapement(folder, "init");
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /exist already; nothing was written/);
-    assert.equal(readFileSync(join(folder, "escapement.config.ts"), "utf8"), before);
+    assert.match(again.stderr, /already exist; nothing was written/);
+    assert.equal(readFileSync(join(folder, "escapement.config.mts"), "utf8"), before);
   });
 
   test("K12: cron next and explain; days when the clocks change are marked", async () => {

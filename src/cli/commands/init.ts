@@ -1,12 +1,17 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, relative, resolve } from "node:path";
 import { Command } from "commander";
 import { EscapementError } from "../../errors.ts";
 import { print } from "../output.ts";
 
-const files: Readonly<Record<string, string>> = {
-  "escapement.config.ts": `import type { EscapementOptions } from "escapement";
-import { hello } from "./jobs/hello.ts";
+/** `.mts` is an ES module whatever the package says; `.ts` is one only where it says so. */
+type Extension = "ts" | "mts";
+
+function filesWith(extension: Extension): Readonly<Record<string, string>> {
+  return {
+    [`escapement.config.${extension}`]: `import type { EscapementOptions } from "escapement";
+import { hello } from "./jobs/hello.${extension}";
 
 const options: EscapementOptions = {
   store: "sqlite:.escapement/escapement.db",
@@ -15,9 +20,9 @@ const options: EscapementOptions = {
 
 export default options;
 `,
-  "jobs/hello.ts": `import { defineJob } from "escapement";
+    [`jobs/hello.${extension}`]: `import { defineJob } from "escapement";
 
-/** Runs at least once for each job that is enqueued; a failure is tried again. */
+/** Runs at least once for each job that is enqueued; a failure is retried. */
 export const hello = defineJob<{ name: string }>({
   name: "hello",
   run: ({ input, log }) => {
@@ -26,14 +31,15 @@ export const hello = defineJob<{ name: string }>({
   },
 });
 `,
-  "enqueue.ts": `import { createEscapement } from "escapement";
-import { hello } from "./jobs/hello.ts";
+    [`enqueue.${extension}`]: `import { createEscapement } from "escapement";
+import { hello } from "./jobs/hello.${extension}";
 
 await using app = createEscapement();
 const { id } = await app.enqueue(hello, { name: "world" });
 console.log(\`enqueued \${id}\`);
 `,
-};
+  };
+}
 
 export function initCommand(): Command {
   return new Command("init")
@@ -41,22 +47,31 @@ export function initCommand(): Command {
     .argument("[folder]", "where", ".")
     .option("--json", "answer in JSON")
     .action((folder: string, flags: { json?: boolean }) => {
-      const written = writeProject(resolve(folder));
-      print(flags.json, { written }, () => [
+      const target = resolve(folder);
+      const extension = extensionFor(target);
+      const written = writeProject(target, filesWith(extension));
+      const next = nextCommands(target, extension);
+      print(flags.json, { written, next }, () => [
         ...written.map((name) => `wrote ${name}`),
+        ...(extension === "ts" ? [] : ['(.mts, since package.json does not say "type": "module")']),
         "",
-        "next: npx escapement start, and in another terminal: node enqueue.ts",
+        "next:",
+        ...next.map((command) => `  ${command}`),
+        `and in another terminal, in the same folder:`,
+        `  node enqueue.${extension}`,
       ]);
     });
 }
 
 /** All or nothing: a project that has one of the files already is left as it is. */
-function writeProject(folder: string): string[] {
-  const existing = Object.keys(files).filter((name) => existsSync(join(folder, name)));
+function writeProject(folder: string, files: Readonly<Record<string, string>>): string[] {
+  // Two configs beside each other would be a riddle, so the other extension counts as well.
+  const names = Object.keys({ ...filesWith("ts"), ...filesWith("mts") });
+  const existing = names.filter((name) => existsSync(join(folder, name)));
   if (existing.length > 0) {
     throw new EscapementError(
       "invalid-option",
-      `${existing.join(" and ")} exist already; nothing was written. Remove them, or init another folder`,
+      `${existing.join(" and ")} already exist${existing.length === 1 ? "s" : ""}; nothing was written. Remove them, or init another folder`,
     );
   }
   for (const [name, text] of Object.entries(files)) {
@@ -64,4 +79,40 @@ function writeProject(folder: string): string[] {
     writeFileSync(join(folder, name), text);
   }
   return Object.keys(files);
+}
+
+function nextCommands(folder: string, extension: Extension): string[] {
+  const path = relative(process.cwd(), folder);
+  return [
+    ...(path === "" ? [] : [`cd ${path}`]),
+    ...(canImport(folder, extension) ? [] : ["npm install escapement"]),
+    "npx escapement start",
+  ];
+}
+
+function canImport(folder: string, extension: Extension): boolean {
+  try {
+    createRequire(join(folder, `enqueue.${extension}`)).resolve("escapement");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** An existing package keeps its type: other files of it may rest on that. */
+function extensionFor(folder: string): Extension {
+  for (let place = folder; ; place = dirname(place)) {
+    const file = join(place, "package.json");
+    if (existsSync(file)) return typeOf(file) === "module" ? "ts" : "mts";
+    if (dirname(place) === place) return "mts";
+  }
+}
+
+function typeOf(file: string): unknown {
+  try {
+    const manifest: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return typeof manifest === "object" && manifest !== null && "type" in manifest ? manifest.type : null;
+  } catch (error) {
+    throw new EscapementError("invalid-option", `cannot read ${file}: ${String(error)}`, { cause: error });
+  }
 }
