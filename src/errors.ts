@@ -42,6 +42,7 @@ export type ErrorCode =
   | "transport-missing-client"
   | "metrics-missing-client"
   | "metrics-off"
+  | "metrics-unavailable"
   | "publish-refused"
   | "publish-ambiguous"
   | "invalid-message"

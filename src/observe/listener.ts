@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { EscapementError } from "../errors.ts";
 import type { Instruments } from "./instruments.ts";
 
 /** Answers `GET /metrics` and nothing else. */
@@ -22,9 +23,10 @@ export class MetricsListener {
   /** Resolves with the port, which the system chose if it was 0. */
   start(port: number, host: string): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
+      const failed = (error: NodeJS.ErrnoException): void => reject(asPortError(error, port, host));
+      this.#server.once("error", failed);
       this.#server.listen(port, host, () => {
-        this.#server.off("error", reject);
+        this.#server.off("error", failed);
         resolve((this.#server.address() as AddressInfo).port);
       });
     });
@@ -35,4 +37,14 @@ export class MetricsListener {
     this.#server.closeAllConnections();
     await closed;
   }
+}
+
+function asPortError(error: NodeJS.ErrnoException, port: number, host: string): EscapementError {
+  const why =
+    error.code === "EADDRINUSE" ? "another process, or another app of this one, uses it" : error.message;
+  return new EscapementError(
+    "metrics-unavailable",
+    `metrics cannot be shown at ${host}:${port}: ${why}; give another metrics.port (0: any free one)`,
+    { cause: error },
+  );
 }

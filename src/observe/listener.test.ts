@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Instruments } from "./instruments.ts";
+import { MetricsListener } from "./listener.ts";
+
+test("a port that is in use is an error of the library, which says what to do", async () => {
+  const metrics = { contentType: "text/plain", text: async () => "" } as Partial<Instruments> as Instruments;
+  const [first, second] = [new MetricsListener(metrics), new MetricsListener(metrics)];
+  const port = await first.start(0, "127.0.0.1");
+  await assert.rejects(second.start(port, "127.0.0.1"), {
+    code: "metrics-unavailable",
+    message: `metrics cannot be shown at 127.0.0.1:${port}: another process, or another app of this one, uses it; give another metrics.port (0: any free one)`,
+  });
+  await first.stop();
+});
