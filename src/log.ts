@@ -21,6 +21,7 @@ export const consoleLogger: Logger = {
 
 /** Errors carry what jobs and servers said, which may hold anything. */
 function lineOf(fields: object, message: string): string {
-  const shown = inspect(fields).split("\n").map(printable).join("\n");
-  return `escapement: ${printable(message)} ${shown}`;
+  const line = `escapement: ${printable(message)}`;
+  if (Object.keys(fields).length === 0) return line;
+  return `${line} ${inspect(fields).split("\n").map(printable).join("\n")}`;
 }
