@@ -6,7 +6,7 @@ import { published, relayed, routed } from "./relay/test/hand-made.ts";
 import { reportLines } from "./report.ts";
 import { fault } from "./test/hand-made.ts";
 
-function header(faults: readonly FaultKind[], history: History): string {
+function lines(faults: readonly FaultKind[], history: History): string[] {
   const options = {
     store: null,
     deliveries: ["at-least-once"],
@@ -20,7 +20,11 @@ function header(faults: readonly FaultKind[], history: History): string {
     concurrency: 2,
   } as const;
   const run = { history, verdict: check(history), engine: "E 1", beganAtMs: 0, troubles: [] };
-  return reportLines(options, run)[0] ?? "";
+  return reportLines(options, run);
+}
+
+function header(faults: readonly FaultKind[], history: History): string {
+  return lines(faults, history)[0] ?? "";
 }
 
 describe("the report of verify", () => {
@@ -34,5 +38,11 @@ describe("the report of verify", () => {
     const both = { ...drilled, faults: [fault("kill", "1.1", 65)] };
     assert.match(header(["kill", "publish"], both), /, faults: 1 kill, a drill that made 1 publishes/);
     assert.match(header([], relayed(routed("j", "at-least-once"))), /, faults: none, seed 7$/);
+  });
+
+  test("a guarantee is kept, or what broke it is counted: no line says of jobs both that none and that some were lost", () => {
+    const [, kept = ""] = lines([], relayed(routed("j", "at-least-once")));
+    assert.match(kept, /^ {2}at-least-once +kept; 1 jobs: /);
+    assert.doesNotMatch(kept, /lost/);
   });
 });

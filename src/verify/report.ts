@@ -69,7 +69,7 @@ export function reportLines(options: VerifyOptions, result: VerifyResult): strin
       .map((figures) => {
         const { jobs, dispatches, succeeded, cancelled, dead, givenUp, effects, delivery } = figures;
         const why = relay === null ? "by script" : "as refused";
-        const ends = `${jobs} jobs: ${succeeded} succeeded, ${cancelled} cancelled, ${dead} dead ${why}, ${givenUp} given up as lost`;
+        const ends = `${jobs} jobs: ${succeeded} succeeded, ${cancelled} cancelled, ${dead} dead ${why}${lost(givenUp)}`;
         const what = relay === null ? "dispatches" : "messages in the broker";
         const runs = `${dispatches} ${what}, ${figures.reruns} again after a fault`;
         const extra = delivery === "effectively-once" ? `, ${effects} effects` : "";
@@ -97,7 +97,12 @@ function relayLines({ publishes, copies, received, rollbacks, drills, grants }: 
   ];
 }
 
+/** Only at-most-once gives jobs up, and never without a reason: what was given up otherwise is a violation. */
+function lost(givenUp: number): string {
+  return givenUp === 0 ? "" : `, ${givenUp} recorded as lost, as promised after a fault`;
+}
+
 function problems(broken: Readonly<Record<ViolationKind, number>>): string {
   const found = violationKinds.filter((kind) => broken[kind] > 0).map((kind) => `${broken[kind]} ${kind}`);
-  return found.length === 0 ? "0 lost, 0 duplicated" : found.join(", ");
+  return found.length === 0 ? "kept" : `BROKEN: ${found.join(", ")}`;
 }
