@@ -106,10 +106,13 @@ export class Events {
   /** Those who only count: trouble that they alone hear of is still logged. */
   readonly #counters = new Map<AppEventName, ((event: never) => void)[]>();
   readonly #log: Logger;
+  readonly #withInputs: boolean;
   readonly #loggedAt = new Map<string, number>();
 
-  constructor(log: Logger) {
+  /** @param withInputs whether listeners see the inputs of jobs: they often go to logs, and inputs are often personal. */
+  constructor(log: Logger, withInputs = false) {
     this.#log = log;
+    this.#withInputs = withInputs;
   }
 
   on<E extends AppEventName>(name: E, listener: AppListener<E>): void {
@@ -149,13 +152,21 @@ export class Events {
       return;
     }
     const failed = (error: unknown): void => this.#log.error({ event: name, error }, "a listener failed");
+    const told = this.#withInputs ? event : withoutInput(event);
     for (const listener of [...listeners]) {
       try {
-        const answer: unknown = listener(event as never);
+        const answer: unknown = listener(told as never);
         if (answer instanceof Promise) answer.catch(failed);
       } catch (error) {
         failed(error);
       }
     }
   };
+}
+
+/** A claimed job carries its input along; what the type of an event does not show must not be in it. */
+function withoutInput<E extends AppEvents[AppEventName]>(event: E): E {
+  if (!("job" in event) || !("input" in event.job)) return event;
+  const { input: _, ...job } = event.job;
+  return { ...event, job };
 }

@@ -89,16 +89,13 @@ export class Escapement implements AsyncDisposable {
   #stopping: Promise<void> | null = null;
 
   /** Applications call {@link createEscapement}; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
-  constructor(
-    options: EscapementOptions,
-    runtime: Runtime,
-    { config, mustExist = false }: Surroundings = {},
-  ) {
+  constructor(options: EscapementOptions, runtime: Runtime, surroundings: Surroundings = {}) {
+    const { config, mustExist = false, withInputs = false } = surroundings;
     this.#settings = resolveSettings(options, process.env, config === undefined ? undefined : () => config);
     this.#runtime = runtime;
     this.#definitions = indexDefinitions(this.#settings.jobs);
     this.#log = this.#settings.log;
-    this.#events = new Events(this.#log);
+    this.#events = new Events(this.#log, withInputs);
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#observation = this.#settings.metrics === null ? null : this.#observe();

@@ -11,6 +11,8 @@ export interface Surroundings {
   readonly config?: ConfigFile | null;
   /** Makes nothing: no file, no schema, no namespace. For whoever only asks. @default false */
   readonly mustExist?: boolean;
+  /** Shows listeners the inputs of jobs. @default false */
+  readonly withInputs?: boolean;
 }
 
 /** Opens the store that the settings name, and brings its schema up to date unless they say otherwise. */

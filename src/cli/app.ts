@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { Escapement } from "../app/escapement.ts";
+import type { Surroundings } from "../app/open-store.ts";
 import { findConfigFile, loadConfigFile } from "../config-file.ts";
 import { systemRuntime } from "../runtime.ts";
 import type { EscapementOptions } from "../settings.ts";
@@ -32,13 +33,12 @@ export async function createApp(
   flags: AppFlags,
   manner: Manner,
   options: EscapementOptions = {},
+  more: Pick<Surroundings, "withInputs"> = {},
 ): Promise<Escapement> {
   const file = flags.config ?? findConfigFile(process.cwd());
   const config = file === null ? null : await loadConfigFile(file);
-  return new Escapement({ ...storeOptions(flags), ...options }, systemRuntime, {
-    config,
-    mustExist: manner === "ask",
-  });
+  const surroundings = { ...more, config, mustExist: manner === "ask" };
+  return new Escapement({ ...storeOptions(flags), ...options }, systemRuntime, surroundings);
 }
 
 /** Runs something with an app of the settings found here, and stops it whatever happens. */

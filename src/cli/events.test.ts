@@ -15,7 +15,7 @@ describe("events for a program", () => {
         return app;
       },
     } as Pick<Escapement, "on"> as Escapement;
-    showEvents(app, true);
+    showEvents(app, { json: true, withInputs: false });
     const log = t.mock.method(console, "log", () => {});
     const told = (error: unknown): unknown => {
       events.emit("error", { error, during: "reaping" });

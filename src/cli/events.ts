@@ -22,22 +22,30 @@ const described: Described = {
   error: ({ error, during }) => `${during}: ${error instanceof Error ? error.message : String(error)}`,
 };
 
-/** Prints what happens in an app, a line each: for a person, or as JSON for a program. */
-export function showEvents(app: Escapement, json: boolean): void {
-  for (const name of Object.keys(described) as AppEventName[]) show(app, name, json);
+export interface ShowOptions {
+  readonly json: boolean;
+  /** Results are often personal, like inputs, and these lines often go to logs. */
+  readonly withInputs: boolean;
 }
 
-function show<E extends AppEventName>(app: Escapement, name: E, json: boolean): void {
+/** Prints what happens in an app, a line each: for a person, or as JSON for a program. */
+export function showEvents(app: Escapement, options: ShowOptions): void {
+  for (const name of Object.keys(described) as AppEventName[]) show(app, name, options);
+}
+
+function show<E extends AppEventName>(app: Escapement, name: E, { json, withInputs }: ShowOptions): void {
   const describe = described[name] as ((event: AppEvents[E]) => string) | undefined;
+  const hidden = (key: string, value: unknown): unknown =>
+    key === "result" && !withInputs ? undefined : withErrors(value);
   app.on(name, (event) => {
     const at = new Date().toISOString();
-    if (json) console.log(printableJson({ at, event: name, ...event }, withErrors));
+    if (json) console.log(printableJson({ at, event: name, ...event }, hidden));
     else console.log(printable(`${at} ${name.padEnd(10)} ${describe?.(event) ?? ""}`.trimEnd()));
   });
 }
 
 /** An Error has nothing to say in JSON by itself; its stack is for the log. */
-function withErrors(_key: string, value: unknown): unknown {
+function withErrors(value: unknown): unknown {
   if (!(value instanceof Error)) return value;
   const { name, message, code } = recordError(value);
   return { name, message, code };
