@@ -8,7 +8,7 @@ import { createEscapement, defineJob } from "../src/index.ts";
 import { silentLogger } from "../src/log.ts";
 import { sqlite } from "../src/stores/sqlite/index.ts";
 import { newFolder } from "./behaviour/stores.ts";
-import { escapement, main } from "./command.ts";
+import { configure, escapement, main } from "./command.ts";
 
 describe("the command line", () => {
   test("migrate --dry-run prints the SQL and changes nothing; migrate applies it; then there is nothing to do", async () => {
@@ -42,7 +42,7 @@ describe("the command line", () => {
     await app.enqueue(defineJob({ name: "report" }), 1);
     await app.pauseQueue("slow");
     const status = await escapement(folder, "status", "--store", store);
-    assert.match(status.stdout, /queue +job +waiting\ndefault +report +1/);
+    assert.match(status.stdout, /queue +job +due +later\ndefault +report +1 +0/);
     assert.match(status.stdout, /slow +paused/);
     assert.match(status.stdout, /no nodes/);
     const json = JSON.parse((await escapement(folder, "status", "--store", store, "--json")).stdout);
@@ -130,7 +130,8 @@ describe("the command line", () => {
     const folder = newFolder();
     const { stdout, code } = await escapement(folder, "tick", "--store", "sqlite:app.db");
     assert.deepEqual([code, stdout], [0, "0 succeeded, 0 failed, 0 reaped\n"]);
-    const child = execFile(process.execPath, [main, "start", "--store", "sqlite:app.db"], { cwd: folder });
+    configure(folder, `defineJob({ name: "job", run: () => {} })`);
+    const child = execFile(process.execPath, [main, "start"], { cwd: folder });
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.stdout?.on("data", (data) => {
       if (String(data).includes("is running")) child.kill("SIGTERM");

@@ -36,11 +36,29 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .showHelpAfterError()
     .exitOverride();
   for (const command of commands) program.addCommand(override(command()));
+  program.helpCommand(false).addCommand(helpCommand(program));
   try {
     await program.parseAsync(argv);
   } catch (error) {
     process.exitCode = report(error);
   }
+}
+
+/** Commander's own help knows only the first level: `help schedules show` would show all of `schedules`. */
+function helpCommand(program: Command): Command {
+  return new Command("help")
+    .description("show the help of a command")
+    .argument("[command...]", "such as schedules show")
+    .exitOverride()
+    .action((path: readonly string[]) => {
+      let command = program;
+      for (const name of path) {
+        const next = command.commands.find((one) => one.name() === name);
+        if (next === undefined) return command.error(`error: unknown command '${path.join(" ")}'`);
+        command = next;
+      }
+      command.outputHelp();
+    });
 }
 
 /** Commander would end the process itself, also in the commands below a command. */

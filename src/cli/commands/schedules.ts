@@ -39,7 +39,10 @@ export function schedulesCommand(): Command {
   command.addCommand(
     appCommand("trigger", "run its job once, now")
       .argument("<key>")
-      .action(change((app, key) => app.triggerNow(key))),
+      .action(async (key: string, flags: AppFlags) => {
+        const receipt = await withApp(flags, "ask", (app) => app.triggerNow(key));
+        print(flags.json, receipt, () => [receipt.id]);
+      }),
   );
   command.addCommand(
     appCommand("backfill", "plan what was skipped in a span of the past")

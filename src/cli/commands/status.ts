@@ -7,6 +7,8 @@ import { print, table } from "../output.ts";
 
 interface Status {
   readonly counts: readonly CountRow[];
+  /** Of the waiting, those that are due; the others are due later. */
+  readonly due: readonly CountRow[];
   readonly queues: readonly QueueConfig[];
   readonly nodes: readonly SeenNode[];
 }
@@ -21,24 +23,44 @@ export function statusCommand(): Command {
 }
 
 async function readStatus(app: Escapement): Promise<Status> {
-  const [counts, queues, nodes] = await Promise.all([
+  const { now } = await app.health();
+  const runBefore = new Date(now.getTime() + 1);
+  const [counts, due, queues, nodes] = await Promise.all([
     app.countBy(["queue", "name", "state"]),
+    app.countBy(["queue", "name"], { states: ["waiting"], runBefore }),
     app.queues(),
     app.nodes(),
   ]);
-  return { counts, queues, nodes };
+  return { counts, due, queues, nodes };
 }
 
-function describeStatus({ counts, queues, nodes }: Status): string[] {
+/** Waiting is two columns, since what is due and waits may be trouble, and what is due later is none. */
+function columnsOf({ counts, due }: Status): { heading: string; count: (kind: Kind) => number }[] {
+  const countIn = (rows: readonly CountRow[], { queue, name }: Kind): number =>
+    rows.find((row) => row.queue === queue && row.name === name)?.count ?? 0;
   const states = jobStates.filter((state) => counts.some((row) => row.state === state));
+  return states.flatMap((state) => {
+    const rows = counts.filter((row) => row.state === state);
+    if (state !== "waiting") return { heading: state, count: (kind) => countIn(rows, kind) };
+    return [
+      { heading: "due", count: (kind) => countIn(due, kind) },
+      { heading: "later", count: (kind) => Math.max(0, countIn(rows, kind) - countIn(due, kind)) },
+    ];
+  });
+}
+
+interface Kind {
+  readonly queue: string;
+  readonly name: string;
+}
+
+function describeStatus(status: Status): string[] {
+  const { counts, queues, nodes } = status;
+  const columns = columnsOf(status);
   const kinds = [...new Set(counts.map(({ queue, name }) => JSON.stringify([queue, name])))].sort();
   const rows = kinds.map((kind) => {
     const [queue, name]: [string, string] = JSON.parse(kind);
-    const cells = states.map(
-      (state) =>
-        counts.find((row) => row.queue === queue && row.name === name && row.state === state)?.count ?? 0,
-    );
-    return [queue, name, ...cells];
+    return [queue, name, ...columns.map(({ count }) => count({ queue, name }))];
   });
   const limits = queues.map(({ queue, paused, concurrency, rate }) => [
     queue,
@@ -54,7 +76,9 @@ function describeStatus({ counts, queues, nodes }: Status): string[] {
     node.names.join(", "),
   ]);
   return [
-    ...(rows.length === 0 ? ["no jobs"] : table(["queue", "job", ...states], rows)),
+    ...(rows.length === 0
+      ? ["no jobs"]
+      : table(["queue", "job", ...columns.map(({ heading }) => heading)], rows)),
     ...(limits.length === 0 ? [] : ["", ...table(["queue", "", "", ""], limits)]),
     "",
     ...(alive.length === 0 ? ["no nodes"] : table(["node", "", "roles", "busy", "jobs"], alive)),
