@@ -3,6 +3,7 @@ import { type Duration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
 import type { HandlerContext, Snooze } from "./handler.ts";
 import { type Delivery, deliveries } from "./job.ts";
+import type { Jsonified, JsonSafe, NotJson } from "./json.ts";
 import { checkName } from "./names.ts";
 import { checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
 import { type Backoff, defaultBackoff } from "./retry.ts";
@@ -122,11 +123,14 @@ export type AnyDefinition = JobDefinition<never, unknown>;
  */
 export function defineJob<S extends StandardSchemaV1, Result = unknown>(
   options: DefinitionOptions<StandardSchemaV1.InferOutput<S>, Result> & { readonly input: S },
-): JobDefinition<StandardSchemaV1.InferInput<S>, Result>;
-/** Without a schema the input is what the type says, unchecked: `defineJob<{ customer: string }>({ … })`. */
+): JobDefinition<StandardSchemaV1.InferInput<S>, Jsonified<Result>>;
+/**
+ * Without a schema the input is what the type says, unchecked. Declare it where the handler takes it, and the result is inferred, too:
+ * `run: async ({ input }: HandlerContext<{ customer: string }>) => …`; in `defineJob<{ customer: string }>({ … })` it is unknown.
+ */
 export function defineJob<Input, Result = unknown>(
-  options: DefinitionOptions<Input, Result> & { readonly input?: undefined },
-): JobDefinition<Input, Result>;
+  options: DefinitionOptions<Input, Result> & WithoutSchema<Input>,
+): JobDefinition<Input, Jsonified<Result>>;
 export function defineJob(
   options: DefinitionOptions<never, unknown> & { readonly input?: StandardSchemaV1 | undefined },
 ): AnyDefinition {
@@ -167,6 +171,11 @@ export function defineJob(
     route: checkRoute(options.route, of("route")),
   } satisfies AnyDefinition);
 }
+
+/** Refuses to compile an input that would not arrive as declared. */
+type WithoutSchema<Input> = [Input] extends [JsonSafe<Input>]
+  ? { readonly input?: undefined }
+  : { readonly input: NotJson };
 
 const definitionKeys = [
   "name",

@@ -21,12 +21,14 @@ export type ErrorCode =
   | "already-started"
   | "stopped"
   | "result-timeout"
+  | "result-not-kept"
   | "job-failed"
   // The guarantees.
   | "delivery-unsupported"
   | "weak-durability"
   | "transaction-unavailable"
   | "transaction-used"
+  | "enqueue-unavailable"
   | "stale-claim"
   // The store.
   | "store-unavailable"

@@ -1,4 +1,5 @@
 import { type Duration, parseDuration } from "./duration.ts";
+import type { HandlerJobs, TransactionJobs } from "./enqueue.ts";
 import type { JobFacts } from "./job.ts";
 
 /** What a handler is told about its job. */
@@ -7,8 +8,13 @@ export interface HandlerJob extends JobFacts {
   readonly idempotencyKey: string;
 }
 
-/** What a handler is given. */
-export interface HandlerContext<Input> {
+/**
+ * What a handler is given.
+ *
+ * Jobs that it enqueues are there at once and stay when it fails afterwards; give them an id made of `job.id`, and the next try finds them.
+ * Those that it enqueues inside `tx` come and go with it.
+ */
+export interface HandlerContext<Input> extends HandlerJobs {
   readonly input: Input;
   readonly job: HandlerJob;
   /** Fires when the job is cancelled, times out, loses its lease, or the process must stop; `signal.reason` is a {@link StopReason}. */
@@ -16,8 +22,17 @@ export interface HandlerContext<Input> {
   /**
    * Runs `fn` in a transaction of the store's database and commits its writes together with the job's success; its result becomes the
    * job's result. When the claim is no longer this handler's, everything is rolled back and it throws `stale-claim`. On SQLite `fn` is synchronous.
+   *
+   * Inside `fn`, `enqueue` and `enqueueMany` join the transaction: the jobs exist if and when it commits. They need not be awaited there, and what
+   * cannot be enqueued fails the transaction. The second argument of `fn` has the same two.
+   *
+   * @example
+   * await tx(async (db) => {
+   *   await db.query("insert into invoices …");
+   *   await enqueue(mail, { invoice });
+   * });
    */
-  tx<T, Db = unknown>(fn: (db: Db) => T): Promise<Awaited<T>>;
+  tx<T, Db = unknown>(fn: (db: Db, jobs: TransactionJobs) => T): Promise<Awaited<T>>;
   /** Adds a line to the job's trail. */
   log(line: string): void;
   /** Tells how far it is, in any JSON value; the latest one is kept. */

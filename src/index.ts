@@ -2,9 +2,8 @@ export { createEscapement, Escapement, type ReasonOptions, type StopOptions } fr
 export type { Role, StartOptions } from "./app/node.ts";
 export type { Occurrence } from "./app/occurrences.ts";
 export type { OccurrencesOptions, Schedule, ScheduleOptions, ScheduleOutcome } from "./app/schedules.ts";
-export type { EnqueueManyOptions, JobChanges, ListOptions, QueueOptions } from "./client/client.ts";
+export type { JobChanges, ListOptions, QueueOptions, ResultOptions } from "./client/client.ts";
 export type { TrailLine } from "./client/decode.ts";
-export type { EnqueueOptions } from "./client/new-job.ts";
 export type { Tally, Target } from "./client/select.ts";
 export { explainCron } from "./cron/explain.ts";
 export { type CronFields, parseCron } from "./cron/fields.ts";
@@ -20,6 +19,17 @@ export {
 export type { Cause, CauseCode, CauseFields, SilentNode } from "./diagnosis/cause.ts";
 export type { Diagnosis } from "./diagnosis/diagnosis.ts";
 export type { Duration } from "./duration.ts";
+export type {
+  EnqueueManyOptions,
+  EnqueueOptions,
+  EnqueueVerbs,
+  HandlerJobs,
+  InputOf,
+  ManyItem,
+  MixedItem,
+  ResultOf,
+  TransactionJobs,
+} from "./enqueue.ts";
 export { type ErrorCode, type ErrorRecord, EscapementError, UnrecoverableError } from "./errors.ts";
 export type { AppEventName, AppEvents, AppListener, DispatchPhase } from "./events.ts";
 export {
@@ -32,10 +42,11 @@ export {
 } from "./handler.ts";
 export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
 export type { Delivery, Job, JobFacts, JobOutline, JobState } from "./job.ts";
+export type { Jsonified, JsonSafe, NotJson } from "./json.ts";
 export type { Logger } from "./log.ts";
 export type { Message, MessageFacts } from "./message.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
-export type { EnqueueReceipt } from "./receipt.ts";
+export type { EnqueueReceipt, JobRef } from "./receipt.ts";
 export type {
   EscapementOptions,
   MetricsOptions,

@@ -53,7 +53,8 @@ export function follow(state: JobState, transition: Transition): JobState {
 
 /** How a claim ended, as its holder tells it (or the reaper, for a holder that fell silent). */
 export type Outcome =
-  | { readonly kind: "succeed"; readonly result: string | null }
+  /** `notKept`: why its result is left out; it becomes the job's reason. */
+  | { readonly kind: "succeed"; readonly result: string | null; readonly notKept?: string }
   /** The handler failed and may be tried again. */
   | { readonly kind: "retry"; readonly delayMs: number; readonly error: string }
   /** The handler asked to be called later; it counts as no try. */
@@ -67,6 +68,11 @@ export type Outcome =
   | { readonly kind: "lose"; readonly reason: string }
   /** Its holder is gone without a word, or its thread is. */
   | { readonly kind: "crash"; readonly reason: string };
+
+export type Success = Extract<Outcome, { readonly kind: "succeed" }>;
+
+/** How the reason begins of a job that succeeded and whose result could not be kept. */
+export const resultNotKept = "result not kept: ";
 
 /** What the decision about a held job rests on. */
 export interface HeldJob {
@@ -114,7 +120,12 @@ function settleUncancelled(job: HeldJob, outcome: Outcome): Settlement {
   } as const;
   switch (outcome.kind) {
     case "succeed":
-      return { ...base, state: follow("active", "succeed"), result: outcome.result };
+      return {
+        ...base,
+        state: follow("active", "succeed"),
+        reason: outcome.notKept ?? null,
+        result: outcome.result,
+      };
     case "retry":
       assertMayRepeat(job, "retry");
       return { ...base, state: follow("active", "retry"), delayMs: outcome.delayMs, error: outcome.error };
@@ -163,7 +174,7 @@ function assertMayRepeat(job: HeldJob, transition: Transition): void {
 
 /** What a job's trail says of the end of a claim; nothing where the job itself tells it. */
 export function story(outcome: Outcome): {
-  readonly kind: "failed" | "crashed" | "snoozed" | "rolled-back";
+  readonly kind: "failed" | "crashed" | "snoozed" | "rolled-back" | "result-not-kept";
   readonly text: string | null;
   readonly error: string | null;
 } | null {
@@ -179,10 +190,17 @@ export function story(outcome: Outcome): {
     case "rollback":
       return { kind: "rolled-back", text: null, error: outcome.error };
     case "succeed":
+      if (outcome.notKept === undefined) return null;
+      return { kind: "result-not-kept", text: outcome.notKept, error: null };
     case "release":
     case "lose":
       return null;
   }
+}
+
+/** A success of which no more is to be said than its result: what almost every job ends with, and what stores write quickly. */
+export function isPlainSuccess(outcome: Outcome): outcome is Success & { readonly notKept?: never } {
+  return outcome.kind === "succeed" && outcome.notKept === undefined;
 }
 
 /** A job one crash short of poison: it runs alone in its process, so that its neighbours are not condemned with it. */

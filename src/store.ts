@@ -12,7 +12,7 @@
 import type { Clock } from "./clock.ts";
 import type { Delivery, JobFacts, JobOutline, JobState } from "./job.ts";
 import type { Logger } from "./log.ts";
-import type { Outcome } from "./state.ts";
+import type { Outcome, Success } from "./state.ts";
 
 export interface Store {
   readonly capabilities: Capabilities;
@@ -204,6 +204,11 @@ export interface EnqueueParams {
   readonly jobs: readonly NewJob[];
   /** The caller's own transaction, in the form the store documents. The jobs exist when it commits. */
   readonly tx?: unknown;
+  /**
+   * Where one job would be refused, nothing is written: every job is then answered `refused`, and the first whose parent is unknown names it. Only
+   * for a batch of up to 1,000 jobs, all in one slot where slots know nothing of each other; with `tx` it means nothing, since that decides.
+   */
+  readonly allOrNone?: boolean;
 }
 
 /**
@@ -472,10 +477,13 @@ export interface ReportParams {
 export interface TransactParams<T> extends ClaimRef {
   readonly claimer: string;
   /** The caller's writes, given the store's own transaction handle; what it returns becomes the job's result. */
-  readonly run: (tx: unknown) => T | Promise<T>;
-  /** JSON of what `run` returned, decided by the core. */
-  readonly encode: (value: T) => string | null;
+  readonly run: (tx: unknown, enqueue: EnqueueWithin) => T | Promise<T>;
+  /** The job's success with what `run` returned, decided by the core. */
+  readonly encode: (value: T) => Success;
 }
+
+/** Writes jobs that exist if and when the transaction commits. It answers at once where transactions are synchronous functions. */
+export type EnqueueWithin = (jobs: readonly NewJob[]) => EnqueueResult[] | Promise<EnqueueResult[]>;
 
 export type TransactResult<T> =
   | { readonly outcome: "committed"; readonly value: T }
@@ -532,6 +540,7 @@ export type TrailKind =
   | "cancel-requested"
   | "updated"
   | "redriven"
+  | "result-not-kept"
   | "log";
 
 /**

@@ -1,18 +1,18 @@
 import {
   type AppHealth,
   Client,
-  type EnqueueManyOptions,
   type JobChanges,
   type ListOptions,
   type QueueOptions,
+  type ResultOptions,
 } from "../client/client.ts";
 import { Connection } from "../client/connection.ts";
 import type { TrailLine } from "../client/decode.ts";
-import type { EnqueueOptions } from "../client/new-job.ts";
 import type { Tally, Target } from "../client/select.ts";
 import type { AnyDefinition, JobDefinition } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import { type Duration, parseDuration } from "../duration.ts";
+import type { EnqueueVerbs } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
@@ -20,7 +20,7 @@ import { type MetricsSource, observeApp, type RelayFigures } from "../observe/me
 import { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
-import type { EnqueueReceipt } from "../receipt.ts";
+import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
 import type {
@@ -36,6 +36,7 @@ import type {
   UpdateResult,
 } from "../store.ts";
 import { indexDefinitions } from "./definitions.ts";
+import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
 import { Node, type StartOptions } from "./node.ts";
 import type { Occurrence } from "./occurrences.ts";
@@ -99,6 +100,9 @@ export class Escapement implements AsyncDisposable {
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#observation = this.#settings.metrics === null ? null : this.#observe();
+    const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#assertUsable());
+    this.enqueue = verbs.enqueue;
+    this.enqueueMany = verbs.enqueueMany;
     const node = nodeId(runtime.newId());
     this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, node);
   }
@@ -106,32 +110,17 @@ export class Escapement implements AsyncDisposable {
   // ── Jobs ──
 
   /** Enqueues one job. Calls made in the same turn of the event loop share one trip to the store. */
-  async enqueue<Input, Result>(
-    job: JobDefinition<Input, Result> | string,
-    input: Input,
-    options: EnqueueOptions = {},
-  ): Promise<EnqueueReceipt> {
-    this.#assertUsable();
-    const receipt = await this.#client.enqueue(job, input, options);
-    this.#events.emit("enqueued", { ...receipt, name: nameOf(job) });
-    return receipt;
-  }
+  readonly enqueue: EnqueueVerbs["enqueue"];
 
-  /** Enqueues many jobs, a thousand a trip. All inputs are checked before the first is written. */
-  async enqueueMany<Input, Result>(
-    job: JobDefinition<Input, Result> | string,
-    items: Iterable<Omit<EnqueueOptions, "tx"> & { readonly input: Input }>,
-    options: EnqueueManyOptions = {},
-  ): Promise<EnqueueReceipt[]> {
-    this.#assertUsable();
-    const receipts = await this.#client.enqueueMany(job, items, options);
-    for (const receipt of receipts) this.#events.emit("enqueued", { ...receipt, name: nameOf(job) });
-    return receipts;
-  }
+  /**
+   * Enqueues many jobs of one definition, a thousand a trip; or up to a thousand of several, all or none of them:
+   * `enqueueMany([{ job: a, input, id: "1" }, { job: b, input, after: ["1"] }])`. All inputs are checked before the first is written.
+   */
+  readonly enqueueMany: EnqueueVerbs["enqueueMany"];
 
-  /** A job by its id, or by an id that was absorbed into it. */
-  get(id: string): Promise<Job | null> {
-    return this.#client.get(id);
+  /** A job, also by an id that was absorbed into it. */
+  get<Result = unknown>(job: JobRef<Result>): Promise<Job<unknown, Result> | null> {
+    return this.#client.get(job) as Promise<Job<unknown, Result> | null>;
   }
 
   /** Jobs that match, newest first, a page at a time. */
@@ -149,8 +138,8 @@ export class Escapement implements AsyncDisposable {
   }
 
   /** The story of a job: failures, crashes, edits, redrives, and the lines its handler logged. */
-  trail(id: string): Promise<TrailLine[]> {
-    return this.#client.trail(id);
+  trail(job: JobRef): Promise<TrailLine[]> {
+    return this.#client.trail(job);
   }
 
   /** Cancels one job, several, or all that match. An active one is told to stop. */
@@ -166,13 +155,16 @@ export class Escapement implements AsyncDisposable {
   }
 
   /** Changes a job that has not started: its input, time or priority. */
-  update(id: string, changes: JobChanges): Promise<UpdateResult> {
-    return this.#client.update(id, changes);
+  update(job: JobRef, changes: JobChanges): Promise<UpdateResult> {
+    return this.#client.update(job, changes);
   }
 
-  /** Waits until a job has succeeded, and returns its result; throws when it ended otherwise, or in time not at all. */
-  result<Result = unknown>(id: string, options: { readonly timeout?: Duration } = {}): Promise<Result> {
-    return this.#client.result(id, options) as Promise<Result>;
+  /**
+   * Waits until a job has succeeded, and returns its result. Throws `job-failed` when it ended otherwise, `result-not-kept` when its result
+   * could not be kept, and `result-timeout` when it has not ended in time.
+   */
+  result<Result = unknown>(job: JobRef<Result>, options: ResultOptions = {}): Promise<Result> {
+    return this.#client.result(job, options) as Promise<Result>;
   }
 
   // ── Schedules ──
@@ -184,11 +176,25 @@ export class Escapement implements AsyncDisposable {
    * @example
    * await app.schedule("nightly", { cron: "0 3 * * *", timezone: "Europe/Berlin" }, invoice, { customer: "all" });
    */
-  schedule<Input, Result>(
+  schedule(
     key: string,
     spec: ScheduleSpec,
-    job: JobDefinition<Input, Result> | string,
-    input: Input,
+    job: JobDefinition<undefined> | string,
+    input?: unknown,
+    options?: ScheduleOptions,
+  ): Promise<ScheduleOutcome>;
+  schedule<Input>(
+    key: string,
+    spec: ScheduleSpec,
+    job: JobDefinition<Input>,
+    input: NoInfer<Input>,
+    options?: ScheduleOptions,
+  ): Promise<ScheduleOutcome>;
+  schedule(
+    key: string,
+    spec: ScheduleSpec,
+    job: AnyDefinition | string,
+    input?: unknown,
     options: ScheduleOptions = {},
   ): Promise<ScheduleOutcome> {
     return this.#schedules.put(key, spec, job, input, options);
@@ -232,8 +238,8 @@ export class Escapement implements AsyncDisposable {
   }
 
   /** The story of a job, or of an occurrence (`"nightly@2026-11-15T03:00:00Z"`), a line each: why did it run, or not? */
-  explain(target: string): Promise<string[]> {
-    return explain(this, target);
+  explain(target: JobRef): Promise<string[]> {
+    return explain(this, typeof target === "string" ? target : idOf(target));
   }
 
   /** Why a job has not ended, for programs: a code and fields for each reason, with the words of `explain`. Null for an unknown id. */
@@ -328,6 +334,7 @@ export class Escapement implements AsyncDisposable {
       settings: this.#settings,
       runtime: this.#runtime,
       definitions: this.#definitions,
+      jobs: jobsForHandlers(this.#client, this.#events.emit),
       emit: this.#events.emit,
       log: this.#log,
       options,
@@ -377,6 +384,8 @@ export class Escapement implements AsyncDisposable {
     await this.#starting?.catch(() => {});
     await this.#scheduleFile?.stop();
     await this.#node?.stop(timeoutMs);
+    // What the last handlers enqueued without waiting for it.
+    await this.#client.settled();
     await this.#observation?.stop();
     await this.#connection.close();
   }
@@ -386,8 +395,4 @@ export class Escapement implements AsyncDisposable {
       throw new EscapementError("stopped", "this app was stopped; create a new one to go on");
     }
   }
-}
-
-function nameOf(job: JobDefinition<never, unknown> | string): string {
-  return typeof job === "string" ? job : job.name;
 }

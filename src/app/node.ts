@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
+import type { JobsForHandlers } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
@@ -34,6 +35,7 @@ export interface NodeParts {
   readonly settings: Settings;
   readonly runtime: Runtime;
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
+  readonly jobs: JobsForHandlers;
   readonly emit: Emit;
   readonly log: Logger;
   readonly options: StartOptions;

@@ -1,7 +1,7 @@
 import type { Client } from "../client/client.ts";
 import type { Connection } from "../client/connection.ts";
-import type { EnqueueOptions } from "../client/new-job.ts";
 import type { AnyDefinition } from "../definition.ts";
+import type { EnqueueOptions } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { slotOf } from "../id.ts";
 import { checkName } from "../names.ts";
@@ -96,7 +96,7 @@ export class Schedules {
     const { conflict: _conflict, ...own } = options;
     const wanted = {
       spec: encodeSpec(spec),
-      job: encodeTemplate(await this.#client.makeJob(definition, input, own)),
+      job: encodeTemplate(await this.#client.makeJob({ target: definition, input, options: own })),
     };
     this.#noteOwn(key, wanted);
     let fired = 0;
@@ -136,7 +136,7 @@ export class Schedules {
     checkKnown(options, optionKeys, "schedule");
     resolveSchedule(spec);
     const { conflict: _conflict, ...own } = options;
-    await this.#client.makeJob(definition, input, own);
+    await this.#client.makeJob({ target: definition, input, options: own });
   }
 
   async remove(key: string): Promise<boolean> {

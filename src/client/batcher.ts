@@ -51,26 +51,15 @@ export class EnqueueBatcher {
     for (let start = 0; start < batch.length; start += enqueueChunk) {
       const chunk = batch.slice(start, start + enqueueChunk);
       try {
-        const results = await writeJobs(
-          this.#store,
-          this.#runtime,
-          chunk.map((one) => one.job),
-        );
+        const jobs = chunk.map((one) => one.job);
+        // Again if need be: their ids were made before the first try, so a repetition is the same jobs.
+        const results = await withRetries(this.#runtime, async () => (await this.#store()).enqueue({ jobs }));
         for (const [index, one] of chunk.entries()) one.resolve(results[index] as EnqueueResult);
       } catch (error) {
         for (const one of chunk) one.reject(error);
       }
     }
   }
-}
-
-/** Writes jobs, again if need be: their ids were made before the first try, so a repetition is the same jobs. */
-export function writeJobs(
-  store: () => Promise<Store>,
-  runtime: Runtime,
-  jobs: readonly NewJob[],
-): Promise<EnqueueResult[]> {
-  return withRetries(runtime, async () => (await store()).enqueue({ jobs }));
 }
 
 /** A receipt for the caller, or the error that a refusal is. */

@@ -2,11 +2,12 @@ import type { AnyDefinition } from "../definition.ts";
 import { checkPriority } from "../definition.ts";
 import { type Diagnosis, diagnose, summaryOf } from "../diagnosis/diagnosis.ts";
 import { type Duration, parseDuration } from "../duration.ts";
+import type { EnqueueManyOptions, EnqueueOptions } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Job } from "../job.ts";
-import { checkId, checkName } from "../names.ts";
+import { checkName } from "../names.ts";
 import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
-import type { EnqueueReceipt } from "../receipt.ts";
+import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
@@ -16,6 +17,7 @@ import type {
   CountBy,
   CountRow,
   EnqueueResult,
+  EnqueueWithin,
   Health,
   JobFilter,
   NewJob,
@@ -28,17 +30,19 @@ import type {
   UpdateResult,
 } from "../store.ts";
 import { withRetries } from "../transient.ts";
-import { EnqueueBatcher, enqueueChunk, receive, writeJobs } from "./batcher.ts";
+import { EnqueueBatcher, enqueueChunk, receive } from "./batcher.ts";
 import type { Connection } from "./connection.ts";
 import { decodeJob, decodeTrail, type TrailLine } from "./decode.ts";
 import { checkFilter } from "./filter.ts";
-import { type EnqueueOptions, encodeInput, limitKeys, makeJob } from "./new-job.ts";
+import { type Asked, type AskedMany, asPartial, asRefused, checkOneTrip } from "./many.ts";
+import { encodeInput, limitKeys, makeJob } from "./new-job.ts";
 import { waitForResult } from "./result.ts";
 import { runOver, type Tally, type Target } from "./select.ts";
+import { TransactionEnqueuer, type TransactionJobsParts } from "./transaction-jobs.ts";
 
-export interface EnqueueManyOptions {
-  /** Told after each chunk how many are written, of how many. */
-  readonly onProgress?: (written: number, total: number) => void;
+export interface ResultOptions {
+  /** How long to wait; `Infinity` for as long as it takes. The default outlasts the first retries of a job. @default "5m" */
+  readonly timeout?: Duration;
 }
 
 export interface JobChanges<Input = unknown> {
@@ -95,7 +99,7 @@ export class Client {
     input: unknown,
     options: EnqueueOptions,
   ): Promise<EnqueueReceipt> {
-    const made = makeJob(this.#definition(target), input, options, this.#settings, this.#runtime);
+    const made = this.makeJob({ target, input, options });
     const job = made instanceof Promise ? await made : made;
     if (options.tx === undefined) return receive(await this.#batcher.add(job));
     // Inside the caller's transaction nothing is repeated: after an error only the caller knows where the transaction stands.
@@ -105,8 +109,8 @@ export class Client {
     return receive(result as EnqueueResult);
   }
 
-  /** The job that an enqueue would write: what schedules make their templates of. */
-  async makeJob(target: AnyDefinition | string, input: unknown, options: EnqueueOptions): Promise<NewJob> {
+  /** The job that an enqueue would write. A promise only where its schema is asynchronous. */
+  makeJob({ target, input, options }: Asked): NewJob | Promise<NewJob> {
     return makeJob(this.#definition(target), input, options, this.#settings, this.#runtime);
   }
 
@@ -116,48 +120,54 @@ export class Client {
   }
 
   /** All inputs are checked before the first is written. A call that fails in the middle tells how many were written. */
-  async enqueueMany(
-    target: AnyDefinition | string,
-    items: Iterable<EnqueueOptions & { readonly input: unknown }>,
-    options: EnqueueManyOptions,
-  ): Promise<EnqueueReceipt[]> {
-    checkKnown(options, ["onProgress"], "enqueueMany");
-    const definition = this.#definition(target);
-    const jobs: NewJob[] = [];
-    for (const { input, ...own } of items) {
-      if (own.tx !== undefined) {
-        throw new EscapementError(
-          "invalid-option",
-          "enqueueMany writes in chunks and takes no tx; use enqueue with tx",
-        );
-      }
-      const made = makeJob(definition, input, own, this.#settings, this.#runtime);
-      jobs.push(made instanceof Promise ? await made : made);
-    }
+  async enqueueMany({ asked, isMixed, options: given }: AskedMany): Promise<EnqueueReceipt[]> {
+    const options = given as EnqueueManyOptions;
+    checkKnown(options, ["onProgress", "tx"], "enqueueMany");
+    const made = this.#makeJobs(asked);
+    const jobs = made instanceof Promise ? await made : made;
+    if (jobs.length === 0) return [];
+    const { tx } = options;
+    const allOrNone = isMixed && tx === undefined;
+    const store = this.#connection.opened ?? (await this.#connection.store());
+    if (allOrNone) checkOneTrip(jobs, store.capabilities.acrossSlots);
     const receipts: EnqueueReceipt[] = [];
     const refused: EnqueueResult[] = [];
-    for (let start = 0; start < jobs.length; start += enqueueChunk) {
-      const chunk = jobs.slice(start, start + enqueueChunk);
-      const results = await writeJobs(this.#connection.store, this.#runtime, chunk).catch(
-        (error: unknown) => {
-          throw asPartial(error, start, jobs.length);
-        },
-      );
+    // A transaction may be a synchronous function, which is over after this turn: everything goes into it at once.
+    const chunkSize = tx === undefined ? enqueueChunk : jobs.length;
+    for (let start = 0; start < jobs.length; start += chunkSize) {
+      const chunk = jobs.slice(start, start + chunkSize);
+      const results =
+        tx === undefined
+          ? await withRetries(this.#runtime, () => store.enqueue({ jobs: chunk, allOrNone })).catch(
+              (error: unknown) => {
+                throw asPartial(error, start, jobs.length);
+              },
+            )
+          : await store.enqueue({ jobs: chunk, tx });
       for (const result of results) {
         if (result.outcome === "refused") refused.push(result);
         else receipts.push(receive(result));
       }
       options.onProgress?.(receipts.length + refused.length, jobs.length);
     }
-    const [first] = refused;
-    if (first !== undefined) throw asRefused(first, refused.length, jobs.length);
-    return receipts;
+    if (refused.length === 0) return receipts;
+    throw asRefused(refused, jobs.length, allOrNone);
   }
 
-  async get(id: string): Promise<Job | null> {
-    checkId(id);
-    const [job] = await this.#ask((store) => store.get({ ids: [id] }));
-    return job ? decodeJob(job) : null;
+  #makeJobs(asked: readonly Asked[]): NewJob[] | Promise<NewJob[]> {
+    const jobs = asked.map((one) => this.makeJob(one));
+    return jobs.some((job) => job instanceof Promise) ? Promise.all(jobs) : (jobs as NewJob[]);
+  }
+
+  /** Enqueues in the transaction of a handler's `tx`. */
+  enqueuer(write: EnqueueWithin, onEnqueued: TransactionJobsParts["onEnqueued"]): TransactionEnqueuer {
+    return new TransactionEnqueuer({ make: (asked) => this.#makeJobs(asked), write, onEnqueued });
+  }
+
+  async get(job: JobRef): Promise<Job | null> {
+    const id = idOf(job);
+    const [found] = await this.#ask((store) => store.get({ ids: [id] }));
+    return found ? decodeJob(found) : null;
   }
 
   async list(filter: JobFilter, options: ListOptions): Promise<{ jobs: Job[]; cursor: string | null }> {
@@ -180,8 +190,8 @@ export class Client {
     return this.#ask((store) => store.count({ filter, by }));
   }
 
-  async trail(id: string): Promise<TrailLine[]> {
-    checkId(id);
+  async trail(job: JobRef): Promise<TrailLine[]> {
+    const id = idOf(job);
     return (await this.#ask((store) => store.trail({ id }))).map(decodeTrail);
   }
 
@@ -195,8 +205,8 @@ export class Client {
     return runOver(this.#runtime, (params) => store.redrive(params), target, reason);
   }
 
-  async update(id: string, changes: JobChanges): Promise<UpdateResult> {
-    checkId(id);
+  async update(job: JobRef, changes: JobChanges): Promise<UpdateResult> {
+    const id = idOf(job);
     checkKnown(changes, ["input", "runAt", "delay", "priority"], "update");
     if (changes.delay !== undefined && changes.runAt !== undefined) {
       throw new EscapementError("invalid-option", "delay and runAt exclude each other; give one of them");
@@ -266,10 +276,11 @@ export class Client {
     return pending;
   }
 
-  async result(id: string, options: { readonly timeout?: Duration }): Promise<unknown> {
-    checkId(id);
+  async result(job: JobRef, options: ResultOptions): Promise<unknown> {
+    const id = idOf(job);
     checkKnown(options, ["timeout"], "result");
-    const timeoutMs = parseDuration(options.timeout ?? "30s", "timeout");
+    const { timeout = "5m" } = options;
+    const timeoutMs = timeout === Infinity ? Infinity : parseDuration(timeout, "timeout");
     const why = async (): Promise<string> => {
       const diagnosis = await this.diagnose(id);
       return diagnosis === null ? "" : summaryOf(diagnosis);
@@ -277,8 +288,8 @@ export class Client {
     return waitForResult(this.#connection, this.#runtime, id, timeoutMs, why);
   }
 
-  async diagnose(id: string): Promise<Diagnosis | null> {
-    checkId(id);
+  async diagnose(job: JobRef): Promise<Diagnosis | null> {
+    const id = idOf(job);
     return this.#ask((store) => diagnose(store, this.#definitions, id));
   }
 
@@ -313,23 +324,4 @@ export class Client {
       `${describe(target)} is not a job that this app knows; pass what defineJob returned, or list it in jobs`,
     );
   }
-}
-
-function asRefused({ id, parent }: EnqueueResult, refused: number, total: number): EscapementError {
-  return new EscapementError(
-    "unknown-parent",
-    `${refused} of ${total} jobs wait for parents that no job has as its id, the first of them ${JSON.stringify(id)} for ${JSON.stringify(parent)}; ` +
-      "the others were written",
-  );
-}
-
-function asPartial(error: unknown, written: number, total: number): unknown {
-  if (!(error instanceof EscapementError)) return error;
-  return new EscapementError(
-    error.code,
-    `${error.message} (${written} of ${total} jobs were written before that)`,
-    {
-      cause: error,
-    },
-  );
 }

@@ -1,36 +1,16 @@
 import type { AnyDefinition, KeyFunction } from "../definition.ts";
 import { checkPriority } from "../definition.ts";
-import { type Duration, parseDuration } from "../duration.ts";
+import { parseDuration } from "../duration.ts";
+import type { EnqueueOptions } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { slotOf } from "../id.ts";
 import { checkId, checkKey, checkName } from "../names.ts";
 import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import { idOf, type JobRef } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
 import type { NewJob } from "../store.ts";
-
-export interface EnqueueOptions {
-  /** The same id is the same job, in whatever state it is, for as long as it is kept. @default a new UUID */
-  readonly id?: string;
-  /** How long from now it is due. @default at once */
-  readonly delay?: Duration;
-  /** When it is due; not together with `delay`. */
-  readonly runAt?: Date;
-  /** Higher runs first. @default the definition's */
-  readonly priority?: number;
-  readonly tags?: readonly string[];
-  /** Not started this long after it was due: recorded as expired. @default the definition's */
-  readonly expireIn?: Duration;
-  /** Tries in all. @default the definition's */
-  readonly attempts?: number;
-  /** Ids of jobs that must have succeeded before. */
-  readonly after?: readonly string[];
-  /** What to do when one of `after` ends otherwise. @default "cancel" */
-  readonly afterFailure?: "cancel" | "run";
-  /** The caller's own open transaction on the store's database: the job exists if and when it commits. */
-  readonly tx?: unknown;
-}
 
 const optionKeys = [
   "id",
@@ -182,9 +162,9 @@ function checkTags(tags: readonly string[]): readonly string[] {
   return [...new Set(tags.map((tag) => checkName(tag, "a tag")))];
 }
 
-function checkParents(ids: readonly string[]): readonly string[] {
-  if (!Array.isArray(ids) || ids.length > maxParents) {
-    throw new EscapementError("invalid-option", `expected after to be a list of at most ${maxParents} ids`);
+function checkParents(jobs: readonly JobRef[]): readonly string[] {
+  if (!Array.isArray(jobs) || jobs.length > maxParents) {
+    throw new EscapementError("invalid-option", `expected after to be a list of at most ${maxParents} jobs`);
   }
-  return [...new Set(ids.map((id) => checkId(id, "an id in after")))];
+  return [...new Set(jobs.map((job) => idOf(job, "a job in after")))];
 }

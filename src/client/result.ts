@@ -1,7 +1,7 @@
 import { sleepAwake } from "../clock.ts";
 import { type ErrorRecord, EscapementError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { isTerminal } from "../state.ts";
+import { isTerminal, resultNotKept } from "../state.ts";
 import type { StoredJob } from "../store.ts";
 import { withRetries } from "../transient.ts";
 import type { Connection } from "./connection.ts";
@@ -13,7 +13,7 @@ const pollMs = 500;
  * Waits until a job has ended and returns its result.
  *
  * @param why says why the job has not ended, for the message of a timeout.
- * @throws EscapementError `job-failed` when it ended otherwise than succeeded, `result-timeout`, or `not-found`.
+ * @throws EscapementError `job-failed` when it ended otherwise than succeeded, `result-not-kept`, `result-timeout`, or `not-found`.
  */
 export async function waitForResult(
   connection: Connection,
@@ -60,6 +60,12 @@ export async function waitForResult(
 }
 
 function read(job: StoredJob): unknown {
+  if (job.state === "succeeded" && job.reason?.startsWith(resultNotKept)) {
+    throw new EscapementError(
+      "result-not-kept",
+      `job ${JSON.stringify(job.id)} has succeeded, ${job.reason}; return less, or keep it elsewhere and return where`,
+    );
+  }
   if (job.state === "succeeded") return job.result === null ? null : JSON.parse(job.result);
   const error: ErrorRecord | null = job.error === null ? null : JSON.parse(job.error);
   const why = [job.reason, error === null ? null : `${error.name}: ${error.message}`].filter(

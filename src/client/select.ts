@@ -1,11 +1,11 @@
-import { checkId } from "../names.ts";
+import { idOf, isJobLike, type JobRef } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
 import type { JobFilter, SelectParams, SelectResult } from "../store.ts";
 import { withRetries } from "../transient.ts";
 import { checkChangeFilter } from "./filter.ts";
 
-/** Which jobs a bulk verb is about: one id, several, or all that match. */
-export type Target = string | readonly string[] | JobFilter;
+/** Which jobs a bulk verb is about: one, several, or all that match. */
+export type Target = JobRef | readonly JobRef[] | JobFilter;
 
 /** How many jobs met which outcome. */
 export type Tally<O extends string> = Readonly<Partial<Record<O, number>>>;
@@ -24,8 +24,9 @@ export async function runOver<O extends string>(
   const add = (page: SelectResult<O>): void => {
     for (const { outcome } of page.results) tally[outcome] = (tally[outcome] ?? 0) + 1;
   };
-  if (typeof target === "string" || Array.isArray(target)) {
-    const ids = [target].flat().map((id) => checkId(id));
+  if (typeof target === "string" || Array.isArray(target) || isJobLike(target)) {
+    const jobs: readonly JobRef[] = Array.isArray(target) ? target : [target as JobRef];
+    const ids = jobs.map((job) => idOf(job));
     for (let start = 0; start < ids.length; start += selectChunk) {
       const chunk = ids.slice(start, start + selectChunk);
       add(await withRetries(runtime, () => verb({ select: { ids: chunk }, reason })));

@@ -6,6 +6,7 @@ import type { Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
 import { validate } from "../schema.ts";
 import { Threads } from "../worker/threads.ts";
+import { noStore } from "./no-store.ts";
 
 /** One call of a handler. */
 export interface Dispatch {
@@ -94,6 +95,7 @@ export class Dispatcher {
       job: describeJob(dispatch),
       signal,
       tx,
+      ...noStore,
       log: (line) => this.#log.info({ id: facts.id, name: facts.name }, line),
       progress: (value) => this.#log.debug({ id: facts.id, name: facts.name, value }, "progress"),
     };

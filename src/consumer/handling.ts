@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
+import type { TransactionJobs } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import type { HandlerContext } from "../handler.ts";
 import type { InboxHold } from "../inbox/hold.ts";
@@ -11,6 +12,7 @@ import { readFacts } from "../message-facts.ts";
 import type { ConsumerFigures } from "../observe/consumer-figures.ts";
 import type { ReceivedMessage } from "../source.ts";
 import type { Dispatcher, Ended } from "./dispatch.ts";
+import { noStore } from "./no-store.ts";
 
 /** What became of one try at a message. */
 export type Handled =
@@ -227,7 +229,7 @@ class MessageTransaction {
     this.#isOver = true;
   }
 
-  run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+  run = async <T, Db>(fn: (db: Db, jobs: TransactionJobs) => T): Promise<Awaited<T>> => {
     if (this.#isOver) {
       const text = `the message of job ${JSON.stringify(this.#id)} was given up; nothing is written for it any more`;
       throw new EscapementError("stale-claim", text);
@@ -240,7 +242,7 @@ class MessageTransaction {
     }
     this.#isUsed = true;
     try {
-      const value = await this.#hold.commit<T, Db>(fn);
+      const value = await this.#hold.commit<T, Db>((db) => fn(db, noStore));
       this.isCommitted = true;
       return value;
     } catch (error) {

@@ -1,6 +1,8 @@
 import { Escapement } from "../app/escapement.ts";
+import type { ResultOptions } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import { type Duration, parseDuration } from "../duration.ts";
+import type { JobRef } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
 import type { EscapementOptions } from "../settings.ts";
 import { type MemoryStoreFactory, memory } from "../stores/memory/index.ts";
@@ -73,13 +75,10 @@ export class TestEscapement extends Escapement {
     return Math.max(0, Math.min(changeAt - moment.now, othersMs));
   }
 
-  override async result<Result = unknown>(
-    id: string,
-    options: { readonly timeout?: Duration } = {},
-  ): Promise<Result> {
+  override async result<Result = unknown>(job: JobRef<Result>, options: ResultOptions = {}): Promise<Result> {
     this.#awaited += 1;
     try {
-      return await super.result<Result>(id, options);
+      return await super.result<Result>(job, options);
     } finally {
       this.#awaited -= 1;
     }

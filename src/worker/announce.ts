@@ -1,5 +1,6 @@
 import type { ErrorRecord } from "../errors.ts";
 import type { Emit } from "../events.ts";
+import type { Logger } from "../log.ts";
 import type { Outcome } from "../state.ts";
 import type { ClaimedJob, FinishResult } from "../store.ts";
 
@@ -35,4 +36,10 @@ export function announce(
       if (outcome.kind === "snooze") return emit("snoozed", { job, delayMs: outcome.delayMs });
       if (outcome.kind === "release") return emit("released", { job });
   }
+}
+
+/** A success whose result had to be left out is a success; but whoever counts on the result should hear of it. */
+export function warnNotKept(log: Logger, { id, name }: ClaimedJob, outcome: Outcome): void {
+  if (outcome.kind !== "succeed" || outcome.notKept === undefined) return;
+  log.warn({ job: id, name }, `job ${JSON.stringify(id)} has succeeded, ${outcome.notKept}`);
 }

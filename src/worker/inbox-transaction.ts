@@ -1,9 +1,14 @@
 import { type Clock, sleep } from "../clock.ts";
+import { noJobs, type TransactionJobs } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import type { HandlerContext } from "../handler.ts";
 import type { EffectInbox } from "../inbox-store.ts";
 
 const longestWaitMs = 1_000;
+
+const outside = noJobs(
+  "this tx is the inbox's, and the jobs are in another store; enqueue after it, with an id made of the job's own",
+);
 
 /**
  * The handler's `tx` where the store has no transactions: the effect commits with the inbox's marker under the job's idempotency key. A job that is dispatched
@@ -14,9 +19,9 @@ export function inboxTransaction(
   idempotencyKey: string,
   { clock, signal }: { readonly clock: Clock; signal(): AbortSignal },
 ): HandlerContext<unknown>["tx"] {
-  return async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+  return async <T, Db>(fn: (db: Db, jobs: TransactionJobs) => T): Promise<Awaited<T>> => {
     for (;;) {
-      const handled = await inbox.handle<T, Db>({ key: idempotencyKey }, fn);
+      const handled = await inbox.handle<T, Db>({ key: idempotencyKey }, (db) => fn(db, outside));
       if (handled.outcome === "handled") return handled.value;
       if (handled.outcome === "duplicate") return undefined as Awaited<T>;
       // An earlier dispatch died in here, and its key is free only when its lease is over: that is no failure of this one.

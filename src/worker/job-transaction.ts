@@ -1,11 +1,14 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { sleepAwake } from "../clock.ts";
+import type { EnqueueVerbs, JobsForHandlers, TransactionJobs } from "../enqueue.ts";
 import { EscapementError, isCausedBy, isTransient } from "../errors.ts";
 import type { HandlerContext } from "../handler.ts";
 import type { Runtime } from "../runtime.ts";
-import type { Store, TransactResult } from "../store.ts";
+import type { Success } from "../state.ts";
+import type { EnqueueWithin, Store, TransactResult } from "../store.ts";
 import { reconnectDelayMs, withRetries } from "../transient.ts";
 import type { Held } from "./held.ts";
-import { encodeResult } from "./outcome.ts";
+import { succeedWith } from "./outcome.ts";
 import type { Reporter } from "./reporter.ts";
 
 export interface JobTransactionParts {
@@ -13,8 +16,12 @@ export interface JobTransactionParts {
   readonly store: Store;
   readonly runtime: Runtime;
   readonly reporter: Reporter;
+  readonly jobs: JobsForHandlers;
   readonly maxResultBytes: number;
 }
+
+/** The transaction whose function the code runs in; code that merely runs at the same time is not in it. */
+const inside = new AsyncLocalStorage<{ readonly of: JobTransaction; readonly jobs: TransactionJobs }>();
 
 type Tx = HandlerContext<unknown>["tx"];
 
@@ -30,6 +37,7 @@ export class JobTransaction {
   #used = false;
   committed = false;
   value: unknown = null;
+  success: Success | null = null;
 
   constructor(held: Held, parts: JobTransactionParts) {
     this.#held = held;
@@ -41,7 +49,17 @@ export class JobTransaction {
     return this.#breaks.size > 0 && isCausedBy(error, (one) => this.#breaks.has(one));
   }
 
-  readonly run = async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+  /** The handler's own verb: inside the function of its `tx` it joins the transaction. */
+  joined<V extends keyof EnqueueVerbs>(jobs: EnqueueVerbs, verb: V): EnqueueVerbs[V] {
+    const call = (...values: never[]): unknown => {
+      const open = inside.getStore();
+      const target: EnqueueVerbs | TransactionJobs = open?.of === this ? open.jobs : jobs;
+      return (target[verb] as (...values: never[]) => unknown)(...values);
+    };
+    return call as EnqueueVerbs[V];
+  }
+
+  readonly run = async <T, Db>(fn: TxFunction<T, Db>): Promise<Awaited<T>> => {
     const { id } = this.#held.job;
     if (this.#used) {
       throw new EscapementError(
@@ -72,7 +90,7 @@ export class JobTransaction {
 
   /** The same watch over a `tx` that commits elsewhere, in an inbox. */
   readonly watch = (tx: Tx): Tx => {
-    return async <T, Db>(fn: (db: Db) => T): Promise<Awaited<T>> => {
+    return async <T, Db>(fn: TxFunction<T, Db>): Promise<Awaited<T>> => {
       const call = new Call(fn);
       try {
         return await tx(call.run);
@@ -83,7 +101,7 @@ export class JobTransaction {
     };
   };
 
-  async #transact<T, Db>(fn: (db: Db) => T): Promise<TransactResult<Awaited<T>>> {
+  async #transact<T, Db>(fn: TxFunction<T, Db>): Promise<TransactResult<Awaited<T>>> {
     const { store, claimer, maxResultBytes, runtime } = this.#parts;
     const { id, token } = this.#held.job;
     const giveUpAtMs = runtime.clock.monotonic() + beginMs;
@@ -94,10 +112,11 @@ export class JobTransaction {
           claimer,
           id,
           token,
-          run: call.run as (tx: unknown) => Awaited<T> | Promise<Awaited<T>>,
-          encode(value) {
+          run: (db, enqueue) => this.#call(call, db as Db, enqueue),
+          encode: (value) => {
             call.returned = { value };
-            return encodeResult(value, maxResultBytes);
+            this.success = succeedWith(value, maxResultBytes);
+            return this.success;
           },
         });
       } catch (error) {
@@ -116,6 +135,13 @@ export class JobTransaction {
     }
   }
 
+  #call<T, Db>(call: Call<T, Db>, db: Db, enqueue: EnqueueWithin): Awaited<T> | Promise<Awaited<T>> {
+    const open = this.#parts.jobs.within(enqueue);
+    return inside.run({ of: this, jobs: open.jobs }, () =>
+      open.run(() => call.run(db, open.jobs)),
+    ) as Awaited<T> | Promise<Awaited<T>>;
+  }
+
   /** Asked when the answer to a commit is missing. Where nobody can say, the outcome that is written next finds it out. */
   async #hasCommitted(): Promise<boolean> {
     const { store, claimer, runtime } = this.#parts;
@@ -129,24 +155,26 @@ export class JobTransaction {
   }
 }
 
+type TxFunction<T, Db> = (db: Db, jobs: TransactionJobs) => T;
+
 /** One call of the caller's function, and how far it came. */
 class Call<T, Db> {
-  readonly #fn: (db: Db) => T;
+  readonly #fn: TxFunction<T, Db>;
   started = false;
   returned: { readonly value: Awaited<T> } | null = null;
   #threw: { readonly error: unknown } | null = null;
 
-  constructor(fn: (db: Db) => T) {
+  constructor(fn: TxFunction<T, Db>) {
     this.#fn = fn;
   }
 
-  readonly run = (db: Db): T => {
+  readonly run = (db: Db, jobs: TransactionJobs): T => {
     this.started = true;
     const note = (error: unknown): void => {
       this.#threw = { error };
     };
     try {
-      const value = this.#fn(db);
+      const value = this.#fn(db, jobs);
       if (value instanceof Promise) value.catch(note);
       return value;
     } catch (error) {

@@ -1,7 +1,7 @@
 import type { AnyDefinition } from "../definition.ts";
 import { EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { Snooze, type StopCause } from "../handler.ts";
-import { afterFailure, afterStoreFailure, type Outcome } from "../state.ts";
+import { afterFailure, afterStoreFailure, type Outcome, resultNotKept, type Success } from "../state.ts";
 import type { ClaimedJob } from "../store.ts";
 
 /** How a handler came to its end. */
@@ -46,7 +46,7 @@ export function decideOutcome(
       true,
     );
   }
-  return { kind: "succeed", result: encodeResult(ending.value, maxResultBytes) };
+  return succeedWith(ending.value, maxResultBytes);
 }
 
 /** A claim that was never started goes back as it came. */
@@ -78,13 +78,38 @@ function timeoutError(job: ClaimedJob, definition: AnyDefinition): Error {
   return error;
 }
 
-/** The work is done, so a result that cannot be kept must not undo it: it is left out. */
-export function encodeResult(value: unknown, maxBytes: number): string | null {
-  try {
-    const text = JSON.stringify(value);
-    if (text === undefined) return null;
-    return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes ? text : null;
-  } catch {
-    return null;
+/** What a handler in a thread returned that cannot leave it. */
+export class UnkeptValue {
+  readonly why: string;
+
+  constructor(why: string) {
+    this.why = why;
   }
+}
+
+/** The work is done, so a result that cannot be kept must not undo it: it is left out, and the success says why. */
+export function succeedWith(value: unknown, maxBytes: number): Success {
+  const without = (why: string): Success => ({
+    kind: "succeed",
+    result: null,
+    notKept: `${resultNotKept}${why}`,
+  });
+  if (value instanceof UnkeptValue) return without(value.why);
+  if (value === undefined) return { kind: "succeed", result: null };
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (error) {
+    return without(whyNoJson(error));
+  }
+  if (text === undefined) return without(`a ${typeof value} has no JSON`);
+  const bytes = text.length * 3 <= maxBytes ? 0 : Buffer.byteLength(text);
+  if (bytes <= maxBytes) return { kind: "succeed", result: text };
+  const counted = [bytes, maxBytes].map((one) => one.toLocaleString("en"));
+  return without(`it has ${counted[0]} bytes of JSON, ${counted[1]} are allowed`);
+}
+
+export function whyNoJson(error: unknown): string {
+  const [line = ""] = recordError(error).message.split("\n");
+  return `it has no JSON (${line})`;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { ReportParams, Store } from "../store.ts";
 import type { Held } from "./held.ts";
-import { encodeResult } from "./outcome.ts";
+import { succeedWith } from "./outcome.ts";
 
 const flushMs = 200;
 const maxLinesPerFlush = 100;
@@ -33,7 +33,7 @@ export class Reporter {
 
   /** What is no JSON, or too large, is left out: how far a job is must not decide whether it fails. */
   progress(held: Held, value: unknown): void {
-    const text = encodeResult(value, maxProgressBytes);
+    const text = succeedWith(value, maxProgressBytes).result;
     if (text !== null) this.#of(held).progress = text;
   }
 

@@ -1,10 +1,12 @@
 import type { Clock } from "../clock.ts";
+import type { JobsForHandlers } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import type { HandlerContext, HandlerJob } from "../handler.ts";
 import { idempotencyKey } from "../idempotency.ts";
 import type { EffectInbox } from "../inbox-store.ts";
 import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
+import type { Success } from "../state.ts";
 import type { Store } from "../store.ts";
 import type { Held } from "./held.ts";
 import { inboxTransaction } from "./inbox-transaction.ts";
@@ -16,7 +18,12 @@ import { ThreadCrash, type Threads } from "./threads.ts";
 /** How one dispatch ended; `committed` when the job's success is already in the store, through `tx`. */
 export type Run =
   | { readonly kind: "ended"; readonly ending: Ending }
-  | { readonly kind: "committed"; readonly value: unknown; readonly late: unknown };
+  | {
+      readonly kind: "committed";
+      readonly value: unknown;
+      readonly success: Success | null;
+      readonly late: unknown;
+    };
 
 export interface RunnerParts {
   readonly namespace: string;
@@ -25,6 +32,7 @@ export interface RunnerParts {
   readonly runtime: Runtime;
   readonly reporter: Reporter;
   readonly threads: Threads;
+  readonly jobs: JobsForHandlers;
   readonly maxResultBytes: number;
   /** Where `tx` commits, on a store that has no transactions of its own. */
   readonly inbox: EffectInbox | null;
@@ -39,7 +47,7 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   try {
     const input = await readInput(held);
     const described = describeJob(held, parts.namespace);
-    const { inbox } = parts;
+    const { inbox, jobs } = parts;
     const context: HandlerContext<never> = {
       input: input as never,
       job: described,
@@ -55,6 +63,9 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
                 signal: () => held.signal,
               }),
             ),
+      enqueue: transaction.joined(jobs, "enqueue"),
+      enqueueMany: transaction.joined(jobs, "enqueueMany"),
+      get: jobs.get,
       log: (line) => parts.reporter.line(held, line),
       progress: (value) => {
         parts.reporter.progress(held, value);
@@ -66,10 +77,10 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
       throw new EscapementError("unknown-job", `job ${JSON.stringify(job.name)} has no handler here`);
     const value =
       run instanceof URL ? await parts.threads.run(run, context, held.endSignal) : await run(context);
-    if (transaction.committed) return { kind: "committed", value: transaction.value, late: null };
+    if (transaction.committed) return committed(transaction, null);
     return { kind: "ended", ending: { kind: "returned", value } };
   } catch (error) {
-    if (transaction.committed) return { kind: "committed", value: transaction.value, late: error };
+    if (transaction.committed) return committed(transaction, error);
     if (error instanceof ThreadCrash) {
       return { kind: "ended", ending: { kind: "crashed", reason: error.message } };
     }
@@ -78,6 +89,10 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   } finally {
     cancelTimeout();
   }
+}
+
+function committed({ value, success }: JobTransaction, late: unknown): Run {
+  return { kind: "committed", value, success, late };
 }
 
 function armTimeout(held: Held, clock: Clock): () => void {

@@ -2,6 +2,7 @@ import { Worker as Thread } from "node:worker_threads";
 import { type ErrorRecord, EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, type HandlerJob, Snooze, type StopReason } from "../handler.ts";
 import { siblingModule } from "../sibling-module.ts";
+import { UnkeptValue } from "./outcome.ts";
 
 /** What the main thread tells a handler's thread. */
 export type ThreadOrder =
@@ -12,7 +13,11 @@ export type ThreadOrder =
       readonly input: unknown;
       readonly job: HandlerJob;
     }
-  | { readonly kind: "stop"; readonly cause: string; readonly message: string };
+  | { readonly kind: "stop"; readonly cause: string; readonly message: string }
+  | ({ readonly kind: "answer"; readonly call: number } & CallAnswer);
+
+/** What became of a call that a handler's thread asked for. */
+export type CallAnswer = { readonly value: unknown } | { readonly error: ErrorRecord };
 
 /** What a handler's thread tells back, and about which run. */
 export type ThreadAnswer = ThreadNews & { readonly run: number };
@@ -20,7 +25,14 @@ export type ThreadAnswer = ThreadNews & { readonly run: number };
 export type ThreadNews =
   | { readonly kind: "log"; readonly line: string }
   | { readonly kind: "progress"; readonly value: unknown }
-  | { readonly kind: "returned"; readonly value: unknown }
+  | {
+      readonly kind: "call";
+      readonly call: number;
+      readonly verb: "enqueue" | "enqueueMany" | "get";
+      readonly values: readonly unknown[];
+    }
+  /** `why`: the value cannot leave the thread. */
+  | { readonly kind: "returned"; readonly value: unknown; readonly why?: string }
   | { readonly kind: "snoozed"; readonly delayMs: number }
   | { readonly kind: "threw"; readonly error: ErrorRecord; readonly unrecoverable: boolean };
 
@@ -74,6 +86,7 @@ export class Threads {
         if (answer.run !== run) return;
         if (answer.kind === "log") context.log(answer.line);
         else if (answer.kind === "progress") context.progress(answer.value);
+        else if (answer.kind === "call") void callFor(context, answer).then(order);
         else settle(() => conclude(answer, resolve, reject), true);
       };
       const onGone = (why: string): void => {
@@ -155,17 +168,31 @@ function conclude(
   resolve: (value: unknown) => void,
   reject: (error: unknown) => void,
 ): void {
-  if (answer.kind === "returned") return resolve(answer.value);
+  if (answer.kind === "returned") {
+    return resolve(answer.why === undefined ? answer.value : new UnkeptValue(answer.why));
+  }
   if (answer.kind === "snoozed") return resolve(new Snooze(answer.delayMs));
   reject(revive(answer.error, answer.unrecoverable));
 }
 
-/** The error as it was in its thread, as far as a copy can be. */
-function revive(record: ErrorRecord, unrecoverable: boolean): Error {
+type Call = Extract<ThreadNews, { kind: "call" }>;
+
+/** Enqueues or asks for a handler that has no store of its own. */
+async function callFor(context: HandlerContext<never>, { call, verb, values }: Call): Promise<ThreadOrder> {
+  try {
+    const ask = context[verb] as (...values: readonly unknown[]) => Promise<unknown>;
+    return { kind: "answer", call, value: await ask(...values) };
+  } catch (error) {
+    return { kind: "answer", call, error: recordError(error) };
+  }
+}
+
+/** The error as it was in the other thread, as far as a copy can be. */
+export function revive(record: ErrorRecord, unrecoverable: boolean): Error {
   const error = unrecoverable ? new UnrecoverableError(record.message) : new Error(record.message);
   Object.defineProperty(error, "name", { value: record.name });
   if (record.stack !== undefined) error.stack = record.stack;
-  return error;
+  return record.code === undefined ? error : Object.assign(error, { code: record.code });
 }
 
 /** What `tx` does in a thread: the transaction belongs to the main thread's connection. */

@@ -1,5 +1,6 @@
 import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
+import type { JobsForHandlers } from "../enqueue.ts";
 import { recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import { Snooze } from "../handler.ts";
@@ -7,9 +8,10 @@ import type { Logger } from "../log.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
 import type { Outcome } from "../state.ts";
-import type { ClaimedJob, ClaimName, ClaimRef, FinishResult, Notice, Store } from "../store.ts";
-import { announce } from "./announce.ts";
+import type { ClaimedJob, ClaimRef, FinishResult, Notice, Store } from "../store.ts";
+import { announce, warnNotKept } from "./announce.ts";
 import { cancelledAmong } from "./cancels.ts";
+import { claimNames } from "./claim-names.ts";
 import { Claimer, type ClaimerParts } from "./claimer.ts";
 import { type Heartbeat, loopHeartbeat, threadHeartbeat } from "./heartbeat.ts";
 import { asRenewal, Held } from "./held.ts";
@@ -28,6 +30,7 @@ export interface WorkerParts {
   readonly queues: ClaimerParts["queues"];
   readonly settings: Settings;
   readonly runtime: Runtime;
+  readonly jobs: JobsForHandlers;
   readonly emit: Emit;
   readonly log: Logger;
 }
@@ -81,6 +84,7 @@ export class Worker {
       runtime,
       reporter: this.#reporter,
       threads: this.#threads,
+      jobs: parts.jobs,
       maxResultBytes: settings.maxInputBytes,
       inbox: store.capabilities.transactions ? null : settings.inbox,
       onProgress: (held, value) => emit("progress", { job: held.job, value }),
@@ -185,6 +189,7 @@ export class Worker {
         "a handler failed after its tx had committed: the job has succeeded",
       );
     }
+    if (run.success !== null) warnNotKept(log, held.job, run.success);
     emit("succeeded", { job: held.job, result: run.value, ms: this.#sinceStart(held) });
   }
 
@@ -252,6 +257,7 @@ export class Worker {
 
   readonly #written = (held: Held, outcome: Outcome, result: FinishResult): void => {
     this.#forget(held);
+    if (result.state === "succeeded") warnNotKept(this.#parts.log, held.job, outcome);
     announce(this.#parts.emit, held.job, outcome, result, this.#sinceStart(held));
   };
 
@@ -386,15 +392,4 @@ export class Worker {
 /** How long before the end of its lease a holder stops: twice the time between two looks at it. */
 function safetyMarginMs(leaseMs: number): number {
   return leaseMs / 5;
-}
-
-/** Jobs that go through a route are never claimed; those enqueued before their definition had one still run here. */
-function claimNames(definitions: ReadonlyMap<string, AnyDefinition>): ClaimName[] {
-  return [...definitions.values()]
-    .filter((definition) => definition.run !== null)
-    .map(({ name, concurrency, rate }) => ({
-      name,
-      concurrency: concurrency?.limit ?? null,
-      rate: rate === null ? null : { limit: rate.limit, perMs: rate.perMs },
-    }));
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createEscapement, defineJob } from "../../src/index.ts";
+import { createEscapement, defineJob, type HandlerContext } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { onEveryStore } from "./stores.ts";
 
@@ -48,6 +48,57 @@ onEveryStore(
       const items = [{ input: 1 }, { input: 2n }];
       await assert.rejects(app.enqueueMany(bulk, items), { code: "input-not-serialisable" });
       assert.equal(await app.count(), 0);
+    });
+
+    test("enqueueMany of several definitions is all or none of them", async () => {
+      const [a, b] = [defineJob<number>({ name: "a" }), defineJob<string>({ name: "b" })];
+      await using app = await bed.app({ jobs: [] });
+      const receipts = await app.enqueueMany([
+        { job: a, input: 1, id: "{t}1" },
+        { job: b, input: "x", id: "{t}2", after: ["{t}1"] },
+      ]);
+      assert.deepEqual(
+        receipts.map(({ outcome }) => outcome),
+        ["added", "added"],
+      );
+      assert.equal((await app.get("{t}2"))?.state, "blocked");
+      const broken = app.enqueueMany([
+        { job: a, input: 1, id: "{t}3" },
+        { job: b, input: "x", id: "{t}4", after: ["{t}nobody"] },
+        { job: a, input: 1, id: "{t}5", after: receipts },
+      ]);
+      await assert.rejects(broken, {
+        code: "unknown-parent",
+        message: /"\{t\}4" waits for "\{t\}nobody".*none of the 3 jobs/,
+      });
+      const tooMany = Array.from({ length: 1_001 }, (_, input) => ({ job: a, input }));
+      await assert.rejects(app.enqueueMany(tooMany), {
+        code: "invalid-option",
+        message: /at most 1000 jobs/,
+      });
+      assert.equal(await app.count(), 2);
+    });
+
+    test("enqueueMany takes part in the caller's transaction", { skip: bed.noTransactions }, async () => {
+      const [a, b] = [defineJob<number>({ name: "a" }), defineJob<number>({ name: "b" })];
+      const outer = defineJob({
+        name: "outer",
+        retry: { attempts: 1 },
+        run: ({ input, tx }: HandlerContext<"commit" | "roll back">) =>
+          tx((db) => {
+            const items = Array.from({ length: 1_200 }, (_, n) => ({ input: n, id: `${input} ${n}` }));
+            void app.enqueueMany(a, items, { tx: db });
+            void app.enqueueMany([{ job: b, input: 1, id: `${input} b`, after: [`${input} 0`] }], { tx: db });
+            if (input === "roll back") throw new Error("undo");
+          }),
+      });
+      await using app = await bed.app({ jobs: [outer] });
+      await app.enqueue(outer, "roll back");
+      await app.runUntilIdle();
+      assert.equal(await app.count({ names: ["a", "b"] }), 0);
+      await app.enqueue(outer, "commit");
+      await app.runUntilIdle();
+      assert.equal(await app.count({ names: ["a", "b"] }), 1_201);
     });
 
     test("list pages through what matches, newest first, and count agrees", async () => {

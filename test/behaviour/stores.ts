@@ -16,6 +16,8 @@ import { overNetwork } from "./over-network.ts";
 
 /** A store to show a behaviour on, and how to start with a fresh one. */
 export interface Bed {
+  /** The kind of store. */
+  readonly name: string;
   /** A started app on a store of its own, on a virtual clock; it is stopped and its data removed after the test. */
   app(options?: EscapementOptions): Promise<TestEscapement>;
   /** A fresh store, for tests that start several apps on it. */
@@ -107,6 +109,7 @@ export function onEveryStore(name: string, define: (bed: Bed) => void, where?: "
       });
       after(() => Promise.all(networked.splice(0).map((factory) => factory.closeAll())));
       define({
+        name: store,
         store: create,
         noTransactions: hasTransactions ? false : `${store} has no transactions that a job could join`,
         app: (options) => createTestEscapement({ store: create(), ...options }),

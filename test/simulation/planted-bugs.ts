@@ -185,7 +185,7 @@ function effectWithoutToken(): PlantedBug {
         transact: async (params) => {
           const result = await store.transact(params);
           if (result.outcome === "committed") return result;
-          const value = await params.run({ set: (key: string) => written.push(key) });
+          const value = await params.run({ set: (key: string) => written.push(key) }, () => []);
           return { outcome: "committed", value };
         },
       }),

@@ -71,7 +71,7 @@ async function effectBeside<T>(store: Store, { run }: TransactParams<T>): Promis
   const { path } = (store.address ?? { options: {} }).options as { path: string };
   const database = new DatabaseSync(path, { timeout: 5_000 });
   try {
-    return await run(database);
+    return await run(database, () => []);
   } finally {
     database.close();
   }

@@ -50,7 +50,12 @@ test("what a transaction wrote is there when it committed, and gone when it was 
   const { factory, store, claimer } = await open();
   await store.enqueue({ jobs: [newJob("a")] });
   const { id, token } = await claimer.one();
-  const claim = { claimer: claimer.id, id, token, encode: JSON.stringify };
+  const claim = {
+    claimer: claimer.id,
+    id,
+    token,
+    encode: (value: unknown) => ({ kind: "succeed" as const, result: JSON.stringify(value ?? null) }),
+  };
   const set = (tx: unknown, value: number): void =>
     (tx as { set(key: string, value: number): void }).set("k", value);
   const failing = store.transact({
@@ -84,7 +89,7 @@ test("a claim that ends while the caller's function is at work rolls its writes 
     claimer: claimer.id,
     id,
     token,
-    encode: JSON.stringify,
+    encode: (value: unknown) => ({ kind: "succeed" as const, result: JSON.stringify(value ?? null) }),
     async run(tx) {
       (tx as { set(key: string, value: number): void }).set("k", 1);
       await clock.advance(2 * leaseMs);

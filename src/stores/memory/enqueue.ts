@@ -1,3 +1,4 @@
+import { refuseAll } from "../../all-or-none.ts";
 import { isTerminal } from "../../state.ts";
 import type { EnqueueResult, NewJob } from "../../store.ts";
 import { cancelIdle, orphanReason } from "./end.ts";
@@ -12,6 +13,18 @@ export function enqueue(space: Space, jobs: readonly NewJob[], now: number): Enq
     if (result.outcome === "absorbed" || result.outcome === "debounced") remember(space, job.id, result.id);
     return result;
   });
+}
+
+/** The same, unless a part of it would be refused. */
+export function enqueueAllOrNone(space: Space, jobs: readonly NewJob[], now: number): EnqueueResult[] {
+  const staged = new Set<string>();
+  const planned = jobs.map((job) => {
+    const result = decide(space, job, now, staged);
+    staged.add(job.id);
+    return result;
+  });
+  const isRefused = planned.some(({ outcome }) => outcome === "refused");
+  return isRefused ? refuseAll(jobs, planned) : enqueue(space, jobs, now);
 }
 
 /**

@@ -61,7 +61,7 @@ import type {
 } from "../../store.ts";
 import { cancel, redrive, update } from "./change.ts";
 import { claim } from "./claim.ts";
-import { enqueue } from "./enqueue.ts";
+import { enqueue, enqueueAllOrNone } from "./enqueue.ts";
 import { extend, finish, report } from "./finish.ts";
 import {
   acquirePartitions,
@@ -126,10 +126,11 @@ export class MemoryStore implements Store {
     for (const unsubscribe of this.#subscriptions) unsubscribe();
   }
 
-  async enqueue({ jobs, tx }: EnqueueParams): Promise<EnqueueResult[]> {
-    return this.#verb(({ now }) =>
-      tx === undefined ? enqueue(this.#space, jobs, now) : transactionOf(this.#space, tx).stage(jobs, now),
-    );
+  async enqueue({ jobs, tx, allOrNone }: EnqueueParams): Promise<EnqueueResult[]> {
+    return this.#verb(({ now }) => {
+      if (tx !== undefined) return transactionOf(this.#space, tx).stage(jobs, now);
+      return (allOrNone ? enqueueAllOrNone : enqueue)(this.#space, jobs, now);
+    });
   }
 
   async update(params: UpdateParams): Promise<UpdateResult> {

@@ -72,12 +72,11 @@ export async function transact<T>(
   if (held(space, params.claimer, claim) === undefined) return { outcome: "stale" };
   const transaction = new MemoryTransaction(space);
   try {
-    const value = await params.run(transaction);
-    const result = params.encode(value);
+    const value = await params.run(transaction, (jobs) => transaction.stage(jobs, now()));
+    const outcome = params.encode(value);
     // The claim may have ended while the caller's writes were being prepared; nothing is awaited from here on.
     if (held(space, params.claimer, claim) === undefined) return { outcome: "stale" };
     transaction.commit(now());
-    const outcome = { kind: "succeed", result } as const;
     finish(
       space,
       { claimer: params.claimer, finishes: [{ id: params.id, token: params.token, outcome }] },

@@ -27,7 +27,12 @@ describe("effectively once on MySQL", { skip: server.skip }, () => {
     const params = { leaseMs: 30_000, limit: 100, queues: null, names, alone: true };
     const { jobs } = await store.claim({ claimer: "n", sequence, ...params });
     const token = jobs.find((job) => job.id === id)?.token ?? 0;
-    return { claimer: "n", id, token, encode: (value: unknown) => JSON.stringify(value ?? null) };
+    return {
+      claimer: "n",
+      id,
+      token,
+      encode: (value: unknown) => ({ kind: "succeed" as const, result: JSON.stringify(value ?? null) }),
+    };
   };
   const write = (id: string) => async (tx: unknown) => {
     await (tx as Connection).query("insert into effects values (?)", [id]);
@@ -92,7 +97,9 @@ describe("effectively once on MySQL", { skip: server.skip }, () => {
       await write("many")(tx);
     };
     const results = await Promise.all(
-      jobs.map(({ id, token }) => store.transact({ claimer: "n", id, token, run, encode: () => null })),
+      jobs.map(({ id, token }) =>
+        store.transact({ claimer: "n", id, token, run, encode: () => ({ kind: "succeed", result: null }) }),
+      ),
     );
     assert.deepEqual(new Set(results.map(({ outcome }) => outcome)), new Set(["committed"]));
     assert.equal(await effects("many"), 30);

@@ -1,5 +1,5 @@
 import type { JobState } from "../../job.ts";
-import { isTerminal, type Outcome, settle } from "../../state.ts";
+import { isPlainSuccess, isTerminal, type Outcome, settle } from "../../state.ts";
 import type { Finish, FinishParams, FinishResult } from "../../store.ts";
 import { type Ended, noteFreed, settleClaim, tellChildren } from "./end.ts";
 import { type JobRow, lockJobs } from "./jobs.ts";
@@ -58,7 +58,7 @@ export async function finishAll(
 
 /** Successes are only noted, to be written together. */
 function settleOne(session: Session, job: JobRow, outcome: Outcome, succeeded: Succeeded[]): JobState {
-  if (outcome.kind !== "succeed") return settleClaim(session, job, outcome, true).state;
+  if (!isPlainSuccess(outcome)) return settleClaim(session, job, outcome, true).state;
   const { state, result } = settle(job, outcome);
   succeeded.push({ ...job, result });
   session.changed.add(job.seq);

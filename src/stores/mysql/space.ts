@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../../clock.ts";
-import type { NewJob, Notice, StoreContext, TransactParams, TransactResult } from "../../store.ts";
+import type { NewJob, Notice, StoreContext, TransactResult } from "../../store.ts";
 import { Turnstile } from "../../turnstile.ts";
 import { isLost, translateError } from "./errors.ts";
 import { ForeignLink, runnerOf } from "./foreign.ts";
@@ -15,6 +15,7 @@ import type { Connections } from "./pool.ts";
 import type { Session } from "./session.ts";
 import {
   assertSameDatabase,
+  type BoundParams,
   CallerError,
   openTransactions,
   StaleClaim,
@@ -185,11 +186,11 @@ export class Space {
     }
   }
 
-  transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
+  transact<T>(params: BoundParams<T>): Promise<TransactResult<T>> {
     return this.#turnstile.pass(() => this.#transact(params));
   }
 
-  async #transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
+  async #transact<T>(params: BoundParams<T>): Promise<TransactResult<T>> {
     const identity = await this.known();
     try {
       return await this.#transactions.once(async (borrowed) => {

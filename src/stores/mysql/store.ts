@@ -1,3 +1,4 @@
+import { allOrNone, assertNoneRefused } from "../../all-or-none.ts";
 import type { Clock } from "../../clock.ts";
 import type {
   AcquireParams,
@@ -83,6 +84,7 @@ import { cancel, redrive } from "./select.ts";
 import { Space } from "./space.ts";
 import { maySwift, swiftFinish, swiftStep } from "./swift.ts";
 import { maySwiftCheckpoint, swiftCheckpoint } from "./swift-checkpoint.ts";
+import type { BoundParams } from "./transact.ts";
 import { usage } from "./usage.ts";
 
 export interface MysqlStoreOptions {
@@ -136,14 +138,17 @@ export class MysqlStore implements Store {
     return this.#space.close();
   }
 
-  async enqueue({ jobs, tx }: EnqueueParams): Promise<EnqueueResult[]> {
+  async enqueue({ jobs, tx, allOrNone: isWhole }: EnqueueParams): Promise<EnqueueResult[]> {
     const tag = newTag();
     if (tx !== undefined) {
       return this.#space.enqueueWithin(tx, jobs, (session) => enqueue(session, jobs, tag));
     }
     await this.#space.prepareLines(jobs);
     if (jobs.every(isIndependent)) return this.#space.write((session) => enqueueInBulk(session, jobs, tag));
-    return this.#space.write((session) => enqueue(session, jobs, tag));
+    if (!isWhole) return this.#space.write((session) => enqueue(session, jobs, tag));
+    return allOrNone(jobs, () =>
+      this.#space.write(async (session) => assertNoneRefused(await enqueue(session, jobs, tag))),
+    );
   }
 
   async update(params: UpdateParams): Promise<UpdateResult> {
@@ -198,7 +203,12 @@ export class MysqlStore implements Store {
 
   async transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
     await this.#space.prepareClaimer(params.claimer);
-    return this.#space.transact(params);
+    return this.#space.transact(this.#enqueuing(params));
+  }
+
+  /** The function of a transaction may enqueue in it. */
+  #enqueuing<T>(params: TransactParams<T>): BoundParams<T> {
+    return { ...params, run: (tx) => params.run(tx, (jobs) => this.enqueue({ jobs, tx })) };
   }
 
   async reap({ limit }: ReapParams): Promise<ReapResult> {

@@ -1,4 +1,4 @@
-import { follow } from "../../state.ts";
+import { follow, isPlainSuccess } from "../../state.ts";
 import type { ClaimParams, ClaimResult, Finish, FinishResult, StepResult } from "../../store.ts";
 import type { Identity } from "./identity.ts";
 import type { WaitingLine } from "./lines.ts";
@@ -41,7 +41,7 @@ export function areSuccesses(held: HeldJobs, finishes: readonly Finish[]): boole
   const seqs = new Set<number>();
   for (const one of finishes) {
     const seq = held.seqOf(one);
-    if (seq === undefined || one.outcome.kind !== "succeed" || seqs.has(seq)) return false;
+    if (seq === undefined || !isPlainSuccess(one.outcome) || seqs.has(seq)) return false;
     seqs.add(seq);
   }
   return true;

@@ -1,4 +1,5 @@
 import { EscapementError, isCausedBy } from "../../errors.ts";
+import type { Success } from "../../state.ts";
 import type { TransactParams, TransactResult } from "../../store.ts";
 import { settleClaim, tellChildren } from "./end.ts";
 import { isLost, isMissingTable, isPassing, translateError } from "./errors.ts";
@@ -9,6 +10,11 @@ import type { Link } from "./link.ts";
 import { numberOf, numberOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { type Sql, sql } from "./sql.ts";
+
+/** What `transact` is asked for, where its function has been given its way to enqueue. */
+export type BoundParams<T> = Omit<TransactParams<T>, "run"> & {
+  readonly run: (tx: unknown) => T | Promise<T>;
+};
 
 /** A transaction of the store's own that a caller's function has in its hands. */
 export class OpenTransaction {
@@ -122,7 +128,7 @@ interface TransactOn {
 export async function transact<T>(
   session: Session,
   enqueuing: Session,
-  params: TransactParams<T>,
+  params: BoundParams<T>,
   { connection, ending, where }: TransactOn,
 ): Promise<TransactResult<T>> {
   await assertHeld(session, params);
@@ -131,9 +137,9 @@ export async function transact<T>(
   try {
     const value = await runCaller(params, transaction, where);
     await transaction.settled();
-    const result = params.encode(value);
+    const outcome = params.encode(value);
     ending();
-    await succeed(session, params, result, (error) => transaction.explainCheck(error, where));
+    await succeed(session, params, outcome, (error) => transaction.explainCheck(error, where));
     return { outcome: "committed", value };
   } finally {
     await transaction.close();
@@ -141,7 +147,7 @@ export async function transact<T>(
 }
 
 async function runCaller<T>(
-  { run }: TransactParams<T>,
+  { run }: BoundParams<T>,
   transaction: OpenTransaction,
   where: string,
 ): Promise<T> {
@@ -199,7 +205,7 @@ interface Claim {
 async function succeed(
   session: Session,
   claim: Claim,
-  result: string | null,
+  outcome: Success,
   explain: (error: unknown) => unknown,
 ): Promise<void> {
   const { link, claimers } = session;
@@ -214,7 +220,7 @@ async function succeed(
   if (job === undefined || job.relayed || !isHeldBy(job, claimers.of(claim.claimer), claim.token)) {
     throw new StaleClaim("the claim ended inside its own transaction");
   }
-  const { state } = settleClaim(session, job, { kind: "succeed", result }, true);
+  const { state } = settleClaim(session, job, outcome, true);
   await tellChildren(session, [{ seq: job.seq, id: job.id, state }]);
 }
 

@@ -1,3 +1,4 @@
+import { isPlainSuccess } from "../../state.ts";
 import type {
   ClaimParams,
   ClaimResult,
@@ -117,7 +118,7 @@ function finishCall(session: Session, claimer: string, finishes: readonly Finish
   const { schema, ns, now } = session;
   const ids = finishes.map(({ id }) => id);
   const common: Value[] = [ns, now, claimer, textList(ids), numberList(finishes.map(({ token }) => token))];
-  const results = finishes.map(({ outcome }) => (outcome.kind === "succeed" ? outcome.result : undefined));
+  const results = finishes.map(({ outcome }) => (isPlainSuccess(outcome) ? outcome.result : undefined));
   if (results.every((result) => result !== undefined) && new Set(ids).size === ids.length) {
     const none = results.every((result) => result === null);
     return {

@@ -1,5 +1,7 @@
+import { refuseAll } from "../../all-or-none.ts";
 import type { EnqueueResult, NewJob } from "../../store.ts";
 import { boundJob, isBound, isSameKind, kindOf, numberList, textList, toJson, toMs } from "./encode.ts";
+import { refusedAnswers } from "./errors.ts";
 import type { Value } from "./link.ts";
 import { News } from "./news.ts";
 import { numberOf, recordOf, textOf, tuplesOf } from "./rows.ts";
@@ -28,22 +30,33 @@ class Statement {
     );
   }
 
-  get sql(): string {
-    return `select json_build_array(${this.#calls.join(", ")})::text as answer`;
+  /** @param wrap the function through which the answers go. */
+  sql(wrap = ""): string {
+    return `select ${wrap}(json_build_array(${this.#calls.join(", ")}))::text as answer`;
   }
 }
 
-/** Works a batch off in its order, in one statement. */
-export async function enqueue(session: Session, jobs: readonly NewJob[]): Promise<EnqueueResult[]> {
+/** Works a batch off in its order, in one statement; with `allOrNone` it is undone where a part of it is refused. */
+export async function enqueue(
+  session: Session,
+  jobs: readonly NewJob[],
+  allOrNone: boolean,
+): Promise<EnqueueResult[]> {
   if (jobs.length === 0) return [];
   const parts = partsOf(jobs);
   const statement = new Statement();
   for (const part of parts) addPart(statement, session, part, false);
-  const answers = await session.run(statement.sql, statement.values);
+  const sql = statement.sql(allOrNone ? `${session.schema}.all_or_none` : "");
   const news = new News();
-  const results = readAnswers(parts, answers, news);
-  session.publish(news.toNotices());
-  return results;
+  try {
+    const results = readAnswers(parts, await session.run(sql, statement.values), news);
+    session.publish(news.toNotices());
+    return results;
+  } catch (error) {
+    const answers = refusedAnswers(error);
+    if (answers === null) throw error;
+    return refuseAll(jobs, readAnswers(parts, JSON.parse(answers), news));
+  }
 }
 
 /**
@@ -66,7 +79,7 @@ export async function enqueueInside(
   statement.call(
     (value) => `pg_notify(${value(notify.channel, "text")}, ${value(notify.payload(expected), "text")})`,
   );
-  const answers = tuplesOrNulls(await session.run(statement.sql, statement.values));
+  const answers = tuplesOrNulls(await session.run(statement.sql(), statement.values));
   return readAnswers(parts, answers.slice(1, -1), new News());
 }
 

@@ -100,6 +100,12 @@ export function isPassing(error: unknown): boolean {
   return meaningOf(code) === unreachable || isConflict(error);
 }
 
+/** The answers of a batch that `all_or_none` has undone, as JSON; null where something else went wrong. */
+export function refusedAnswers(error: unknown): string | null {
+  if (!(error instanceof Error) || sqlState(error) !== "ES005") return null;
+  return "detail" in error && typeof error.detail === "string" ? error.detail : null;
+}
+
 /** Whether a transaction stood in another's way, so that trying again is all it takes. */
 export function isConflict(error: unknown): boolean {
   const code = sqlState(error);

@@ -1,3 +1,4 @@
+import { isPlainSuccess } from "../../state.ts";
 import {
   type AcquireParams,
   type CheckpointParams,
@@ -142,7 +143,7 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
   const ids = settled.map(({ id }) => id);
   // What almost every batch ends with is written as a whole.
   const isPlain =
-    settled.every(({ outcome }) => outcome.kind === "succeed" && outcome.result === null) &&
+    settled.every(({ outcome }) => isPlainSuccess(outcome) && outcome.result === null) &&
     new Set(ids).size === ids.length;
   const answer = await session.run(
     `select ${session.schema}.checkpoint_partition($1, $2, $3, $4, $5, $6, $7::text::text[], $8::text::integer[], $9::text::json,

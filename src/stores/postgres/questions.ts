@@ -139,6 +139,7 @@ const trailKinds = [
   "cancel-requested",
   "updated",
   "redriven",
+  "result-not-kept",
   "log",
 ] as const satisfies TrailKind[];
 

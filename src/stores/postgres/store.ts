@@ -82,7 +82,7 @@ import { count, get, list, trail } from "./questions.ts";
 import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts";
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import type { Session } from "./session.ts";
-import { transact } from "./transact.ts";
+import { type BoundParams, transact } from "./transact.ts";
 import { usage } from "./usage.ts";
 
 export interface PostgresStoreParts {
@@ -152,8 +152,8 @@ export class PostgresStore implements Store {
     await this.#parts.link.close();
   }
 
-  async enqueue({ jobs, tx }: EnqueueParams): Promise<EnqueueResult[]> {
-    if (tx === undefined) return enqueue(this.#session(), jobs);
+  async enqueue({ jobs, tx, allOrNone = false }: EnqueueParams): Promise<EnqueueResult[]> {
+    if (tx === undefined) return enqueue(this.#session(), jobs, allOrNone);
     // Nothing may be awaited before the statement is handed over: the caller's next one must come after it.
     const { name: channel } = this.#channel;
     return enqueueInside(this.#session(callersRun(tx)), jobs, {
@@ -196,7 +196,12 @@ export class PostgresStore implements Store {
 
   async transact<T>(params: TransactParams<T>): Promise<TransactResult<T>> {
     const session = this.#session();
-    return this.#turnstile.pass(() => transact(session, this.#parts.link, params));
+    return this.#turnstile.pass(() => transact(session, this.#parts.link, this.#enqueuing(params)));
+  }
+
+  /** The function of a transaction may enqueue in it. */
+  #enqueuing<T>(params: TransactParams<T>): BoundParams<T> {
+    return { ...params, run: (tx) => params.run(tx, (jobs) => this.enqueue({ jobs, tx })) };
   }
 
   async reap({ limit }: ReapParams): Promise<ReapResult> {

@@ -1,5 +1,7 @@
 import { EscapementError } from "../../errors.ts";
+import { isPlainSuccess, type Success } from "../../state.ts";
 import type { TransactParams, TransactResult } from "../../store.ts";
+import { endingsOf } from "./claim.ts";
 import type { PgClient } from "./client.ts";
 import { literal } from "./encode.ts";
 import { sqlState } from "./errors.ts";
@@ -8,6 +10,11 @@ import { answerOf, type Link } from "./link.ts";
 import { News } from "./news.ts";
 import { textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
+
+/** What `transact` is asked for, where its function has been given its way to enqueue. */
+export type BoundParams<T> = Omit<TransactParams<T>, "run"> & {
+  readonly run: (tx: unknown) => T | Promise<T>;
+};
 
 /** How the transaction ended; the error itself goes to whoever called. */
 type End<T> =
@@ -22,7 +29,7 @@ type End<T> =
 export async function transact<T>(
   session: Session,
   link: Link,
-  params: TransactParams<T>,
+  params: BoundParams<T>,
 ): Promise<TransactResult<T>> {
   const end = await link.borrow(
     (client) => transactOn(session, link, client, params),
@@ -38,7 +45,7 @@ async function transactOn<T>(
   session: Session,
   link: Link,
   client: PgClient,
-  params: TransactParams<T>,
+  params: BoundParams<T>,
 ): Promise<End<T>> {
   const ask = async (sql: string, place: number): Promise<unknown> =>
     answerOf(nthOf(await link.within(client.query(sql), "an answer"), place));
@@ -52,10 +59,10 @@ async function transactOn<T>(
   if (transaction === null) return { kind: "stale", broken: await rollBack() };
   const lent = new LentClient(client);
   let value: T;
-  let result: string | null;
+  let outcome: Success;
   try {
     value = await params.run(lent.client);
-    result = params.encode(value);
+    outcome = params.encode(value);
   } catch (error) {
     lent.close();
     return { kind: "failed", broken: await rollBack(), error: lent.explain(error, link.place) };
@@ -63,7 +70,7 @@ async function transactOn<T>(
   lent.close();
   try {
     const news = new News();
-    news.add(await ask(succeedSql(session, params, textOf(transaction), result), 0));
+    news.add(await ask(succeedSql(session, params, textOf(transaction), outcome), 0));
     news.ended(params.id);
     return { kind: "committed", value, news };
   } catch (error) {
@@ -91,7 +98,7 @@ function succeedSql(
   { schema, ns, now }: Session,
   { id, token, claimer }: Claim,
   transaction: string,
-  result: string | null,
+  outcome: Success,
 ): string {
   const values = [
     ns,
@@ -100,7 +107,8 @@ function succeedSql(
     literal(id),
     integer(token),
     literal(claimer),
-    result === null ? "null" : literal(result),
+    outcome.result === null ? "null" : literal(outcome.result),
+    isPlainSuccess(outcome) ? "null" : `${literal(endingsOf([{ id, token, outcome }]))}::json`,
   ];
   return `select ${schema}.succeed_effect(${values.join(", ")})::text as answer; commit`;
 }

@@ -267,7 +267,12 @@ describe("effectively once on Postgres", () => {
         const params = { leaseMs: 30_000, limit: 10, queues: null, names, alone: true };
         const { jobs } = await store.claim({ claimer: "n", sequence, ...params });
         const token = jobs.find((job) => job.id === id)?.token ?? 0;
-        return { claimer: "n", id, token, encode: (value: unknown) => JSON.stringify(value ?? null) };
+        return {
+          claimer: "n",
+          id,
+          token,
+          encode: (value: unknown) => ({ kind: "succeed" as const, result: JSON.stringify(value ?? null) }),
+        };
       };
       const write = (id: string) => async (tx: unknown) => {
         const { query } = tx as pg.Client;
@@ -344,7 +349,7 @@ describe("effectively once on Postgres", () => {
         const results = await Promise.all(
           jobs
             .filter(({ id }) => ids.includes(id))
-            .map(({ id, token }) => store.transact({ claimer: "n", id, token, run, encode: () => null })),
+            .map(({ id, token }) => store.transact({ claimer: "n", id, token, run, encode: () => succeed })),
         );
         assert.deepEqual(new Set(results.map(({ outcome }) => outcome)), new Set(["committed"]));
         assert.equal(await effects("many"), 30);

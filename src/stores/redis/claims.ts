@@ -1,5 +1,5 @@
 import { EscapementError } from "../../errors.ts";
-import { isFragile, type Outcome } from "../../state.ts";
+import { isFragile, isPlainSuccess, type Outcome } from "../../state.ts";
 import type {
   ClaimedJob,
   ClaimParams,
@@ -29,16 +29,18 @@ const kinds: readonly Outcome["kind"][] = [
   "lose",
   "crash",
 ];
+/** A success whose result is left out has a reason instead, and a number of its own. */
+const succeedWithout = kinds.length + 1;
 
 /** Claims as lua/shared/finish.lua reads them: a plain success, which most are, needs no more than its kind. */
 export function finishFrames(finishes: readonly Finish[]): Buffer {
   const writer = new Writer();
   for (const { id, token, outcome } of finishes) {
     writer.short(id).i32(token);
-    if (outcome.kind === "succeed" && outcome.result === null) writer.u8(0);
+    if (isPlainSuccess(outcome) && outcome.result === null) writer.u8(0);
     else {
       writer
-        .u8(kinds.indexOf(outcome.kind) + 1)
+        .u8(numberOf(outcome))
         .f64("delayMs" in outcome ? outcome.delayMs : -1)
         .long(textOf(outcome))
         .long("error" in outcome ? outcome.error : "");
@@ -47,8 +49,13 @@ export function finishFrames(finishes: readonly Finish[]): Buffer {
   return writer.toBuffer();
 }
 
+function numberOf(outcome: Outcome): number {
+  const isWithout = outcome.kind === "succeed" && outcome.notKept !== undefined;
+  return isWithout ? succeedWithout : kinds.indexOf(outcome.kind) + 1;
+}
+
 function textOf(outcome: Outcome): string {
-  if (outcome.kind === "succeed") return outcome.result ?? "";
+  if (outcome.kind === "succeed") return outcome.notKept ?? outcome.result ?? "";
   return "reason" in outcome ? outcome.reason : "";
 }
 

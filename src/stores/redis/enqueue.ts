@@ -1,3 +1,4 @@
+import { outsideParents } from "../../all-or-none.ts";
 import { EscapementError } from "../../errors.ts";
 import type { EnqueueResult, NewJob } from "../../store.ts";
 import { newTail, rareOf } from "./record.ts";
@@ -7,8 +8,13 @@ import { orInfinite, Reader, Writer } from "./wire.ts";
 /** How many jobs one script takes: it holds up everybody else meanwhile. */
 const maxPerCall = 1_000;
 
-export async function enqueue(space: Space, jobs: readonly NewJob[]): Promise<EnqueueResult[]> {
+export async function enqueue(
+  space: Space,
+  jobs: readonly NewJob[],
+  allOrNone: boolean,
+): Promise<EnqueueResult[]> {
   for (const job of jobs) checkPlace(space, job, space.placeOf(job.id));
+  if (allOrNone) return enqueueAllOrNone(space, jobs);
   return spread(
     space,
     jobs,
@@ -28,6 +34,19 @@ async function enqueueIn(space: Space, jobs: readonly NewJob[], index: number): 
   return results;
 }
 
+/** One script, which looks at all parents before it writes anything. */
+async function enqueueAllOrNone(space: Space, jobs: readonly NewJob[]): Promise<EnqueueResult[]> {
+  const [first] = jobs;
+  if (first === undefined) return [];
+  const outside = outsideParents(jobs)
+    .map((parents, place) => ({ place: place + 1, parents }))
+    .filter(({ parents }) => parents.length > 0);
+  const asked = outside.length === 0 ? "" : JSON.stringify(outside);
+  const text = await space.text("enqueue", space.placeOf(first.id), jobs.length, jobFrames(jobs), asked);
+  const answer = new Reader(text);
+  return jobs.map(({ id }) => readResult(answer, id));
+}
+
 function readResult(answer: Reader, id: string): EnqueueResult {
   switch (answer.u8()) {
     case 1:
@@ -40,8 +59,10 @@ function readResult(answer: Reader, id: string): EnqueueResult {
       return { id: answer.short(), outcome: "absorbed" };
     case 5:
       return { id: answer.short(), outcome: "debounced" };
-    default:
+    case 6:
       return { id, outcome: "refused", parent: answer.short() };
+    default:
+      return { id, outcome: "refused" };
   }
 }
 

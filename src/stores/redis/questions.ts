@@ -138,6 +138,7 @@ const trailKinds = [
   "updated",
   "redriven",
   "log",
+  "result-not-kept",
 ] as const satisfies TrailKind[];
 
 export async function trail(space: Space, id: string): Promise<TrailEntry[]> {

@@ -153,9 +153,9 @@ export class RedisStore implements Store {
     this.#space.link.close();
   }
 
-  async enqueue({ jobs, tx }: EnqueueParams): Promise<EnqueueResult[]> {
+  async enqueue({ jobs, tx, allOrNone = false }: EnqueueParams): Promise<EnqueueResult[]> {
     if (tx !== undefined) throw noTransactions();
-    return enqueue(this.#made, jobs);
+    return enqueue(this.#made, jobs, allOrNone);
   }
 
   async transact<T>(_params: TransactParams<T>): Promise<TransactResult<T>> {

@@ -145,7 +145,13 @@ test("a full disk refuses the call whole, and the store goes on when there is ro
     const [job] = (await store.claim(claim(sequence))).jobs;
     assert(job !== undefined);
     const run = (database: unknown): void => (database as DatabaseSync).exec(sql);
-    await store.transact({ claimer: "node", id: job.id, token: job.token, run, encode: () => null });
+    await store.transact({
+      claimer: "node",
+      id: job.id,
+      token: job.token,
+      run,
+      encode: () => ({ kind: "succeed", result: null }),
+    });
   };
   await store.enqueue({ jobs: [newJob("second")] });
   await limitPages("pragma max_page_count = 1", 1);

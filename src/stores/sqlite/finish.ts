@@ -1,5 +1,5 @@
 import type { JobState } from "../../job.ts";
-import { settle } from "../../state.ts";
+import { isPlainSuccess, settle } from "../../state.ts";
 import type { Finish, FinishParams, FinishResult } from "../../store.ts";
 import type { Tuple } from "./connection.ts";
 import { settleClaim } from "./end.ts";
@@ -52,8 +52,9 @@ export function finishAll(
       return unheld(session, claimer, id, token);
     }
     active.delete(id);
-    const state =
-      outcome.kind === "succeed" ? succeeded.add(job, outcome.result) : settleOne(session, id, outcome);
+    const state = isPlainSuccess(outcome)
+      ? succeeded.add(job, outcome.result)
+      : settleOne(session, id, outcome);
     return { outcome: "written", state };
   });
   succeeded.write();

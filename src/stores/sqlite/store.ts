@@ -1,3 +1,4 @@
+import { allOrNone, assertNoneRefused } from "../../all-or-none.ts";
 import type {
   AcquireParams,
   CancelOutcome,
@@ -175,7 +176,10 @@ export class SqliteStore implements Store {
     this.#engine.close();
   }
 
-  async enqueue({ jobs, tx }: EnqueueParams): Promise<EnqueueResult[]> {
+  async enqueue({ jobs, tx, allOrNone: isWhole }: EnqueueParams): Promise<EnqueueResult[]> {
+    if (tx === undefined && isWhole) {
+      return allOrNone(jobs, () => this.#write((session) => assertNoneRefused(enqueue(session, jobs))));
+    }
     if (tx === undefined) return this.#write((session) => enqueue(session, jobs));
     const database = callersDatabase(tx, this.#engine.connection.database);
     const notices = new NoticeDraft();

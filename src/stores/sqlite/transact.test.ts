@@ -25,7 +25,10 @@ async function setUp(): Promise<{ file: string; store: Store; user: DatabaseSync
   return { file, store, user };
 }
 
-const unheld = { claimer: "node", encode: (value: unknown) => JSON.stringify(value) };
+const unheld = {
+  claimer: "node",
+  encode: (value: unknown) => ({ kind: "succeed" as const, result: JSON.stringify(value ?? null) }),
+};
 
 /** Each of the ids is active and this claimer's. */
 async function heldAll(store: Store, ids: readonly string[]) {

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { EscapementError } from "../../errors.ts";
 import type { TransactParams, TransactResult } from "../../store.ts";
+import { enqueue } from "./enqueue.ts";
 import { finish, isHeldBy } from "./finish.ts";
 import { findJob } from "./jobs.ts";
 import type { Session } from "./session.ts";
@@ -20,8 +21,10 @@ export function transact<T>(session: Session, params: TransactParams<T>): Transa
   const { claimer, id, token } = params;
   const job = findJob(session, id);
   if (job === null || job.relayed || !isHeldBy(job, claimer, token)) return { outcome: "stale" };
-  const value = runCaller(session.connection.database, params.run);
-  const outcome = { kind: "succeed", result: params.encode(value) } as const;
+  const value = runCaller(session.connection.database, (database) =>
+    params.run(database, (jobs) => enqueue(session, jobs)),
+  );
+  const outcome = params.encode(value);
   const [result] = finish(session, { claimer, finishes: [{ id, token, outcome }] });
   if (result?.outcome !== "written") throw new StaleClaim("the claim ended inside its own transaction");
   return { outcome: "committed", value };

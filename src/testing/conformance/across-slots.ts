@@ -35,6 +35,7 @@ const titles: ReadonlySet<string> = new Set([
   "a queue is configured piece by piece: what is left out stays, null takes away",
   "K2: an occurrence that is already in the ledger keeps its row and adds no job",
   "an occurrence whose job is absorbed is accounted for by the job that stands for it",
+  "a refused batch changes no job that it would have",
   "with a job go its trail and its aliases: the ids may be used again",
   "a job that still holds its unique key for a time stays until it does not",
   "jobs, ids, unique keys and aliases of two namespaces know nothing of each other",

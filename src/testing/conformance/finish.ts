@@ -15,6 +15,37 @@ import {
 } from "./scene.ts";
 
 export function finishTests(test: ConformanceTest): void {
+  test("a success whose result is left out has its reason, on the job and in the trail; its children go on", async (scene) => {
+    const notKept = "result not kept: too long";
+    const claimer = scene.claimer();
+    await scene.add(newJob("{t}a"), newJob("{t}b"), newJob("{t}c", { after: ["{t}a"] }));
+    const [a, b] = await claimer.take();
+    assert(a && b);
+    const finishes = [
+      { ...a, outcome: { kind: "succeed", result: null, notKept } as const },
+      { ...b, outcome: { kind: "succeed", result: '"kept"' } as const },
+    ];
+    const results = await scene.store.finish({ claimer: claimer.id, finishes });
+    assert.deepEqual(results, [
+      { outcome: "written", state: "succeeded" },
+      { outcome: "written", state: "succeeded" },
+    ]);
+    const jobs = await Promise.all(["{t}a", "{t}b"].map((id) => scene.job(id)));
+    assert.deepEqual(
+      jobs.map(({ state, result, reason }) => [state, result, reason]),
+      [
+        ["succeeded", null, notKept],
+        ["succeeded", '"kept"', null],
+      ],
+    );
+    assert.deepEqual(
+      (await scene.trail("{t}a")).map(({ kind, text, attempt }) => [kind, text, attempt]),
+      [["result-not-kept", notKept, 1]],
+    );
+    assert.deepEqual([await scene.trail("{t}b"), await scene.stateOf("{t}c")], [[], "waiting"]);
+    assert.deepEqual(await claimer.finish(a, succeed), { outcome: "repeated", state: "succeeded" });
+  });
+
   test("A3: success is recorded when it is confirmed, with its result and time, and not before", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();

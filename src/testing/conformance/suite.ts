@@ -1,6 +1,7 @@
 import { after, before, describe, test as nodeTest } from "node:test";
 import { acrossSlotsReason, needsAcrossSlots } from "./across-slots.ts";
 import { afterTests } from "./after.ts";
+import { allOrNoneTests } from "./all-or-none.ts";
 import { batchTests } from "./batches.ts";
 import { cancelTests, redriveTests, updateTests } from "./change.ts";
 import { checkpointTests } from "./checkpoint.ts";
@@ -33,6 +34,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   unique: uniqueTests,
   debounce: debounceTests,
   after: afterTests,
+  "all or none": allOrNoneTests,
   "claim order": claimOrderTests,
   "claim repeated": claimRepeatTests,
   "limits of queues": limitTests,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { EnqueueResult } from "../../store.ts";
+import type { Success } from "../../state.ts";
+import type { EnqueueResult, TransactParams } from "../../store.ts";
 import { leaseMs } from "./claimer.ts";
 import { type ConformanceTest, newJob, type Scene, succeed } from "./scene.ts";
 
@@ -8,7 +9,7 @@ const needs = {
   because: "this store has no transactions of the caller's own (capabilities.transactions is false)",
 } as const;
 
-const encode = (value: unknown): string => JSON.stringify(value);
+const encode = (value: unknown): Success => ({ kind: "succeed", result: JSON.stringify(value) });
 
 /** A claimed job with what `transact` needs to know of it. */
 async function held(scene: Scene) {
@@ -33,6 +34,23 @@ export function transactTests(test: ConformanceTest): void {
   );
 
   test(
+    "a result that is left out is a success with its reason, also inside a transaction",
+    async (scene) => {
+      const { claim } = await held(scene);
+      const outcome = { kind: "succeed", result: null, notKept: "result not kept: too long" } as const;
+      const answer = await scene.store.transact({ ...claim, encode: () => outcome, run: () => 42 });
+      assert.deepEqual(answer, { outcome: "committed", value: 42 });
+      const job = await scene.job("a");
+      assert.deepEqual([job.state, job.result, job.reason], ["succeeded", null, outcome.notKept]);
+      assert.deepEqual(
+        (await scene.trail("a")).map(({ kind, text }) => [kind, text]),
+        [["result-not-kept", outcome.notKept]],
+      );
+    },
+    needs,
+  );
+
+  test(
     "a function that throws rolls everything back and leaves the claim as it was",
     async (scene) => {
       const { claim } = await held(scene);
@@ -46,6 +64,42 @@ export function transactTests(test: ConformanceTest): void {
       await Promise.allSettled(added);
       assert.deepEqual(await scene.states("a", "child"), ["active", null]);
       assert.equal((await scene.store.transact({ ...claim, run: () => 1 })).outcome, "committed");
+    },
+    needs,
+  );
+
+  test(
+    "the function may enqueue by what it is given, awaited or not; it commits and is undone with the rest",
+    async (scene) => {
+      const { claim } = await held(scene);
+      const failure = new Error("the caller's own");
+      const answers: unknown[] = [];
+      const enqueueing = (ends: () => number): TransactParams<number>["run"] => {
+        return (_tx, enqueue) => {
+          const results = enqueue([newJob("c1"), newJob("c2", { after: ["c1"] }), newJob("c1")]);
+          const keep = (some: readonly EnqueueResult[]): void => {
+            answers.push(some.map(({ outcome }) => outcome));
+          };
+          if (!(results instanceof Promise)) {
+            keep(results);
+            return ends();
+          }
+          return results.then(keep).then(ends);
+        };
+      };
+      const fails = (): never => {
+        throw failure;
+      };
+      await assert.rejects(
+        scene.store.transact({ ...claim, run: enqueueing(fails) }),
+        (thrown) => thrown === failure,
+      );
+      assert.deepEqual(await scene.states("a", "c1", "c2"), ["active", null, null]);
+      const answer = await scene.store.transact({ ...claim, run: enqueueing(() => 1) });
+      assert.equal(answer.outcome, "committed");
+      assert.deepEqual(await scene.states("a", "c1", "c2"), ["succeeded", "waiting", "blocked"]);
+      const expected = ["added", "added", "existing"];
+      assert.deepEqual(answers, [expected, expected]);
     },
     needs,
   );

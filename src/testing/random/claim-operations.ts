@@ -70,6 +70,7 @@ function randomOutcome(world: World): Outcome {
   return chance.pick<Outcome>([
     { kind: "succeed", result: chance.pick([null, "1"]) },
     { kind: "succeed", result: null },
+    { kind: "succeed", result: null, notKept: "result not kept: too long" },
     { kind: "die", reason: "no use", error },
     { kind: "die", reason: "no use", error },
     { kind: "release" },
@@ -136,9 +137,11 @@ export function transactOperation(world: World): Operation {
         return "done";
       };
       const { claimer, id, token } = params;
-      const answer = await store
-        .transact({ claimer, id, token, run, encode: JSON.stringify })
-        .catch(() => "rolled back");
+      const encode = (value: string): Outcome & { kind: "succeed" } => ({
+        kind: "succeed",
+        result: JSON.stringify(value),
+      });
+      const answer = await store.transact({ claimer, id, token, run, encode }).catch(() => "rolled back");
       await Promise.allSettled(added);
       return answer;
     },

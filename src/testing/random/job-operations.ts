@@ -47,9 +47,10 @@ export function randomJob(world: World, id: string): (at: At) => NewJob {
 
 export function enqueueOperation(world: World): Operation {
   const jobs = world.chance.times(0, 4, () => randomJob(world, world.id()));
+  const allOrNone = world.chance.oneIn(3);
   return operation(
-    "enqueue",
-    (at) => ({ jobs: jobs.map((job) => job(at)) }),
+    allOrNone ? "enqueue all or none" : "enqueue",
+    (at) => ({ jobs: jobs.map((job) => job(at)), allOrNone }),
     (store, params) => store.enqueue(params),
   );
 }

@@ -179,7 +179,7 @@ create table if not exists escapement_trail (
   entry bigint not null auto_increment primary key,
   job bigint not null,
   at bigint not null,
-  kind enum('failed', 'crashed', 'snoozed', 'rolled-back', 'cancel-requested', 'updated', 'redriven', 'log') not null,
+  kind enum('failed', 'crashed', 'snoozed', 'rolled-back', 'cancel-requested', 'updated', 'redriven', 'result-not-kept', 'log') not null,
   attempt int not null,
   token int not null,
   claimer int not null,

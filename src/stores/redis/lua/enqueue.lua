@@ -1,6 +1,7 @@
 -- uses: base record notices lines gates index end unique change enqueue
 -- Adds a batch of jobs.
--- ARGV[2] how many, ARGV[3] their kinds, ids and frames (shared/enqueue.lua).
+-- ARGV[2] how many, ARGV[3] their kinds, ids and frames (shared/enqueue.lua); ARGV[4], for all or none of them, JSON of the parents that are
+-- not in the batch: { place, parents } each.
 -- Promise: each is worked off in its order and sees those before it; an id that is known, as a job or an alias, changes nothing.
 -- Answers a frame for each: what became of it and, where it is about another, that one's id.
 
@@ -8,6 +9,10 @@ local amount, frames, blob, ids = tonumber(ARGV[2]), {}, ARGV[3], {}
 local kinds, position = readKinds(blob, 1)
 for n = 1, amount do ids[n], position = struct.unpack(">Hc0", blob, position) end
 readJobs(ids)
+if ARGV[4] and ARGV[4] ~= "" then
+  local missing = missingParents(ids, cjson.decode(ARGV[4]))
+  if missing then return missing end
+end
 reserveSeqs(amount)
 local lastRunAt, lastText
 local wasAdded = string.char(answers.added)

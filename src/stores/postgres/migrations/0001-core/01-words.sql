@@ -33,6 +33,21 @@ begin
 end
 $$;
 
+-- Undoes a statement that enqueues where a part of the batch was refused; the error carries the answers. Parts of bound jobs answer objects
+-- whose results are lists of outcome, id and missing parent.
+create function all_or_none(p_answers json) returns json language plpgsql as $$
+begin
+  if exists (
+    select from json_array_elements(p_answers) as part (answer),
+      json_array_elements(case json_typeof(answer) when 'object' then answer -> 'results' end) as one (result)
+    where result ->> 0 = 'refused'
+  ) then
+    raise exception 'a part of the batch was refused' using errcode = 'ES005', detail = p_answers::text;
+  end if;
+  return p_answers;
+end
+$$;
+
 -- Adds a line to the story of a job, as it stands before what the line tells is written; the oldest lines make room.
 create function tell(p_job jobs, p_now bigint, p_kind text, p_text text, p_error text) returns void language plpgsql as $$
 begin

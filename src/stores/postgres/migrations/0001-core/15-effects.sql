@@ -30,9 +30,10 @@ $$;
 
 -- Ends a claim as succeeded inside that transaction: its last statement but for the commit, which comes in the same message. The row is locked
 -- by nothing else, so no client can sit on it. What must not be committed raises: ES003 when the claim is no longer the claimer's, ES004 when
--- the transaction is another one: nothing would bind the success to the caller's writes. Index: jobs_id.
+-- the transaction is another one: nothing would bind the success to the caller's writes. p_endings: null for a plain success; else a list with
+-- the one ending, as finish_any takes it. Index: jobs_id.
 create function succeed_effect(
-  p_ns integer, p_now bigint, p_transaction text, p_id text, p_token integer, p_claimer text, p_result text
+  p_ns integer, p_now bigint, p_transaction text, p_id text, p_token integer, p_claimer text, p_result text, p_endings json
 ) returns json language plpgsql as $$
 declare
   v_answer json;
@@ -40,8 +41,14 @@ begin
   if txid_current()::text <> p_transaction then
     raise exception 'the transaction was ended before' using errcode = 'ES004';
   end if;
-  v_answer := finish_succeeded(p_ns, p_now, p_claimer, null, null, array[p_id], array[p_token], array[p_result]);
-  if v_answer ->> 'missed' is not null then raise exception 'the claim has ended' using errcode = 'ES003'; end if;
+  if p_endings is null then
+    v_answer := finish_succeeded(p_ns, p_now, p_claimer, null, null, array[p_id], array[p_token], array[p_result]);
+  else
+    v_answer := finish_any(p_ns, p_now, p_claimer, null, null, array[p_id], array[p_token], p_endings);
+  end if;
+  if v_answer ->> 'missed' is not null or v_answer #>> '{results,0,0}' <> 'written' then
+    raise exception 'the claim has ended' using errcode = 'ES003';
+  end if;
   return v_answer -> 'news';
 end
 $$;

@@ -1,8 +1,8 @@
 -- How claims and jobs end. What follows from an outcome is `settle` of src/state.ts, said once more here because it must be
 -- decided inside the script; the random comparison with the memory store holds the two together.
 
-local outcomes = { succeed = 1, retry = 2, snooze = 3, release = 4, rollback = 5, die = 6, lose = 7, crash = 8 }
-local lines = { failed = 1, crashed = 2, snoozed = 3, rolledBack = 4, cancelRequested = 5, updated = 6, redriven = 7, log = 8 }
+local outcomes = { succeed = 1, retry = 2, snooze = 3, release = 4, rollback = 5, die = 6, lose = 7, crash = 8, succeedWithout = 9 }
+local lines = { failed = 1, crashed = 2, snoozed = 3, rolledBack = 4, cancelRequested = 5, updated = 6, redriven = 7, log = 8, notKept = 9 }
 
 -- A job that may have been dispatched must not go again when its guarantee forbids it.
 local function isRefused(job, kind)
@@ -13,6 +13,7 @@ end
 local function decide(job, kind, reason)
   local state, why
   if kind == outcomes.succeed then return SUCCEEDED, nil end
+  if kind == outcomes.succeedWithout then return SUCCEEDED, reason end
   if kind == outcomes.die then
     state, why = DEAD, reason
   elseif kind == outcomes.lose then
@@ -103,13 +104,15 @@ local stories = {
   [outcomes.crash] = lines.crashed,
   [outcomes.snooze] = lines.snoozed,
   [outcomes.rollback] = lines.rolledBack,
+  [outcomes.succeedWithout] = lines.notKept,
 }
 
 -- Ends a claim. `text` is the result of a success, else the reason; `err` the error. Each is "" where there is none.
 local function settleClaim(job, kind, delayMs, text, err)
   local reason = kind ~= outcomes.succeed and text or nil
   if stories[kind] then
-    tell(job, stories[kind], (kind == outcomes.die or kind == outcomes.crash) and reason or nil, err ~= "" and err or nil)
+    local isTold = kind == outcomes.die or kind == outcomes.crash or kind == outcomes.succeedWithout
+    tell(job, stories[kind], isTold and reason or nil, err ~= "" and err or nil)
   end
   leave(job)
   if kind == outcomes.crash then job[CRASHES] = job[CRASHES] + 1 end

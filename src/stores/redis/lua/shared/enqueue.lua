@@ -5,7 +5,7 @@
 
 local KIND = ">ddi4HBBBI4c0"
 local FRAME = ">I4HddI4c0"
-local answers = { added = 1, existing = 2, alias = 3, absorbed = 4, debounced = 5, unknownParent = 6 }
+local answers = { added = 1, existing = 2, alias = 3, absorbed = 4, debounced = 5, unknownParent = 6, withheld = 7 }
 
 -- The front of a record that nobody has claimed yet.
 local fresh = struct.pack(FRONT, WAITING, 0, 0, 0, 0, 0, huge, huge, 0, "", 0, "")
@@ -194,4 +194,18 @@ end
 
 local function enqueueAnswer(outcome, id)
   return id and struct.pack(">BHc0", outcome, #id, id) or string.char(outcome)
+end
+
+-- The answer to a batch of which nothing may be written, since some of its new jobs wait for a parent that is not there; nil otherwise.
+local function missingParents(ids, asked)
+  for _, one in ipairs(asked) do
+    for _, parent in ipairs(isKnown(ids[one.place]) and {} or one.parents) do
+      if not resolve(parent) then
+        local frames = {}
+        for n = 1, #ids do frames[n] = string.char(answers.withheld) end
+        frames[one.place] = enqueueAnswer(answers.unknownParent, parent)
+        return table.concat(frames)
+      end
+    end
+  end
 end

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defineJob, type HandlerContext } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import { onEveryStore } from "./stores.ts";
+
+const values: Readonly<Record<string, { value: unknown; says: RegExp }>> = {
+  bigint: { value: { total: 10n }, says: /result not kept: it has no JSON \(.*BigInt/ },
+  large: { value: "x".repeat(2_000_000), says: /2,000,002 bytes of JSON, 1,048,576 are allowed/ },
+  function: { value: () => {}, says: /a function has no JSON/ },
+};
+
+function warnings() {
+  const lines: string[] = [];
+  return { lines, log: { ...silentLogger, warn: (_facts: object, line: string) => void lines.push(line) } };
+}
+
+onEveryStore("results", (bed) => {
+  for (const way of ["returned", "from tx"] as const) {
+    const skip = way === "from tx" && bed.noTransactions;
+    test(`a result that cannot be kept is told, ${way}`, { skip }, async () => {
+      const job = defineJob({
+        name: "job",
+        run: ({ input, tx }: HandlerContext<string>): unknown => {
+          const value = values[input]?.value;
+          return way === "returned" ? value : tx(() => value);
+        },
+      });
+      const { lines, log } = warnings();
+      await using app = await bed.app({ jobs: [job], log });
+      for (const [kind, { says }] of Object.entries(values)) {
+        const receipt = await app.enqueue(job, kind, { id: kind });
+        await app.runUntilIdle();
+        const kept = await app.get(receipt);
+        assert.deepEqual([kept?.state, kept?.result], ["succeeded", null]);
+        assert.match(kept?.reason ?? "", says);
+        assert.deepEqual(
+          (await app.trail(receipt)).map((line) => line.kind),
+          ["result-not-kept"],
+        );
+        await assert.rejects(app.result(receipt), { code: "result-not-kept", message: says });
+        assert.equal(lines.filter((line) => line.includes(`"${kind}"`) && says.test(line)).length, 1);
+      }
+    });
+  }
+
+  test("no result is no loss", async () => {
+    const job = defineJob({ name: "job", run: () => {} });
+    const { lines, log } = warnings();
+    await using app = await bed.app({ jobs: [job], log });
+    const receipt = await app.enqueue(job);
+    await app.runUntilIdle();
+    assert.equal(await app.result(receipt), null);
+    assert.deepEqual([(await app.get(receipt))?.reason, await app.trail(receipt)], [null, []]);
+    assert.deepEqual(lines, []);
+  });
+});
