@@ -1,4 +1,5 @@
 import { EscapementError } from "../../errors.ts";
+import { queued } from "./caller-queue.ts";
 import { isUnsuitable, translateError } from "./errors.ts";
 import { answerOf, type Run, type Value } from "./link.ts";
 
@@ -56,7 +57,10 @@ function adapterFor(tx: unknown): (sql: string, values: readonly Value[]) => unk
   }
   const query = method("query");
   if (query === null) return refuse("an object of another kind");
-  return notOutside("totalCount" in tx, "a pool", (sql, values) => query(sql, [...values]));
+  const run = queued(tx, async (sql, values) => rowsOf(await query(sql, [...values])));
+  return notOutside("totalCount" in tx, "a pool", async (sql, values) => [
+    { answer: await run(sql, values) },
+  ]);
 }
 
 /** A database handle outside any transaction would write the job at once; it must never be taken for one inside. */

@@ -6,7 +6,7 @@ type Call = (...values: unknown[]) => unknown;
 
 /** A connection as a caller's function gets it: usable until the transaction is over, and not to be given back by anybody else. */
 export class LentClient {
-  readonly client: unknown;
+  readonly client: object;
   /** What went wrong on this connection, and is neither the statements' nor the caller's fault. */
   readonly #failures = new Set<unknown>();
   #open = true;

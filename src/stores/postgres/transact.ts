@@ -1,6 +1,7 @@
 import { EscapementError } from "../../errors.ts";
 import { isPlainSuccess, type Success } from "../../state.ts";
 import type { TransactParams, TransactResult } from "../../store.ts";
+import { settledOn } from "./caller-queue.ts";
 import { endingsOf } from "./claim.ts";
 import type { PgClient } from "./client.ts";
 import { literal } from "./encode.ts";
@@ -62,6 +63,8 @@ async function transactOn<T>(
   let outcome: Success;
   try {
     value = await params.run(lent.client);
+    // Jobs that it enqueued and did not wait for belong to the transaction all the same.
+    await settledOn(lent.client);
     outcome = params.encode(value);
   } catch (error) {
     lent.close();

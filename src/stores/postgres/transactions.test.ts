@@ -212,6 +212,32 @@ describe("transactions of callers on Postgres", { skip: server.skip }, () => {
     });
   }
 
+  test("K12: many jobs enqueued at once in a transaction commit with it, and pg has nothing to warn of", async (t) => {
+    const warnings: string[] = [];
+    const note = ({ message }: Error): void => void warnings.push(message);
+    process.on("warning", note);
+    t.after(() => process.off("warning", note));
+    const later = (id: string) => newJob(id, { delayMs: 60_000 });
+    const ids = Array.from({ length: 20 }, (_, n) => `at once ${n}`);
+    await client.query("begin");
+    const added = await Promise.all(ids.map((id) => store.enqueue({ jobs: [later(id)], tx: client })));
+    assert.ok(added.every(([one]) => one?.outcome === "added"));
+    await client.query("commit");
+    assert.equal((await store.get({ ids })).filter((job) => job !== null).length, ids.length);
+    // Those that nobody waits for must not be written behind a rollback.
+    await client.query("begin");
+    const hasty = ["first", "second", "third"].map((id) => store.enqueue({ jobs: [later(id)], tx: client }));
+    await client.query("rollback");
+    await Promise.allSettled(hasty);
+    assert.deepEqual(await store.get({ ids: ["first", "second", "third"] }), [null, null, null]);
+    await assert.rejects(Promise.all(hasty.slice(1)), { code: "transaction-unavailable" });
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(
+      warnings.filter((message) => message.includes("already executing")),
+      [],
+    );
+  });
+
   test("a snapshot that hides what was committed meanwhile is refused", async () => {
     await client.query("begin isolation level repeatable read");
     const refused = store.enqueue({ jobs: [newJob("hidden")], tx: client });
