@@ -6,6 +6,8 @@ import type { Capabilities, Notice, StoreContext } from "../../store.ts";
 import { type Connection, connectionOf } from "./connection.ts";
 import { prepareDatabaseFile } from "./database-file.ts";
 import { isLocked, translateError } from "./errors.ts";
+import { schemaVersion } from "./migrate.ts";
+import { findMissingWal, missingWalProblem } from "./missing-wal.ts";
 import { Listeners } from "./notices.ts";
 import { Sidecar } from "./sidecar.ts";
 import { lockDeadlineMs, lockTimeoutMs, pauseMs } from "./transactions.ts";
@@ -17,6 +19,8 @@ export interface Engine {
   /** There is no such file, and none was to be made: nothing can be asked but what is missing. */
   readonly isMissing: boolean;
   readonly connection: Connection;
+  /** What was wrong with it when it was opened. */
+  readonly problems: readonly string[];
   readonly capabilities: Capabilities;
   /** The way to hear, and to tell, what happens in a namespace. */
   channel(context: StoreContext): Channel;
@@ -42,14 +46,19 @@ export async function openFileEngine(
   const file = resolve(path);
   const mustExist = context.mustExist ?? false;
   const isMissing = mustExist && !existsSync(file);
+  const found = await findMissingWal(file);
   if (!isMissing) prepareDatabaseFile(file, mode);
   const database = isMissing
     ? new DatabaseSync(":memory:")
     : await openDatabase(file, durability, mustExist ? [] : ["journal_mode = wal"]);
+  const connection = connectionOf(database);
+  const problem = found === "no" ? null : missingWalProblem(file, found, isEmpty(connection, file));
+  if (problem !== null) context.log.warn({ file }, problem);
   return {
     path: file,
     isMissing,
-    connection: connectionOf(database),
+    connection,
+    problems: problem === null ? [] : [problem],
     capabilities: {
       transactions: true,
       listen: true,
@@ -75,6 +84,14 @@ async function openDatabase(
       if (!isLocked(error) || performance.now() - since > lockDeadlineMs) throw translateError(error, file);
     }
     await delay(pauseMs());
+  }
+}
+
+function isEmpty(connection: Connection, file: string): boolean {
+  try {
+    return schemaVersion(connection) === 0;
+  } catch (error) {
+    throw translateError(error, file);
   }
 }
 
@@ -134,6 +151,7 @@ export function openMemoryEngine(): Engine {
     path: ":memory:",
     isMissing: false,
     connection: connectionOf(database),
+    problems: [],
     capabilities: {
       transactions: true,
       listen: false,

@@ -2,12 +2,13 @@ import { statSync } from "node:fs";
 import type { Clock } from "../../clock.ts";
 import type { Health } from "../../store.ts";
 import type { Connection } from "./connection.ts";
+import type { Engine } from "./engine.ts";
 import { readMigrations, schemaVersion } from "./migrate.ts";
 import { numberOf, textOf } from "./rows.ts";
 
 const synchronousNames = ["off", "normal", "full", "extra"];
 
-export function health(connection: Connection, path: string, clock: Clock): Health {
+export function health({ connection, path, problems }: Engine, clock: Clock): Health {
   const version = textOf(connection.get("select sqlite_version() as version")?.["version"]);
   const synchronous = numberOf(connection.get("pragma synchronous")?.["synchronous"]);
   return {
@@ -20,9 +21,12 @@ export function health(connection: Connection, path: string, clock: Clock): Heal
       "journal mode": textOf(connection.get("pragma journal_mode")?.["journal_mode"]),
       synchronous: synchronousNames[synchronous] ?? String(synchronous),
     },
-    problems: missingIndexes(connection).map(
-      (name) => `the index ${name} is missing: make it again as migrations/0001-core.sql has it`,
-    ),
+    problems: [
+      ...problems,
+      ...missingIndexes(connection).map(
+        (name) => `the index ${name} is missing: make it again as migrations/0001-core.sql has it`,
+      ),
+    ],
   };
 }
 

@@ -164,9 +164,8 @@ export class SqliteStore implements Store {
   }
 
   health(): Promise<Health> {
-    const { path } = this.#engine;
     if (this.#engine.isMissing) this.#missing();
-    return this.#transactions.read((connection) => health(connection, path, this.#context.clock));
+    return this.#transactions.read(() => health(this.#engine, this.#context.clock));
   }
 
   async close(): Promise<void> {
