@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { EscapementError } from "./errors.ts";
+import { readSmallFile } from "./small-file.ts";
 
 /** What a config file exports, not checked yet. */
 export interface ConfigFile {
@@ -24,6 +25,7 @@ export function readConfigFile(folder: string): ConfigFile | null {
   if (file.endsWith(".json")) return parseJson(file);
   loading.add(file);
   try {
+    readSmallFile(file);
     return exportOf(file, createRequire(file)(file));
   } catch (error) {
     throw asLoadError(file, error);
@@ -41,6 +43,7 @@ export async function loadConfigFile(path: string): Promise<ConfigFile> {
   if (file.endsWith(".json")) return parseJson(file);
   loading.add(file);
   try {
+    readSmallFile(file);
     return exportOf(file, await import(pathToFileURL(file).href));
   } catch (error) {
     throw asLoadError(file, error);
@@ -79,7 +82,7 @@ function hasDefault(module: unknown): module is { readonly default: unknown } {
 
 function parseJson(file: string): ConfigFile {
   try {
-    return { name: basename(file), options: JSON.parse(readFileSync(file, "utf8")) };
+    return { name: basename(file), options: JSON.parse(readSmallFile(file)) };
   } catch (error) {
     throw new EscapementError("invalid-option", `cannot read ${file}: ${String(error)}`, { cause: error });
   }

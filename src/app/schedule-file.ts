@@ -1,9 +1,11 @@
-import { existsSync, readFileSync, unwatchFile, watchFile } from "node:fs";
+import { existsSync, unwatchFile, watchFile } from "node:fs";
 import { join } from "node:path";
 import { EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
+import { readSmallFile } from "../small-file.ts";
+import { parseYaml } from "./parse-yaml.ts";
 import type { ScheduleOptions, Schedules } from "./schedules.ts";
 
 const fileNames = ["escapement.schedules.yaml", "escapement.schedules.yml", "escapement.schedules.json"];
@@ -96,9 +98,8 @@ export async function readEntries(path: string): Promise<Entry[]> {
   };
   let content: unknown;
   try {
-    // Only now: few have such a file, and a bundle in ESM form does not run what the parser does when it is loaded.
-    const { parse } = await import("yaml");
-    content = parse(readFileSync(path, "utf8"));
+    const text = readSmallFile(path);
+    content = path.endsWith(".json") ? JSON.parse(text) : await parseYaml(text);
   } catch (error) {
     return fail(`it cannot be read: ${String(error)}`, error);
   }
@@ -115,12 +116,13 @@ export async function readEntries(path: string): Promise<Entry[]> {
 
 function readEntry(key: string, job: string, value: Readonly<Record<string, unknown>>): Entry {
   const { job: _job, input = null, ...rest } = value;
-  const options: Record<string, unknown> = {};
-  const spec: Record<string, unknown> = {};
-  for (const [name, setting] of Object.entries(rest)) {
-    const target = optionKeys.includes(name) ? options : spec;
-    target[name] = dateKeys.includes(name) && typeof setting === "string" ? new Date(setting) : setting;
-  }
+  const settings = Object.entries(rest).map(([name, setting]): [string, unknown] => [
+    name,
+    dateKeys.includes(name) && typeof setting === "string" ? new Date(setting) : setting,
+  ]);
+  // Put together from entries, a key `__proto__` is one that nobody knows, and not a prototype.
+  const options = Object.fromEntries(settings.filter(([name]) => optionKeys.includes(name)));
+  const spec = Object.fromEntries(settings.filter(([name]) => !optionKeys.includes(name)));
   return { key, job, input, spec, options };
 }
 

@@ -51,6 +51,11 @@ export function isLocked(error: unknown): boolean {
   return code === 5 || code === 6;
 }
 
+const foreign = {
+  code: "store-corrupt",
+  advice: "its tables are not as this library made them; restore it from a backup, or give another path",
+} as const;
+const genericError = 1;
 const readOnly = 8;
 const cannotOpen = 14;
 
@@ -73,7 +78,9 @@ export function translateError(error: unknown, path: string): unknown {
     const message = `SQLite store ${path}: a function given to tx has left a statement of iterate() open; ${advice}`;
     return new EscapementError("transaction-used", message, { cause: error });
   }
-  const known = codes.get(code === cannotOpen && !isWritable(path) ? readOnly : code);
+  // Tables of these names that somebody else made, or changed.
+  const isForeign = code === genericError && /\bescapement_/.test(error.message);
+  const known = isForeign ? foreign : codes.get(code === cannotOpen && !isWritable(path) ? readOnly : code);
   if (known === undefined) return error;
   return new EscapementError(known.code, `SQLite store ${path}: ${error.message}; ${known.advice}`, {
     cause: error,
