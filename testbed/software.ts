@@ -152,7 +152,8 @@ async function versionOf(
   software: Software,
   timeoutMs?: number,
 ): Promise<string | undefined> {
-  const text = await run(command, timeoutMs);
+  // Some say first where they are, and the name of a folder may have a version in it.
+  const text = (await run(command, timeoutMs)).replace(/^\/\S+/, "");
   return software.notThis?.test(text) ? undefined : /\d+\.\d+(\.\d+)?/.exec(text)?.[0];
 }
 

@@ -183,9 +183,13 @@ function report(
   throw error;
 }
 
-/** The seed to replay, from ESCAPEMENT_SEED, or the first few and one that is new in every run. */
+/**
+ * The seed to replay, from ESCAPEMENT_SEED, or the first few and one that is new in every run. ESCAPEMENT_SEEDS says how many of them
+ * are enough.
+ */
 export function seedsToRun(count: number): number[] {
   const asked = process.env["ESCAPEMENT_SEED"];
   if (asked !== undefined) return [Number(asked)];
-  return [...Array.from({ length: count }, (_, n) => n + 1), Math.floor(Math.random() * 1_000_000_000)];
+  const length = Math.min(count, Number(process.env["ESCAPEMENT_SEEDS"] ?? count));
+  return [...Array.from({ length }, (_, n) => n + 1), Math.floor(Math.random() * 1_000_000_000)];
 }
