@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { cp, glob, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,6 +44,21 @@ test("the package holds what it exports, and neither sources nor tests", async (
     [],
     "in the package, but of no use there",
   );
+});
+
+test("links of the README lead to files of the package", async () => {
+  const installed = join(consumer, "node_modules", manifest.name);
+  const text = await readFile(join(installed, "README.md"), "utf8");
+  const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link = ""]) => link);
+  assert.deepEqual(
+    links.filter((link) => !existsSync(join(installed, link))),
+    [],
+  );
+});
+
+test("CommonJS can require the package", async () => {
+  await writeFile(join(consumer, "main.cjs"), 'console.log(typeof require("escapement").createEscapement);');
+  assert.equal((await run(consumer, process.execPath, ["main.cjs"])).trim(), "function");
 });
 
 test("the installed package runs a job in a thread, on a SQLite file", async () => {
@@ -234,7 +250,9 @@ async function until(holds: () => boolean, lines: { readonly all: string }): Pro
 async function pack(): Promise<string> {
   const staging = join(folder, "staging");
   await run(root, process.execPath, ["scripts/build.mjs", join(staging, "dist")]);
-  for (const file of ["package.json", "LICENSE", ...manifest.files].filter((name) => name !== "dist")) {
+  for (const file of ["package.json", "LICENSE", "README.md", ...manifest.files].filter(
+    (name) => name !== "dist",
+  )) {
     await cp(join(root, file), join(staging, file), { recursive: true });
   }
   await npm(staging, "pack", "--ignore-scripts", "--pack-destination", folder);
