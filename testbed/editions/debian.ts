@@ -74,19 +74,27 @@ function plain(file: string, args: readonly string[]): Command {
   return { file, args, env: {}, account: undefined, container: undefined };
 }
 
-/** Puts a script in the place of each program, which starts it with the C library that it was linked for. */
+/**
+ * Puts a script in the place of each program, which starts it with the C library that it was linked for. Programs keep their names and
+ * their neighbours: redis-server is a link to redis-check-rdb, and goes by the name that it was called by.
+ */
 function wrapPrograms(root: string, lastRoot: string): void {
   const places = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
   const loader = globSync(`{${places.join(",")}}/ld-{linux*,2*}.so*`, { cwd: root })[0];
   if (loader === undefined) throw new Error(`expected ${root} to have a loader of programs, got none`);
   const libraries = places.map((place) => join(lastRoot, place)).join(":");
   const start = `exec '${join(lastRoot, loader)}' --library-path '${libraries}'`;
-  for (const program of globSync("usr/{bin,sbin}/*", { cwd: root })) {
-    const path = join(root, program);
-    if (!isElf(path)) continue;
-    renameSync(path, `${path}.wrapped`);
-    writeFileSync(path, `#!/bin/sh\n${start} '${join(lastRoot, program)}.wrapped' "$@"\n`);
-    chmodSync(path, 0o755);
+  for (const folder of ["usr/bin", "usr/sbin"]) {
+    const programs = globSync("*", { cwd: join(root, folder) }).filter((name) =>
+      isElf(join(root, folder, name)),
+    );
+    mkdirSync(join(root, folder, "wrapped"), { recursive: true });
+    for (const name of programs) {
+      const path = join(root, folder, name);
+      renameSync(path, join(root, folder, "wrapped", name));
+      writeFileSync(path, `#!/bin/sh\n${start} '${join(lastRoot, folder, "wrapped", name)}' "$@"\n`);
+      chmodSync(path, 0o755);
+    }
   }
 }
 

@@ -48,6 +48,8 @@ const shared = {
       ...["--bind-address=127.0.0.1", `--port=${port}`, "--skip-name-resolve"],
       ...[`--socket=${join(folder, "sock")}`, `--pid-file=${join(folder, "pid")}`],
       ...["--max-connections=300", `--tmpdir=${folder}`, ...basedir(tools)],
+      // Where the distribution would have made a folder for it.
+      `--secure-file-priv=${folder}`,
     ];
     const url = `mysql://escapement:${password}@127.0.0.1:${port}/mysql`;
     const daemon = new Daemon({
