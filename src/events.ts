@@ -22,7 +22,8 @@ export interface AppEvents {
   released: { readonly job: JobFacts };
   dead: { readonly job: JobFacts; readonly reason: string; readonly error: ErrorRecord | null };
   lost: { readonly job: JobFacts; readonly reason: string };
-  cancelled: { readonly job: JobFacts };
+  /** With the reason given to `cancel`, if one was. */
+  cancelled: { readonly job: JobFacts; readonly reason: string | null };
   /** The store refused a write about a claim that is no longer this process's. */
   stale: { readonly job: JobFacts };
   /** The lease could not be kept: the handler's signal has fired. */
@@ -129,6 +130,11 @@ export class Events {
 
   off<E extends AppEventName>(name: E, listener: AppListener<E>): void {
     this.#listeners.get(name)?.delete(listener);
+  }
+
+  /** Whether anybody listens. */
+  hears(name: AppEventName): boolean {
+    return (this.#listeners.get(name)?.size ?? 0) > 0;
   }
 
   /** Tells a counter, which must not throw. */

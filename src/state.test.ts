@@ -20,6 +20,7 @@ const held: HeldJob = {
   crashes: 0,
   maxCrashes: 3,
   cancelRequested: false,
+  reason: null,
 };
 
 const everyOutcome: Outcome[] = [

@@ -81,6 +81,8 @@ export interface HeldJob {
   readonly crashes: number;
   readonly maxCrashes: number;
   readonly cancelRequested: boolean;
+  /** Why its cancellation was requested, if that was said; a claim starts without a reason. */
+  readonly reason: string | null;
 }
 
 /** What a store writes when a claim ends. */
@@ -105,7 +107,12 @@ export interface Settlement {
 export function settle(job: HeldJob, outcome: Outcome): Settlement {
   const plain = settleUncancelled(job, outcome);
   if (!job.cancelRequested || plain.state === "succeeded") return plain;
-  return { ...plain, state: follow("active", "cancel"), reason: "cancelled while active", delayMs: null };
+  return {
+    ...plain,
+    state: follow("active", "cancel"),
+    reason: job.reason ?? "cancelled while active",
+    delayMs: null,
+  };
 }
 
 function settleUncancelled(job: HeldJob, outcome: Outcome): Settlement {

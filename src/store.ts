@@ -286,7 +286,7 @@ export interface SelectParams {
 
 /**
  * `cancelled`: it was waiting or blocked; the reason given is its reason. `requested`: it is active; its holder is told, its trail gets a `cancel-requested` (once),
- * and whatever end comes but success is `cancelled`.
+ * the reason given is its reason, and whatever end comes but success is `cancelled`, with that reason ("cancelled while active" where none was given).
  */
 export type CancelOutcome = "cancelled" | "requested" | "terminal" | "unknown";
 /**

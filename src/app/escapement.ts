@@ -35,6 +35,7 @@ import type {
   SeenNode,
   UpdateResult,
 } from "../store.ts";
+import { CancelReasons } from "./cancel-reasons.ts";
 import { indexDefinitions } from "./definitions.ts";
 import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
@@ -80,6 +81,7 @@ export class Escapement implements AsyncDisposable {
   readonly #definitions: ReadonlyMap<string, AnyDefinition>;
   readonly #log;
   readonly #events: Events;
+  readonly #cancelReasons: CancelReasons;
   readonly #connection: Connection;
   readonly #client: Client;
   readonly #schedules: Schedules;
@@ -99,6 +101,7 @@ export class Escapement implements AsyncDisposable {
     this.#events = new Events(this.#log, withInputs);
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
+    this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
     this.#observation = this.#settings.metrics === null ? null : this.#observe();
     const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#assertUsable());
     this.enqueue = verbs.enqueue;
@@ -335,7 +338,7 @@ export class Escapement implements AsyncDisposable {
       runtime: this.#runtime,
       definitions: this.#definitions,
       jobs: jobsForHandlers(this.#client, this.#events.emit),
-      emit: this.#events.emit,
+      emit: this.#cancelReasons.emit,
       log: this.#log,
       options,
     });
@@ -386,6 +389,7 @@ export class Escapement implements AsyncDisposable {
     await this.#node?.stop(timeoutMs);
     // What the last handlers enqueued without waiting for it.
     await this.#client.settled();
+    await this.#cancelReasons.settled();
     await this.#observation?.stop();
     await this.#connection.close();
   }

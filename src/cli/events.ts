@@ -15,7 +15,7 @@ const described: Described = {
   released: ({ job }) => `${of(job)} not started, given back`,
   dead: ({ job, reason, error }) => `${of(job)} ${reason}${error === null ? "" : `: ${error.message}`}`,
   lost: ({ job, reason }) => `${of(job)} ${reason}`,
-  cancelled: ({ job }) => of(job),
+  cancelled: ({ job, reason }) => `${of(job)}${reason === null ? "" : ` ${reason}`}`,
   stale: ({ job }) => `${of(job)} the claim was no longer this node's; nothing was written`,
   leaseLost: ({ job }) => `${of(job)} its signal has fired`,
   reaped: (job) => `${of(job)} ${job.reason ?? ""}, now ${job.state}`,

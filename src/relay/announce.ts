@@ -15,7 +15,7 @@ export function announce(emit: Emit, job: ClaimedJob, outcome: Outcome, result: 
     case "lost":
       return emit("lost", { job, reason });
     case "cancelled":
-      return emit("cancelled", { job });
+      return emit("cancelled", { job, reason: null });
     default:
       if (outcome.kind === "release") emit("released", { job });
   }

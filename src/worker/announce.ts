@@ -26,7 +26,7 @@ export function announce(
     case "lost":
       return emit("lost", { job, reason });
     case "cancelled":
-      return emit("cancelled", { job });
+      return emit("cancelled", { job, reason: null });
     default:
       if (outcome.kind === "retry" && error !== null)
         return emit("failed", { job, error, retryInMs: outcome.delayMs });

@@ -39,7 +39,7 @@ export function cancel(space: Space, params: SelectParams, now: number): SelectR
     }
     if (!row.cancelRequested) {
       space.tell(row, now, "cancel-requested", params.reason);
-      space.write(row, { cancelRequested: true });
+      space.write(row, { cancelRequested: true, reason: params.reason });
     }
     space.notices.cancelRequested(row.id);
     return "requested";

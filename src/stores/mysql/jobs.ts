@@ -29,6 +29,7 @@ export interface JobRow {
   /** The number of its claimer, 0 for nobody. */
   readonly claimer: number;
   readonly cancelRequested: boolean;
+  readonly reason: string | null;
   readonly relayed: boolean;
   readonly slot: number;
   readonly lane: string | null;
@@ -43,7 +44,7 @@ export interface JobRow {
 const rowColumns = fixed(
   "state, stands_for, seq, id, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
     "max_crashes, version, token, settled, settled_by, claimer, cancel_requested, relayed, slot, concurrency_key, rate_key, " +
-    "unique_key, unique_ms, after_failure, schedule",
+    "unique_key, unique_ms, after_failure, schedule, reason",
 );
 
 function toJobRow(row: Tuple): JobRow {
@@ -70,6 +71,7 @@ function toJobRow(row: Tuple): JobRow {
     settledBy: numberOf(row[18]),
     claimer: numberOf(row[19]),
     cancelRequested: numberOf(row[20]) !== 0,
+    reason: textOrNull(row[29]),
     relayed: numberOf(row[21]) !== 0,
     slot: numberOf(row[22]),
     lane: laneOf(concurrencyKey, rateKey),

@@ -20,7 +20,9 @@ export function cancel(session: Session, params: SelectParams): Promise<SelectRe
     }
     if (!job.cancelRequested) {
       tell(session, job, "cancel-requested", params.reason);
-      session.link.write(sql`update escapement_jobs set cancel_requested = 1 where seq = ${job.seq}`);
+      session.link.write(
+        sql`update escapement_jobs set cancel_requested = 1, reason = ${params.reason} where seq = ${job.seq}`,
+      );
       session.changed.add(job.seq);
     }
     session.notices.cancelRequested(job.id);

@@ -7,6 +7,7 @@ const anyJob: HeldJob = {
   crashes: 0,
   maxCrashes: Number.MAX_SAFE_INTEGER,
   cancelRequested: false,
+  reason: null,
 };
 
 /** How a claim ends, as the server's functions take it (the type `ending`). The core decides; the server adds what its row says. */

@@ -27,6 +27,7 @@ export interface JobRow {
   readonly settledBy: string | null;
   readonly claimer: string | null;
   readonly cancelRequested: boolean;
+  readonly reason: string | null;
   readonly relayed: boolean;
   readonly slot: number;
   readonly lane: string | null;
@@ -41,7 +42,7 @@ export interface JobRow {
 const rowColumns =
   "seq, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
   "max_crashes, version, token, settled, settled_by, claimer, cancel_requested, relayed, slot, lane, " +
-  "concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule";
+  "concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule, reason";
 
 function toJobRow(row: Row): JobRow {
   return {
@@ -65,6 +66,7 @@ function toJobRow(row: Row): JobRow {
     settledBy: textOrNull(row["settled_by"] ?? row["claimer"]),
     claimer: textOrNull(row["claimer"]),
     cancelRequested: row["cancel_requested"] !== 0,
+    reason: textOrNull(row["reason"]),
     relayed: row["relayed"] !== 0,
     slot: numberOf(row["slot"]),
     lane: textOrNull(row["lane"]),

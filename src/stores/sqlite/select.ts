@@ -19,7 +19,11 @@ export function cancel(session: Session, params: SelectParams): SelectResult<Can
     }
     if (!job.cancelRequested) {
       tell(session, job, "cancel-requested", params.reason);
-      session.connection.run("update escapement_jobs set cancel_requested = 1 where seq = ?", job.seq);
+      session.connection.run(
+        "update escapement_jobs set cancel_requested = 1, reason = ? where seq = ?",
+        params.reason,
+        job.seq,
+      );
     }
     session.notices.cancelRequested(job.id);
     return "requested";

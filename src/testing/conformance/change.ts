@@ -63,6 +63,29 @@ export function cancelTests(test: ConformanceTest): void {
     });
   }
 
+  test("the reason given for an active job's cancel is its reason, until a success makes it void", async (scene) => {
+    await scene.add(newJob("a"), newJob("b"), newJob("c"), newJob("d"));
+    const claimer = scene.claimer();
+    const [a, b, c, d] = await claimer.take();
+    assert(a && b && c && d);
+    for (const id of ["a", "c", "d"]) await scene.cancel(id, `enough of ${id}`);
+    await scene.cancel("a", "a second thought");
+    await scene.cancel("b");
+    assert.equal((await scene.job("a")).reason, "enough of a");
+    await claimer.finish(a, retry(hour));
+    await claimer.finish(b, retry(hour));
+    await claimer.finish(c, succeed);
+    assert.equal((await scene.job("a")).reason, "enough of a", "the first reason stays");
+    assert.equal((await scene.job("b")).reason, "cancelled while active");
+    assert.equal((await scene.job("c")).reason, null);
+    await scene.advance(2 * leaseMs);
+    const { reaped } = await scene.store.reap({ limit: 10 });
+    assert.deepEqual(
+      reaped.map(({ id, state, reason }) => [id, state, reason]),
+      [["d", "cancelled", "enough of d"]],
+    );
+  });
+
   test("cancelling by filter takes what matches and could change, the oldest first, page by page", async (scene) => {
     await scene.run(newJob("done", { tags: ["t"] }), succeed);
     await scene.add(

@@ -12,6 +12,7 @@ local function cancel(job)
   if job[CANCEL] == 0 then
     tell(job, lines.cancelRequested, reason)
     job[CANCEL] = 1
+    setReason(job, reason)
   end
   notices.cancels[#notices.cancels + 1] = job.id
   return 2

@@ -123,7 +123,7 @@ begin
   end if;
   if p_job.cancel_requested and v_state <> 'succeeded' then
     v_state := 'cancelled';
-    v_reason := 'cancelled while active';
+    v_reason := coalesce(p_job.reason, 'cancelled while active');
   elsif p_end.delay_ms is not null then
     v_run_at := p_now + p_end.delay_ms;
   end if;

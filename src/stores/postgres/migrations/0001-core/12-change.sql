@@ -51,7 +51,7 @@ begin
     else
       if not v_job.cancel_requested then
         perform tell(v_job, v_now, 'cancel-requested', p_reason, null);
-        update jobs set cancel_requested = true where seq = v_job.seq;
+        update jobs set cancel_requested = true, reason = p_reason where seq = v_job.seq;
       end if;
       v_news.cancels := v_news.cancels || v_job.id;
       v_outcomes := v_outcomes || 'requested'::text;

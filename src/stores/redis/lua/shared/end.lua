@@ -29,7 +29,7 @@ local function decide(job, kind, reason)
   else
     state = WAITING
   end
-  if job[CANCEL] == 1 then return CANCELLED, "cancelled while active" end
+  if job[CANCEL] == 1 then return CANCELLED, hasRare(job) and rareOf(job).reason or "cancelled while active" end
   return state, why
 end
 
