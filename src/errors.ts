@@ -1,6 +1,7 @@
 /** Every code an {@link EscapementError} can carry. A code never changes its meaning. */
 export type ErrorCode =
   // What the caller gave is wrong.
+  | "node-unsupported"
   | "invalid-option"
   | "invalid-duration"
   | "invalid-name"

@@ -16,6 +16,7 @@ import type { EnqueueVerbs } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
+import { checkNode } from "../node-version.ts";
 import { type MetricsSource, observeApp, type RelayFigures } from "../observe/metrics.ts";
 import { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
@@ -93,6 +94,7 @@ export class Escapement implements AsyncDisposable {
 
   /** Applications call {@link createEscapement}; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
   constructor(options: EscapementOptions, runtime: Runtime, surroundings: Surroundings = {}) {
+    checkNode();
     const { config, mustExist = false, withInputs = false } = surroundings;
     this.#settings = resolveSettings(options, process.env, config === undefined ? undefined : () => config);
     this.#runtime = runtime;

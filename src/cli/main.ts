@@ -1,13 +1,12 @@
 #!/usr/bin/env node
+import { checkNode } from "../node-version.ts";
+
 // The version is looked at before anything is loaded that an older Node could not even parse.
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major < 22 || (major === 22 && minor < 18)) {
-  console.error(
-    `escapement needs Node 22.18 or newer, and this is ${process.versions.node}; install a current Node.`,
-  );
+try {
+  checkNode();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
   process.exit(1);
 }
 const { runCommandLine } = await import("./program.ts");
 await runCommandLine(process.argv);
-
-export {};

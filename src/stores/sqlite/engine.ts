@@ -1,6 +1,5 @@
 import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Capabilities, Notice, StoreContext } from "../../store.ts";
 import { type Connection, connectionOf } from "./connection.ts";
@@ -8,6 +7,7 @@ import { prepareDatabaseFile } from "./database-file.ts";
 import { isLocked, translateError } from "./errors.ts";
 import { schemaVersion } from "./migrate.ts";
 import { findMissingWal, missingWalProblem } from "./missing-wal.ts";
+import { DatabaseSync } from "./node-sqlite.ts";
 import { Listeners } from "./notices.ts";
 import { Sidecar } from "./sidecar.ts";
 import { lockDeadlineMs, lockTimeoutMs, pauseMs } from "./transactions.ts";

@@ -1,9 +1,9 @@
-import { DatabaseSync } from "node:sqlite";
 import { EscapementError } from "../../errors.ts";
 import type { TransactParams, TransactResult } from "../../store.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish, isHeldBy } from "./finish.ts";
 import { findJob } from "./jobs.ts";
+import { DatabaseSync } from "./node-sqlite.ts";
 import type { Session } from "./session.ts";
 
 /** What the caller's function threw: it passes through the store unchanged, and undoes the transaction on its way. */
