@@ -159,7 +159,7 @@ export class Claimer {
   /** One trip. Returns false when the store did not answer; everything stays as it was, to be sent again. */
   async #trip(claim: ClaimParams | null): Promise<boolean> {
     const { store, claimer, outbox, runtime, emit } = this.#parts;
-    await outbox.beforeTrip();
+    if (outbox.owesReports) await outbox.writeReports();
     const finishes = outbox.take();
     const sentAtMs = this.#unanswered?.sentAtMs ?? runtime.clock.monotonic();
     this.#unanswered = claim && { claim, sentAtMs };

@@ -37,6 +37,11 @@ export class Held {
     return this.#endController.signal;
   }
 
+  /** Whether the store would still take what the handler reports. */
+  get mayReport(): boolean {
+    return !this.recorded && this.transaction !== "committed";
+  }
+
   /** Nothing that this process has sent can have ended the claim. */
   get isUnderWay(): boolean {
     return this.transaction === "none" && !this.recorded;

@@ -69,7 +69,8 @@ export class JobTransaction {
     }
     this.#used = true;
     this.#held.transaction = "open";
-    await this.#parts.reporter.flush();
+    const { reporter } = this.#parts;
+    if (!reporter.isWritten(this.#held)) await reporter.flush();
     const answer = await this.#transact(fn).catch((error: unknown) => {
       this.#used = false;
       this.#held.transaction = "none";
@@ -138,8 +139,18 @@ export class JobTransaction {
   #call<T, Db>(call: Call<T, Db>, db: Db, enqueue: EnqueueWithin): Awaited<T> | Promise<Awaited<T>> {
     const open = this.#parts.jobs.within(enqueue);
     return inside.run({ of: this, jobs: open.jobs }, () =>
-      open.run(() => call.run(db, open.jobs)),
+      open.run(() => this.#reported(call.run(db, open.jobs))),
     ) as Awaited<T> | Promise<Awaited<T>>;
+  }
+
+  /** What the function reported is written before the commit that ends the job. One that must be synchronous leaves no time for it. */
+  #reported<T>(value: T): T | Promise<Awaited<T>> {
+    const { reporter } = this.#parts;
+    if (!(value instanceof Promise)) return value;
+    return value.then(async (returned) => {
+      if (!reporter.isWritten(this.#held)) await reporter.flush();
+      return returned;
+    });
   }
 
   /** Asked when the answer to a commit is missing. Where nobody can say, the outcome that is written next finds it out. */

@@ -7,24 +7,27 @@ interface Entry {
   readonly outcome: Outcome;
 }
 
+/** What jobs reported, which must be in the store before their outcomes are. */
+export interface Reports {
+  isWritten(held: Held): boolean;
+  flush(): Promise<void>;
+}
+
 /**
  * Outcomes that are not written yet. Each stays until the store has answered: an outage shorter than the lease must not make
  * finished work run again.
  */
 export class Outbox {
   readonly #onWritten: (held: Held, outcome: Outcome, result: FinishResult) => void;
-  readonly #flushReports: () => Promise<void>;
+  readonly #reports: Reports;
   #waiting: Entry[] = [];
   #sent: Entry[] = [];
   /** How many outcomes one trip takes. */
   #most = Number.POSITIVE_INFINITY;
 
-  constructor(
-    onWritten: (held: Held, outcome: Outcome, result: FinishResult) => void,
-    flushReports: () => Promise<void>,
-  ) {
+  constructor(onWritten: (held: Held, outcome: Outcome, result: FinishResult) => void, reports: Reports) {
     this.#onWritten = onWritten;
-    this.#flushReports = flushReports;
+    this.#reports = reports;
   }
 
   get isEmpty(): boolean {
@@ -35,13 +38,21 @@ export class Outbox {
     this.#waiting.push({ held, outcome });
   }
 
-  /** What jobs reported must be in the store before their outcomes are. */
-  beforeTrip(): Promise<void> {
-    return this.#flushReports();
+  /** Whether a job among those waiting has reported something that the store does not have yet. */
+  get owesReports(): boolean {
+    return this.#waiting.some(({ held }) => !this.#reports.isWritten(held));
   }
 
+  writeReports(): Promise<void> {
+    return this.#reports.flush();
+  }
+
+  /** What goes with the next trip. Outcomes that came while reports were being written, and have some themselves, go with the one after it. */
   take(): Finish[] {
+    const late = this.#waiting.filter(({ held }) => !this.#reports.isWritten(held));
+    if (late.length > 0) this.#waiting = this.#waiting.filter((entry) => !late.includes(entry));
     this.#sent = this.#waiting.splice(0, this.#most);
+    this.#waiting.push(...late);
     return this.#sent.map(({ held, outcome }) => ({ id: held.job.id, token: held.job.token, outcome }));
   }
 

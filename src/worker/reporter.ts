@@ -1,10 +1,9 @@
 import type { Clock } from "../clock.ts";
-import type { ReportParams, Store } from "../store.ts";
+import { maxTrailLength, type ReportParams, type Store } from "../store.ts";
 import type { Held } from "./held.ts";
 import { succeedWith } from "./outcome.ts";
 
 const flushMs = 200;
-const maxLinesPerFlush = 100;
 const maxLineLength = 2_000;
 const maxProgressBytes = 65_536;
 
@@ -19,62 +18,80 @@ export class Reporter {
   readonly #store: Store;
   readonly #claimer: string;
   readonly #clock: Clock;
-  #reports = new Map<string, Report>();
+  readonly #onError: (error: unknown) => void;
+  #gathered = new Map<string, Report>();
+  /** Whose reports are on their way to the store. */
+  #sent: ReadonlySet<Held> = new Set();
   #cancelTimer: (() => void) | null = null;
   #writing: Promise<void> = Promise.resolve();
-  readonly #flushed: (error: unknown) => void;
+  /** The write that takes what has gathered once the one before it is answered. */
+  #next: Promise<void> | null = null;
 
   constructor(store: Store, claimer: string, clock: Clock, onError: (error: unknown) => void) {
     this.#store = store;
     this.#claimer = claimer;
     this.#clock = clock;
-    this.#flushed = onError;
+    this.#onError = onError;
   }
 
   /** What is no JSON, or too large, is left out: how far a job is must not decide whether it fails. */
   progress(held: Held, value: unknown): void {
     const text = succeedWith(value, maxProgressBytes).result;
-    if (text !== null) this.#of(held).progress = text;
+    if (text !== null && held.mayReport) this.#of(held).progress = text;
   }
 
   line(held: Held, line: string): void {
+    if (!held.mayReport) return;
     const { lines } = this.#of(held);
     // Cut in the middle of a character, it would be no text that every store can keep.
     lines.push(String(line).slice(0, maxLineLength).toWellFormed());
-    if (lines.length > maxLinesPerFlush) lines.shift();
+    if (lines.length > maxTrailLength) lines.shift();
   }
 
-  /** Writes what has gathered. It must be called before the outcome of a job is written: afterwards its reports are stale. */
-  async flush(): Promise<void> {
+  /** Whether the store has answered everything that this job reported. Only then may its outcome be sent: afterwards its reports are stale. */
+  isWritten(held: Held): boolean {
+    return this.#gathered.get(held.job.id)?.held !== held && !this.#sent.has(held);
+  }
+
+  /** Writes what has gathered; resolves when everything that was reported before is written. */
+  flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
-    // One that is under way may be on another connection than the outcome.
-    if (this.#reports.size === 0) return this.#writing;
-    const reports: ReportParams["reports"] = [...this.#reports.values()].map(({ held, progress, lines }) => ({
+    if (this.#gathered.size === 0) return this.#writing;
+    // One after the other: on two connections at once, an older progress could overtake a newer one.
+    this.#next ??= this.#writing.then(() => {
+      this.#next = null;
+      return this.#write();
+    });
+    this.#writing = this.#next;
+    return this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    const gathered = [...this.#gathered.values()];
+    const reports: ReportParams["reports"] = gathered.map(({ held, progress, lines }) => ({
       id: held.job.id,
       token: held.job.token,
       lines,
       ...(progress === undefined ? {} : { progress }),
     }));
-    this.#reports = new Map();
-    this.#writing = Promise.all([this.#writing, this.#write(reports)]).then(() => {});
-    return this.#writing;
-  }
-
-  async #write(reports: ReportParams["reports"]): Promise<void> {
+    this.#gathered = new Map();
+    this.#sent = new Set(gathered.map(({ held }) => held));
     try {
       await this.#store.report({ claimer: this.#claimer, reports });
     } catch (error) {
       // Reports are not worth a repetition that could delay an outcome; the job itself is not touched.
-      this.#flushed(error);
+      this.#onError(error);
+    } finally {
+      this.#sent = new Set();
     }
   }
 
   #of(held: Held): Report {
-    const known = this.#reports.get(held.job.id);
+    const known = this.#gathered.get(held.job.id);
     if (known !== undefined && known.held === held) return known;
     const report: Report = { held, lines: [] };
-    this.#reports.set(held.job.id, report);
+    this.#gathered.set(held.job.id, report);
     this.#cancelTimer ??= this.#clock.after(flushMs, () => void this.flush());
     return report;
   }

@@ -65,7 +65,7 @@ export class Worker {
     const { store, claimer, runtime, settings, emit } = parts;
     const onReportError = (error: unknown): void => emit("error", { error, during: "reporting progress" });
     this.#reporter = new Reporter(store, claimer, runtime.clock, onReportError);
-    this.#outbox = new Outbox(this.#written, () => this.#reporter.flush());
+    this.#outbox = new Outbox(this.#written, this.#reporter);
     this.#claimer = new Claimer({
       ...parts,
       names: claimNames(parts.definitions),

@@ -24,6 +24,8 @@ export interface Bed {
   store(): StoreFactory;
   /** For the option `skip` of tests that need them. */
   readonly noTransactions: string | false;
+  /** For those in which the function given to `tx` awaits something. */
+  readonly noAwaitInTransactions: string | false;
 }
 
 const folders: string[] = [];
@@ -111,6 +113,8 @@ export function onEveryStore(name: string, define: (bed: Bed) => void, where?: "
       define({
         name: store,
         store: create,
+        noAwaitInTransactions:
+          hasTransactions && store !== "sqlite" ? false : `${store} has no transactions that may wait`,
         noTransactions: hasTransactions ? false : `${store} has no transactions that a job could join`,
         app: (options) => createTestEscapement({ store: create(), ...options }),
       });

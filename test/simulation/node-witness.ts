@@ -4,6 +4,7 @@ import type {
   Finish,
   FinishParams,
   NodeRecord,
+  ReportParams,
   StepParams,
   StepResult,
 } from "../../src/store.ts";
@@ -19,6 +20,9 @@ export class NodeWitness {
   /** Outcomes that its handlers have come to and that no answer has settled. */
   readonly #owed = new Map<string, number>();
   readonly #settled = new Set<string>();
+  /** Outcomes that were left out of one trip, because what their jobs had reported was still to be written. */
+  readonly #behindReports = new Set<string>();
+  readonly #sent = new Set<string>();
   /** Claims that an answer has told it of. */
   readonly #known = new Set<string>();
 
@@ -35,6 +39,7 @@ export class NodeWitness {
 
   sent(verb: string, params: unknown): void {
     if (verb === "putNode") this.#presence((params as NodeRecord).id);
+    if (verb === "report") this.#reported(params as ReportParams);
     const finishes = finishesOf(verb, params);
     if (finishes === null) return;
     const claim = verb === "step" ? (params as StepParams).claim : (params as ClaimParams | FinishParams);
@@ -42,14 +47,29 @@ export class NodeWitness {
     if (this.#process.claimer !== claim.claimer) this.#owed.clear();
     this.#process.claimer = claim.claimer;
     const sent = new Set(finishes.map(refOf));
+    for (const ref of sent) this.#sent.add(ref);
     for (const [ref, at] of this.#owed) {
       // What came to its end in this very moment may still be on its way to the outbox.
-      if (at < this.#history.now && !sent.has(ref)) {
-        this.#history.violate(
-          "an outcome is sent until it is answered",
-          `${ref} of ${this.#process.name} was left out`,
-        );
-      }
+      if (at < this.#history.now && !sent.has(ref)) this.#leftOut(ref);
+    }
+  }
+
+  /** An outcome waits for one trip, no longer, if it came while reports were being written and its own are not among them. */
+  #leftOut(ref: string): void {
+    if (!this.#sent.has(ref) && !this.#behindReports.has(ref)) return void this.#behindReports.add(ref);
+    this.#history.violate(
+      "an outcome is sent until it is answered",
+      `${ref} of ${this.#process.name} was left out`,
+    );
+  }
+
+  #reported({ reports }: ReportParams): void {
+    for (const report of reports) {
+      if (!this.#sent.has(refOf(report))) continue;
+      this.#history.violate(
+        "what a job reports is sent before its outcome",
+        `${refOf(report)} of ${this.#process.name} reported too late`,
+      );
     }
   }
 

@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sleep } from "../../src/clock.ts";
+import { type AnyDefinition, defineJob, type HandlerContext } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import type { StoreFactory } from "../../src/store.ts";
+import { TestEscapement } from "../../src/testing/kit.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { override } from "../simulation/override.ts";
+import { onEveryStore } from "./stores.ts";
+
+onEveryStore("reports", (bed) => {
+  /** A store that takes its time over reports, and counts them. */
+  function slowly(inner: StoreFactory, clock: VirtualClock) {
+    const calls = { report: 0 };
+    const store: StoreFactory = {
+      async open(context) {
+        const opened = await inner.open(context);
+        return override(opened, {
+          async report(params) {
+            calls.report += 1;
+            await sleep(clock, 5);
+            await opened.report(params);
+          },
+        });
+      },
+    };
+    return { store, calls };
+  }
+
+  async function start(clock: VirtualClock, store: StoreFactory, jobs: AnyDefinition[]) {
+    const app = new TestEscapement({ store, jobs, concurrency: 100, log: silentLogger }, clock);
+    await app.start();
+    return app;
+  }
+
+  async function assertAllKept(app: TestEscapement, ids: readonly string[], line: string): Promise<void> {
+    const kept = await Promise.all(
+      ids.map(async (id) => {
+        const [trail, job] = [await app.trail(id), await app.get(id)];
+        return [trail.filter(({ text }) => text === line).length, job?.progress];
+      }),
+    );
+    assert.deepEqual(
+      kept,
+      ids.map(() => [1, 100]),
+    );
+  }
+
+  const ends: Record<string, (context: HandlerContext<number>) => unknown> = {
+    succeeded: () => "done",
+    dead() {
+      throw new Error("as planned");
+    },
+    cancelled() {
+      throw new Error("as planned");
+    },
+  };
+  for (const [state, end] of Object.entries(ends)) {
+    test(`jobs that end close together keep their last line and progress (${state})`, async () => {
+      const clock = new VirtualClock();
+      const job = defineJob<number>({
+        name: "job",
+        retry: { attempts: 1 },
+        async run(context) {
+          await sleep(clock, 1_000 + (context.input % 7));
+          context.log("the last line");
+          context.progress(100);
+          return end(context);
+        },
+      });
+      await using app = await start(clock, slowly(bed.store(), clock).store, [job]);
+      const inputs = Array.from({ length: 100 }, (_, n) => ({ input: n }));
+      const ids = (await app.enqueueMany(job, inputs)).map(({ id }) => id);
+      await clock.advance(500);
+      if (state === "cancelled") await app.cancel({ ids });
+      await clock.advance(5_000);
+      assert.equal(await app.count({ states: [state as "dead"] }), 100);
+      await assertAllKept(app, ids, "the last line");
+    });
+  }
+
+  const skip = bed.noTransactions;
+  test("what is logged before tx is kept when tx ends the job", { skip }, async () => {
+    const clock = new VirtualClock();
+    const job = defineJob<number>({
+      name: "job",
+      delivery: "effectively-once",
+      async run({ input, tx, log, progress }) {
+        await sleep(clock, 1_000 + (input % 7));
+        log("the last line");
+        progress(100);
+        await tx(() => "done");
+      },
+    });
+    await using app = await start(clock, slowly(bed.store(), clock).store, [job]);
+    const inputs = Array.from({ length: 30 }, (_, n) => ({ input: n }));
+    const ids = (await app.enqueueMany(job, inputs)).map(({ id }) => id);
+    await clock.advance(5_000);
+    assert.equal(await app.count({ states: ["succeeded"] }), 30);
+    await assertAllKept(app, ids, "the last line");
+  });
+
+  test("a job that logs 200 lines at once keeps them all, of more the latest 200", async () => {
+    const clock = new VirtualClock();
+    const job = defineJob<number>({
+      name: "job",
+      run({ input, log }) {
+        for (let line = 1; line <= input; line += 1) log(`line ${line}`);
+      },
+    });
+    await using app = await start(clock, bed.store(), [job]);
+    for (const lines of [200, 250]) {
+      const { id } = await app.enqueue(job, lines);
+      await clock.advance(1_000);
+      await app.runUntilIdle();
+      const texts = (await app.trail(id)).map(({ text }) => text);
+      assert.equal(texts.length, 200);
+      assert.deepEqual([texts[0], texts.at(-1)], [`line ${lines - 199}`, `line ${lines}`]);
+    }
+  });
+
+  test("a job that reports nothing does not wait for the reports of others", async () => {
+    const clock = new VirtualClock();
+    const { store, calls } = slowly(bed.store(), clock);
+    const ended: number[] = [];
+    const quiet = defineJob<null>({ name: "quiet", run: () => {} });
+    const chatty = defineJob<null>({
+      name: "chatty",
+      async run({ log }) {
+        log("at work");
+        await sleep(clock, 1_000);
+      },
+    });
+    await using app = await start(clock, store, [quiet, chatty]);
+    app.on("succeeded", ({ job: { name } }) => void (name === "quiet" && ended.push(clock.monotonic())));
+    await app.enqueue(quiet, null);
+    await clock.advance(100);
+    assert.equal(calls.report, 0, "nothing was reported");
+    await app.enqueue(chatty, null);
+    await clock.settle();
+    await app.enqueue(quiet, null);
+    await clock.advance(100);
+    assert.equal(calls.report, 0, "only the clock makes a report of a job that still runs");
+    assert.equal(ended.length, 2);
+    await clock.advance(5_000);
+    assert.equal(calls.report, 1);
+  });
+
+  const noAwait = bed.noAwaitInTransactions;
+  test("what the function given to tx logs is kept where that may await", { skip: noAwait }, async () => {
+    const clock = new VirtualClock();
+    const job = defineJob<null>({
+      name: "job",
+      delivery: "effectively-once",
+      async run({ tx, log, progress }) {
+        await tx(async () => {
+          log("inside");
+          progress(100);
+        });
+      },
+    });
+    // Not slowly: time stands still while a transaction is on its way.
+    await using app = await start(clock, bed.store(), [job]);
+    const inputs = Array.from({ length: 30 }, () => ({ input: null }));
+    const ids = (await app.enqueueMany(job, inputs)).map(({ id }) => id);
+    await clock.advance(5_000);
+    await assertAllKept(app, ids, "inside");
+  });
+});
