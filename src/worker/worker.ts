@@ -15,6 +15,7 @@ import { claimNames } from "./claim-names.ts";
 import { Claimer, type ClaimerParts } from "./claimer.ts";
 import { type Heartbeat, loopHeartbeat, threadHeartbeat } from "./heartbeat.ts";
 import { asRenewal, Held } from "./held.ts";
+import { safetyMarginMs, startingMarginMs } from "./lease-margin.ts";
 import { Outbox } from "./outbox.ts";
 import { abandoned, decideOutcome, type Ending, released } from "./outcome.ts";
 import type { Renewal } from "./renewer.ts";
@@ -147,11 +148,11 @@ export class Worker {
     for (const held of started) this.#start(held);
   };
 
-  /** A claim that arrives when its lease is nearly gone is not started: somebody else may start it any moment. */
+  /** A claim whose answer came too late to be renewed in time is not started: its handler would be stopped at once. It was not dispatched, so it may go back. */
   #mayStart(held: Held): boolean {
     const { runtime, settings } = this.#parts;
-    const nearlyGone = runtime.clock.monotonic() > held.safeUntilMs - safetyMarginMs(settings.leaseMs);
-    return !this.#stopping && !nearlyGone && !held.job.cancelRequested;
+    const latestMs = held.safeUntilMs - startingMarginMs(settings.leaseMs, settings.heartbeatMs);
+    return !this.#stopping && runtime.clock.monotonic() <= latestMs && !held.job.cancelRequested;
   }
 
   #start(held: Held): void {
@@ -387,9 +388,4 @@ export class Worker {
       this.#onIdle = done;
     });
   }
-}
-
-/** How long before the end of its lease a holder stops: twice the time between two looks at it. */
-function safetyMarginMs(leaseMs: number): number {
-  return leaseMs / 5;
 }
