@@ -80,7 +80,7 @@ export class Escapement implements AsyncDisposable {
   readonly #settings: Settings;
   readonly #runtime: Runtime;
   readonly #definitions: ReadonlyMap<string, AnyDefinition>;
-  readonly #log;
+  readonly #nodeId: string;
   readonly #events: Events;
   readonly #cancelReasons: CancelReasons;
   readonly #connection: Connection;
@@ -99,8 +99,7 @@ export class Escapement implements AsyncDisposable {
     this.#settings = resolveSettings(options, process.env, config === undefined ? undefined : () => config);
     this.#runtime = runtime;
     this.#definitions = indexDefinitions(this.#settings.jobs);
-    this.#log = this.#settings.log;
-    this.#events = new Events(this.#log, withInputs);
+    this.#events = new Events(this.#settings.log, withInputs);
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
@@ -108,8 +107,8 @@ export class Escapement implements AsyncDisposable {
     const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#assertUsable());
     this.enqueue = verbs.enqueue;
     this.enqueueMany = verbs.enqueueMany;
-    const node = nodeId(runtime.newId());
-    this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, node);
+    this.#nodeId = nodeId(runtime.newId());
+    this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, this.#nodeId);
   }
 
   // ── Jobs ──
@@ -336,12 +335,13 @@ export class Escapement implements AsyncDisposable {
       );
     }
     const node = new Node({
+      id: this.#nodeId,
       settings: this.#settings,
       runtime: this.#runtime,
       definitions: this.#definitions,
       jobs: jobsForHandlers(this.#client, this.#events.emit),
       emit: this.#cancelReasons.emit,
-      log: this.#log,
+      log: this.#settings.log,
       options,
     });
     this.#node = node;

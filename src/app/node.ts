@@ -17,7 +17,7 @@ import type { NodeRecord, Store } from "../store.ts";
 import { version } from "../version.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
-import { nodeId, Presence } from "./presence.ts";
+import { Presence } from "./presence.ts";
 
 const roles = ["worker", "planner", "relay", "reaper"] as const;
 
@@ -32,6 +32,8 @@ export interface StartOptions {
 }
 
 export interface NodeParts {
+  /** Under which it claims, plans and shows itself. */
+  readonly id: string;
   readonly settings: Settings;
   readonly runtime: Runtime;
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
@@ -48,7 +50,6 @@ export class Node {
   readonly #parts: NodeParts;
   readonly #roles: readonly Role[];
   readonly #queues: Queues;
-  readonly #id: string;
   #worker: Worker | null = null;
   #planner: Planner | null = null;
   #relay: Relay | null = null;
@@ -63,7 +64,6 @@ export class Node {
     checkKnown(parts.options, ["roles", "queues"], "start");
     this.#roles = (parts.options.roles ?? roles).map((role) => checkOneOf(role, roles, "roles"));
     this.#queues = resolveQueues(parts.options.queues);
-    this.#id = nodeId(parts.runtime.newId());
   }
 
   /** Starts all roles, or none: what had begun when one of them failed is ended again. */
@@ -82,10 +82,10 @@ export class Node {
     if (this.#roles.includes("worker")) {
       const runnable = [...definitions.values()].filter(({ run, route }) => run !== null && route === null);
       checkDeliveries(runnable, store.capabilities, settings, log);
-      this.#worker = new Worker({ ...this.#parts, store, claimer: this.#id, queues: this.#queues });
+      this.#worker = new Worker({ ...this.#parts, store, claimer: this.#parts.id, queues: this.#queues });
     }
     if (this.#roles.includes("planner")) {
-      this.#planner = new Planner({ store, node: this.#id, settings, clock, emit });
+      this.#planner = new Planner({ store, node: this.#parts.id, settings, clock, emit });
     }
     const routed = [...definitions.values()].filter(({ route }) => route !== null);
     // Without a route there is nothing that it could publish, and a partition in its hands would be kept from those who can.
@@ -117,10 +117,10 @@ export class Node {
   #makeRelay(store: Store): Relay {
     const { settings, runtime, definitions, emit } = this.#parts;
     const { canaryMs } = settings.relay;
-    if (canaryMs === null) return new Relay({ ...this.#parts, store, owner: this.#id });
+    if (canaryMs === null) return new Relay({ ...this.#parts, store, owner: this.#parts.id });
     this.#canary = new Canary(store, runtime, canaryMs, emit);
     const withCanary = new Map([...definitions, [canary.name, canary]]);
-    return new Relay({ ...this.#parts, definitions: withCanary, store, owner: this.#id });
+    return new Relay({ ...this.#parts, definitions: withCanary, store, owner: this.#parts.id });
   }
 
   /** How this process's relay is doing; null when it has none. */
@@ -151,7 +151,7 @@ export class Node {
     const canServe = ({ run, route }: AnyDefinition): boolean =>
       route === null ? run !== null && this.#worker !== null : this.#relay !== null;
     return {
-      id: this.#id,
+      id: this.#parts.id,
       host: hostname(),
       pid: process.pid,
       version,
