@@ -494,6 +494,11 @@ export type TransactResult<T> =
 export interface ReapParams {
   /** How many jobs at the most. */
   readonly limit: number;
+  /**
+   * On the store's clock for leases, as `mark` of an earlier answer: only leases that had run out by then. It bounds a call that reaches the
+   * store later than its caller could know. Left out: by now.
+   */
+  readonly until?: number;
 }
 
 /**
@@ -508,7 +513,10 @@ export interface ReapResult {
     readonly state: JobState;
     readonly reason: string | null;
   }[];
+  /** Whether anything is left that has run out, or expired, by now: also leases that `until` left alone. */
   readonly more: boolean;
+  /** What the store's clock for leases says, in milliseconds from wherever it starts. */
+  readonly mark: number;
 }
 
 /**

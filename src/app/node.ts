@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
+import { type Duration, parseDuration } from "../duration.ts";
 import type { JobsForHandlers } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
@@ -29,6 +30,13 @@ export interface StartOptions {
   readonly roles?: readonly Role[];
   /** Which queues to work on, with a limit of this process for each if wanted. @default every queue */
   readonly queues?: readonly string[] | Readonly<Record<string, { readonly concurrency?: number }>>;
+  /**
+   * How long this process must have been in touch with the store before it ends claims whose lease ran out; after an outage their holders
+   * need that time to renew them. 0 for a process that lives only for moments, as `escapement tick` does.
+   *
+   * @default half the lease
+   */
+  readonly reapAfter?: Duration;
 }
 
 export interface NodeParts {
@@ -50,6 +58,7 @@ export class Node {
   readonly #parts: NodeParts;
   readonly #roles: readonly Role[];
   readonly #queues: Queues;
+  readonly #reapAfterMs: number | null;
   #worker: Worker | null = null;
   #planner: Planner | null = null;
   #relay: Relay | null = null;
@@ -61,9 +70,11 @@ export class Node {
 
   constructor(parts: NodeParts) {
     this.#parts = parts;
-    checkKnown(parts.options, ["roles", "queues"], "start");
+    checkKnown(parts.options, ["roles", "queues", "reapAfter"], "start");
     this.#roles = (parts.options.roles ?? roles).map((role) => checkOneOf(role, roles, "roles"));
     this.#queues = resolveQueues(parts.options.queues);
+    const { reapAfter } = parts.options;
+    this.#reapAfterMs = reapAfter === undefined ? null : parseDuration(reapAfter, "reapAfter");
   }
 
   /** Starts all roles, or none: what had begun when one of them failed is ended again. */
@@ -93,7 +104,10 @@ export class Node {
       checkDeliveries(routed, store.capabilities, settings, log);
       this.#relay = this.#makeRelay(store);
     }
-    if (this.#roles.includes("reaper")) this.#reaper = new Reaper({ store, settings, clock, random, emit });
+    if (this.#roles.includes("reaper")) {
+      const waitMs = this.#reapAfterMs;
+      this.#reaper = new Reaper({ store, settings, clock, random, emit, ...(waitMs !== null && { waitMs }) });
+    }
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
     await this.#presence.start();
     await this.#planner?.start();

@@ -31,7 +31,7 @@ const shortestStopMs = 30_000;
 export async function tick(app: Escapement): Promise<Ticked> {
   const { now } = await app.health();
   const watch = new TickWatch(app, now);
-  await app.start();
+  await app.start({ reapAfter: 0 });
   while (!(await watch.isOver())) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   const left = await watch.left();
   // What has begun may end, also where it is the next tick's: an at-most-once job that is broken off has no second try.

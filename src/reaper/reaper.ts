@@ -2,6 +2,7 @@ import { type Clock, sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store.ts";
+import { afterAnswer, type Contact, graceMs, reapableUntil } from "./contact.ts";
 
 export interface ReaperParts {
   readonly store: Store;
@@ -9,6 +10,8 @@ export interface ReaperParts {
   readonly clock: Clock;
   random(): number;
   readonly emit: Emit;
+  /** How long to be in touch with the store before ending a claim. @default half the lease */
+  readonly waitMs?: number;
 }
 
 const reapLimit = 100;
@@ -24,6 +27,7 @@ export class Reaper {
   readonly #parts: ReaperParts;
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
+  #contact: Contact | null = null;
 
   constructor(parts: ReaperParts) {
     this.#parts = parts;
@@ -53,16 +57,23 @@ export class Reaper {
       } catch (error) {
         emit("error", { error, during: "reaping" });
       }
-      await sleep(clock, settings.pollMs * (0.75 + random() / 2), signal);
+      // Also with a long poll often enough to notice an outage in which leases can run out.
+      const everyMs = Math.min(settings.pollMs, settings.leaseMs / 4);
+      await sleep(clock, everyMs * (0.75 + random() / 2), signal);
     }
   }
 
   async #reap(): Promise<void> {
-    const { store, emit } = this.#parts;
+    const { store, emit, settings, waitMs = graceMs(settings.leaseMs) } = this.#parts;
     for (let batch = 0; batch < maxBatches; batch++) {
-      const { reaped, more } = await store.reap({ limit: reapLimit });
+      const until = reapableUntil(this.#contact, waitMs);
+      // What has expired while it waited is nobody's, and ends in any case.
+      const { reaped, more, mark } = await store.reap({ limit: reapLimit, until: until ?? 0 });
+      this.#contact = afterAnswer(this.#contact, mark, settings.leaseMs);
       for (const job of reaped) emit("reaped", job);
-      if (!more) return;
+      const mayReap = reapableUntil(this.#contact, waitMs) !== null;
+      // What ran out since the last answer is found by the second call, which may go by the first one's.
+      if (!more || !mayReap || (reaped.length === 0 && batch > 0)) return;
     }
   }
 

@@ -14,8 +14,7 @@ export interface Reports {
 }
 
 /**
- * Outcomes that are not written yet. Each stays until the store has answered: an outage shorter than the lease must not make
- * finished work run again.
+ * Outcomes that are not written yet. Each stays until the store has answered: an outage must not make finished work run again.
  */
 export class Outbox {
   readonly #onWritten: (held: Held, outcome: Outcome, result: FinishResult) => void;

@@ -411,7 +411,7 @@ onEveryStore("faults", (bed) => {
     await clock.advance(100);
     // Only now is it found that the second victim has died: before, the job might have been taken by an idle process.
     await using reaper = new TestEscapement({ store: inner, jobs: [], log: silentLogger }, clock);
-    await reaper.start({ roles: ["reaper"] });
+    await reaper.start({ roles: ["reaper"], reapAfter: 0 });
     await clock.advance(1_000);
     assert.equal(await app.count({ names: ["crashing"], states: ["waiting"] }), 1);
     const { id } = await app.enqueue(quick, null);

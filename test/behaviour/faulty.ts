@@ -4,10 +4,11 @@ import type { Store, StoreFactory, TransactParams } from "../../src/store.ts";
 type Verb = Exclude<keyof Store, "capabilities" | "address">;
 
 /**
- * `refuse`: the call never reaches the store. `lose-reply`: it does, and the answer is lost. `break-off`, for `transact`: the caller's function has run
- * when the connection breaks, and the store undoes everything.
+ * `refuse`: the call never reaches the store. `lose-reply`: it does, and the answer is lost. `stall`: it reaches the store when that is healed,
+ * those that reap before all others. `break-off`, for `transact`: the caller's function has run when the connection breaks, and the store
+ * undoes everything.
  */
-type Fault = "refuse" | "lose-reply" | "break-off";
+export type Fault = "refuse" | "lose-reply" | "stall" | "break-off";
 
 /** A store whose calls fail when they are told to, as a network does. */
 export class FaultyStore implements StoreFactory {
@@ -15,6 +16,7 @@ export class FaultyStore implements StoreFactory {
   readonly #faults = new Map<Verb, { fault: Fault; times: number }>();
   /** Every call that was made, by verb. */
   readonly calls: Verb[] = [];
+  #stalled: { readonly verb: Verb; readonly go: () => void }[] = [];
 
   constructor(inner: StoreFactory) {
     this.#inner = inner;
@@ -27,6 +29,9 @@ export class FaultyStore implements StoreFactory {
 
   heal(): void {
     this.#faults.clear();
+    const stalled = this.#stalled.toSorted((a, b) => Number(b.verb === "reap") - Number(a.verb === "reap"));
+    this.#stalled = [];
+    for (const { go } of stalled) go();
   }
 
   async open(context: Parameters<StoreFactory["open"]>[0]): Promise<Store> {
@@ -54,6 +59,10 @@ export class FaultyStore implements StoreFactory {
     const planned = this.#faults.get(verb);
     if (planned === undefined || planned.times <= 0) return call();
     planned.times -= 1;
+    if (planned.fault === "stall") {
+      await new Promise<void>((go) => this.#stalled.push({ verb, go }));
+      return call();
+    }
     if (planned.fault === "lose-reply") await call();
     if (planned.fault === "break-off") await callBroken();
     throw new EscapementError("store-unavailable", `the connection broke (${planned.fault})`);

@@ -166,11 +166,30 @@ export class Cluster {
           wire.cut = false;
         });
       }
+      case "blackout":
+        return this.#blackOut();
       case "stop":
         return this.#deploy(place, member);
       case "step-clock":
         return process.stepClock(this.#chance.integer(-300_000, 300_000));
     }
+  }
+
+  /** Calls that are made meanwhile fail, or lie in the store until it goes on. */
+  #blackOut(): void {
+    const { weather, history } = this.#parts;
+    if (weather.blackout !== null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    weather.blackout = promise;
+    const alive = this.#places.filter(({ process }) => process.alive);
+    const faults = alive.map(({ process }) => history.fault(process, "blackout", Number.POSITIVE_INFINITY));
+    const [first] = faults;
+    if (first === undefined) return;
+    this.#forAWhile(first, 3, () => {
+      for (const fault of faults) fault.to = history.now;
+      weather.blackout = null;
+      resolve();
+    });
   }
 
   #forAWhile(fault: Fault, mostLeases: number, end: () => void): void {

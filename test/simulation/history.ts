@@ -12,6 +12,8 @@ export interface Run {
   readonly startedAt: number;
   /** The store's wall clock at the start. */
   readonly startedOn: number;
+  /** What was left of its lease then, in the store. */
+  readonly leaseLeftMs: number;
   endedAt: number | null;
   end: RunEnd | null;
   signalledAt: number | null;
@@ -94,6 +96,7 @@ export class History {
       process,
       startedAt: this.now,
       startedOn: Math.floor(this.#world.now()),
+      leaseLeftMs: (this.claims.get(refOf(job))?.leaseUntil ?? this.now) - this.now,
       endedAt: null,
       end: null,
       signalledAt: null,

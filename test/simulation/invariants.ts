@@ -43,6 +43,9 @@ function checkRuns(evidence: Evidence): void {
       history.violate("only its claimer starts a job", `${ref} on ${run.process.name}`);
     if (run.startedOn < run.job.runAt.getTime())
       history.violate("never early", `${ref} started before its time`);
+    // A third until the next heartbeat, and the fifth before the end at which a holder stops.
+    if (run.leaseLeftMs < evidence.leaseMs * (1 / 3 + 1 / 5))
+      history.violate("a handler starts with time for a heartbeat", `${ref} had ${run.leaseLeftMs} ms left`);
     checkSignal(run, evidence);
     if (isFragile(run.job)) checkAlone(run, history);
   }

@@ -1,5 +1,5 @@
 import { EscapementError } from "../../src/errors.ts";
-import type { Finish, FinishResult, Store, StoredJob } from "../../src/store.ts";
+import type { Finish, FinishResult, StepResult, Store, StoredJob } from "../../src/store.ts";
 import { override } from "./override.ts";
 
 /** A fault of the product, put there on purpose, to see that the simulation finds it. */
@@ -52,14 +52,17 @@ const reapTooEarly: PlantedBug = {
   below: (store) =>
     override(store, {
       reap: async (params) => {
-        const { reaped, more } = await store.reap(params);
+        const answer = await store.reap(params);
         const [job] = await jobsIn(store, "active");
-        if (job === undefined) return { reaped, more };
+        if (job === undefined) return answer;
         const outcome = { kind: "crash", reason: "its lease ran out" } as const;
         const finishes = [{ id: job.id, token: job.token, outcome }];
         const [ended] = await store.finish({ claimer: job.claimer ?? "nobody", finishes });
         const { id, name, queue, reason } = job;
-        return { more, reaped: [...reaped, { id, name, queue, reason, state: ended?.state ?? job.state }] };
+        return {
+          ...answer,
+          reaped: [...answer.reaped, { id, name, queue, reason, state: ended?.state ?? job.state }],
+        };
       },
     }),
 };
@@ -315,6 +318,36 @@ const lazyPlanner: PlantedBug = {
     }),
 };
 
+const hastyReaper: PlantedBug = {
+  name: "a reaper does not wait after an outage",
+  breaks: ["an outage takes nothing from a living process"],
+  above: (store) => override(store, { reap: ({ limit }) => store.reap({ limit }) }),
+};
+
+/** Claims lie in a drawer for half a lease, and the worker takes them for new. */
+const lateStart: PlantedBug = {
+  name: "a claim is started however late its answer is",
+  breaks: ["a handler starts with time for a heartbeat"],
+  above: (store) => {
+    let drawer: StepResult["claimed"] | null = null;
+    return override(store, {
+      step: async (params) => {
+        const answer = await store.step(params);
+        const { claimed } = answer;
+        const ageMs = claimed.now.getTime() - (drawer?.now.getTime() ?? 0);
+        if (drawer !== null && ageMs >= params.claim.leaseMs * 0.5 && claimed.jobs.length === 0) {
+          const { jobs } = drawer;
+          drawer = null;
+          return { ...answer, claimed: { ...claimed, jobs } };
+        }
+        if (drawer !== null || claimed.jobs.length === 0) return answer;
+        drawer = claimed;
+        return { ...answer, claimed: { ...claimed, jobs: [] } };
+      },
+    });
+  },
+};
+
 export const plantedBugs: readonly PlantedBug[] = [
   finishWithoutToken,
   reapTooEarly,
@@ -335,4 +368,6 @@ export const plantedBugs: readonly PlantedBug[] = [
   fireWithoutCheck,
   planAhead,
   lazyPlanner,
+  hastyReaper,
+  lateStart,
 ];

@@ -45,7 +45,7 @@ test("between them the seeds see every climate, every end and every kind of faul
       for (const sign of signs) if (line.includes(sign)) seen.add(sign);
     }
   }
-  const expected = ["calm", "crashes", "pauses", "network", "outages", "stops", "all", "storm"];
+  const expected = ["calm", "crashes", "pauses", "network", "outages", "blackouts", "stops", "all", "storm"];
   const ends = ["succeeded", "dead", "lost", "cancelled"];
   assert.deepEqual(
     [...expected, ...ends, ...signs].filter((one) => !seen.has(one)),

@@ -19,7 +19,7 @@ import type {
   TransactParams,
   TransactResult,
 } from "../../src/store.ts";
-import { type History, refOf } from "./history.ts";
+import { type Claim, type History, refOf } from "./history.ts";
 import { LedgerWitness } from "./ledger-witness.ts";
 import { LimitsWitness } from "./limits-witness.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
@@ -275,8 +275,22 @@ export class StoreWitness {
           `${refOf(was)} had ${claim.leaseUntil - this.#history.now} ms left`,
         );
       }
+      if (claim !== undefined) this.#judgeTaken(claim);
       this.#claimEnded(id, was.token, "reaper");
     }
+  }
+
+  /** While nobody could reach the store nobody can have run it: whoever held it through that must get the time to say so. */
+  #judgeTaken({ id, token, process, at }: Claim): void {
+    const isStarted = this.#history.runsOf(id).some(({ job }) => job.token === token);
+    const isExcused = this.#history.faults.some(
+      (fault) => fault.process === process && fault.to >= at && !fault.kind.startsWith("blackout"),
+    );
+    if (!isStarted || !process.alive || isExcused) return;
+    this.#history.violate(
+      "an outage takes nothing from a living process",
+      `${refOf({ id, token })} of ${process.name}`,
+    );
   }
 
   #claimEnded(id: string, token: number, by: "holder" | "reaper"): void {

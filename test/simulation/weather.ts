@@ -17,7 +17,8 @@ export interface Climate {
   readonly everyMs: number;
 }
 
-export type ClusterEvent = "crash" | "pause" | "outage" | "stop" | "step-clock";
+/** An outage cuts one process off, a blackout all of them. */
+export type ClusterEvent = "crash" | "pause" | "outage" | "blackout" | "stop" | "step-clock";
 
 const still: Climate = {
   name: "calm",
@@ -27,7 +28,7 @@ const still: Climate = {
   crashAtCall: 0,
   longDelay: 0,
   crashAtWork: 0,
-  events: { crash: 0, pause: 0, outage: 0, stop: 0, "step-clock": 1 },
+  events: { crash: 0, pause: 0, outage: 0, blackout: 0, stop: 0, "step-clock": 1 },
   everyMs: 10_000,
 };
 const none = still.events;
@@ -45,6 +46,7 @@ const climates: readonly Climate[] = [
   { ...still, name: "pauses", events: { ...none, pause: 1 }, everyMs: 6_000 },
   { ...still, name: "network", refuse: 0.06, loseReply: 0.06, doPart: 0.04, longDelay: 0.02 },
   { ...still, name: "outages", loseReply: 0.02, events: { ...none, outage: 1 }, everyMs: 6_000 },
+  { ...still, name: "blackouts", events: { ...none, blackout: 1 }, everyMs: 5_000 },
   { ...still, name: "stops", refuse: 0.03, loseReply: 0.05, events: { ...none, stop: 1 }, everyMs: 5_000 },
   {
     name: "all",
@@ -54,7 +56,7 @@ const climates: readonly Climate[] = [
     crashAtCall: 0.004,
     longDelay: 0.01,
     crashAtWork: 0.004,
-    events: { crash: 2, pause: 2, outage: 2, stop: 2, "step-clock": 1 },
+    events: { crash: 2, pause: 2, outage: 2, blackout: 1, stop: 2, "step-clock": 1 },
     everyMs: 6_000,
   },
   {
@@ -65,7 +67,7 @@ const climates: readonly Climate[] = [
     crashAtCall: 0.015,
     longDelay: 0.03,
     crashAtWork: 0.01,
-    events: { crash: 2, pause: 2, outage: 2, stop: 2, "step-clock": 1 },
+    events: { crash: 2, pause: 2, outage: 2, blackout: 1, stop: 2, "step-clock": 1 },
     everyMs: 3_000,
   },
 ];
@@ -97,6 +99,8 @@ export class Weather {
   readonly climate: Climate;
   readonly leaseMs: number;
   quiet = false;
+  /** The store answers nobody until it is resolved; null when it does. */
+  blackout: Promise<void> | null = null;
   /** How many awaits there were at which a process may die: its calls, and those of its handlers. */
   awaits = 0;
   readonly #crashPoint: CrashPoint | null;

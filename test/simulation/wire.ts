@@ -78,14 +78,29 @@ export class Wire {
     return new Promise((resolve, reject) => {
       world.after(plan.thereMs, () => {
         if (!process.alive) return;
-        if (this.cut || plan.fault === "refuse") {
-          history.fault(process, `refused ${verb}`, history.now + plan.backMs);
+        const { blackout } = weather;
+        const dark = blackout === null ? "" : "blackout: ";
+        if (this.cut || plan.fault === "refuse" || (blackout !== null && chance.happens(0.5))) {
+          history.fault(process, `${this.cut ? "" : dark}refused ${verb}`, history.now + plan.backMs);
           this.#answer(plan, () => reject(unavailable(`${verb} was refused`)));
         } else {
-          void this.#reach(verb, params, apply, plan).then(resolve, reject);
+          void this.#lie(verb, blackout)
+            .then(() => this.#reach(verb, params, apply, plan))
+            .then(resolve, reject);
         }
       });
     });
+  }
+
+  /** A store that stalls does what it was asked when it goes on, one after the other and in no particular order. */
+  async #lie(verb: string, blackout: Promise<void> | null): Promise<void> {
+    if (blackout === null) return;
+    const { history, process, world, chance } = this.#parts;
+    const fault = history.fault(process, `blackout: ${verb} lies`, Number.POSITIVE_INFINITY);
+    await blackout;
+    await new Promise<void>((resolve) => world.after(chance.real(0.1, 15), resolve));
+    fault.to = history.now;
+    if (!process.alive) return never();
   }
 
   /** The call has reached the store. */
@@ -105,8 +120,9 @@ export class Wire {
     const mine = nodeWitness.heldInStore(verb);
     return new Promise((resolve, reject) => {
       this.#answer(plan, () => {
-        if (plan.fault === "lose" || this.cut) {
-          history.fault(process, `lost the reply to ${verb}`);
+        const dark = this.#parts.weather.blackout !== null;
+        if (plan.fault === "lose" || this.cut || dark) {
+          history.fault(process, `${dark && !this.cut ? "blackout: " : ""}lost the reply to ${verb}`);
           return reject(unavailable(`the reply to ${verb} was lost`));
         }
         nodeWitness.answered(verb, params, result, mine);
@@ -127,7 +143,7 @@ export class Wire {
     const { world, process, chance, weather } = this.#parts;
     return (notice) => {
       const { fault, thereMs } = weather.call(chance, false);
-      if (fault !== "none" || this.cut) return;
+      if (fault !== "none" || this.cut || weather.blackout !== null) return;
       world.after(thereMs, () => process.deliver("io", () => listener(notice)));
     };
   }

@@ -1,14 +1,15 @@
-import type { PruneParams, PruneResult, ReapResult } from "../../store.ts";
+import type { PruneParams, PruneResult, ReapParams, ReapResult } from "../../store.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
 import { pruneWindows } from "./limits.ts";
 import { compareText } from "./queues.ts";
 import { holdsUniqueKey, type Row } from "./row.ts";
 import type { Moment, Space } from "./space.ts";
 
-export function reap(space: Space, limit: number, moment: Moment): ReapResult {
+export function reap(space: Space, { limit, until }: ReapParams, moment: Moment): ReapResult {
+  const silentBy = Math.min(moment.monotonic, until ?? Number.POSITIVE_INFINITY);
   const reaped: ReapResult["reaped"][number][] = [];
   while (reaped.length < limit) {
-    const row = nextToReap(space, moment);
+    const row = nextToReap(space, { now: moment.now, monotonic: silentBy });
     if (row === undefined) break;
     if (row.state === "active") {
       settleClaim(space, row, { kind: "crash", reason: "its lease ran out" }, moment.now);
@@ -17,7 +18,7 @@ export function reap(space: Space, limit: number, moment: Moment): ReapResult {
     }
     reaped.push({ id: row.id, name: row.name, queue: row.queue, state: row.state, reason: row.reason });
   }
-  return { reaped, more: nextToReap(space, moment) !== undefined };
+  return { reaped, more: nextToReap(space, moment) !== undefined, mark: moment.monotonic };
 }
 
 function nextToReap(space: Space, { now, monotonic }: Moment): Row | undefined {

@@ -176,8 +176,8 @@ export class MemoryStore implements Store {
     return result;
   }
 
-  async reap({ limit }: ReapParams): Promise<ReapResult> {
-    return this.#verb((moment) => reap(this.#space, limit, moment));
+  async reap(params: ReapParams): Promise<ReapResult> {
+    return this.#verb((moment) => reap(this.#space, params, moment));
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {

@@ -1,5 +1,12 @@
 import { isTerminal } from "../../state.ts";
-import type { ClaimRef, ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
+import type {
+  ClaimRef,
+  ExtendParams,
+  ExtendResult,
+  ReapParams,
+  ReapResult,
+  ReportParams,
+} from "../../store.ts";
 import { adoptChildren, cancelIdle, settleClaim, tellChildren } from "./end.ts";
 import { strike } from "./expiring.ts";
 import { isHeldBy } from "./finish.ts";
@@ -79,13 +86,18 @@ export async function report(session: Session, params: ReportParams): Promise<vo
   }
 }
 
-export async function reap(session: Session, limit: number): Promise<ReapResult> {
+export async function reap(session: Session, { limit, until }: ReapParams): Promise<ReapResult> {
   const reaped: ReapResult["reaped"][number][] = [];
-  await session.lines.refresh(session.link);
+  const [marked] = await Promise.all([
+    session.link.query(sql`select ${now}`),
+    session.lines.refresh(session.link),
+  ]);
+  const mark = numberOf(marked.rows[0]?.[0]);
+  const silentBy = Math.min(mark, Math.floor(until ?? mark));
   await adoptChildren(session);
   while (reaped.length < limit) {
     session.changed.clear();
-    const jobs = await nextToReap(session, limit - reaped.length);
+    const jobs = await nextToReap(session, silentBy, limit - reaped.length);
     if (jobs.length === 0) break;
     const parents = await parentsAmong(session, jobs);
     for (const job of jobs) {
@@ -98,7 +110,7 @@ export async function reap(session: Session, limit: number): Promise<ReapResult>
       else session.notices.ended(job.id);
     }
   }
-  return { reaped, more: (await nextToReap(session, 1)).length > 0 };
+  return { reaped, more: (await nextToReap(session, mark, 1)).length > 0, mark };
 }
 
 async function parentsAmong({ link }: Session, jobs: readonly JobRow[]): Promise<Set<number>> {
@@ -109,8 +121,8 @@ async function parentsAmong({ link }: Session, jobs: readonly JobRow[]): Promise
 }
 
 /** Claims whose lease ran out, and then jobs that expired, locked: whether they still did is asked of the locked row. */
-async function nextToReap(session: Session, limit: number): Promise<JobRow[]> {
-  const jobs = await lockSilent(session, await listSilent(session, limit));
+async function nextToReap(session: Session, silentBy: number, limit: number): Promise<JobRow[]> {
+  const jobs = await lockSilent(session, silentBy, await listSilent(session, silentBy, limit));
   if (jobs.length < limit) jobs.push(...(await nextToExpire(session, limit - jobs.length)));
   return jobs;
 }
@@ -119,21 +131,21 @@ async function nextToReap(session: Session, limit: number): Promise<JobRow[]> {
  * Without locks: a locking read of a range also takes the first row behind it, which may be the first that waits, and hides it from
  * claims meanwhile.
  */
-async function listSilent({ link, lines }: Session, limit: number): Promise<number[]> {
+async function listSilent({ link, lines }: Session, silentBy: number, limit: number): Promise<number[]> {
   const { rows } = await link.query(
     sql`select seq from escapement_jobs force index (escapement_jobs_line)
-      where line in (${lines.active}) and urgency = 0 and at <= ${now} order by at, seq limit ${limit}`,
+      where line in (${lines.active}) and urgency = 0 and at <= ${silentBy} order by at, seq limit ${limit}`,
   );
   return rows.map((row) => numberOf(row[0]));
 }
 
-async function lockSilent(session: Session, listed: readonly number[]): Promise<JobRow[]> {
+async function lockSilent(session: Session, silentBy: number, listed: readonly number[]): Promise<JobRow[]> {
   if (listed.length === 0) return [];
   const { link, lines, skipLocked } = session;
   const lock = fixed(skipLocked ? "for update skip locked" : "for update");
   const { rows } = await link.query(
     sql`select seq from escapement_jobs force index (primary)
-      where seq in (${[...listed]}) and line in (${lines.active}) and at <= ${now} order by seq ${lock}`,
+      where seq in (${[...listed]}) and line in (${lines.active}) and at <= ${silentBy} order by seq ${lock}`,
   );
   const seqs = new Set(rows.map((row) => numberOf(row[0])));
   const silent = await lockBySeq(session, [...seqs]);

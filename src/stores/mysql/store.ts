@@ -211,8 +211,8 @@ export class MysqlStore implements Store {
     return { ...params, run: (tx) => params.run(tx, (jobs) => this.enqueue({ jobs, tx })) };
   }
 
-  async reap({ limit }: ReapParams): Promise<ReapResult> {
-    return this.#space.write((session) => reap(session, limit));
+  async reap(params: ReapParams): Promise<ReapResult> {
+    return this.#space.write((session) => reap(session, params));
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {

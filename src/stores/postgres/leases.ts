@@ -1,4 +1,11 @@
-import type { ClaimRef, ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
+import type {
+  ClaimRef,
+  ExtendParams,
+  ExtendResult,
+  ReapParams,
+  ReapResult,
+  ReportParams,
+} from "../../store.ts";
 import { numberList, textList, toJson } from "./encode.ts";
 import { endingOf } from "./endings.ts";
 import { News } from "./news.ts";
@@ -49,12 +56,12 @@ export async function report(session: Session, params: ReportParams): Promise<vo
 
 const silence = toJson(endingOf({ kind: "crash", reason: "its lease ran out" }));
 
-export async function reap(session: Session, limit: number): Promise<ReapResult> {
+export async function reap(session: Session, { limit, until }: ReapParams): Promise<ReapResult> {
   const answer = await session.run(
-    `select ${session.schema}.reap_jobs($1, $2, $3, $4::text::json)::text as answer`,
-    [session.ns, session.now, limit, silence],
+    `select ${session.schema}.reap_jobs($1, $2, $3, $4, $5::text::json)::text as answer`,
+    [session.ns, session.now, limit, until === undefined ? null : Math.floor(until), silence],
   );
-  const { reaped, more, news: told } = recordOf(answer);
+  const { reaped, more, mark, news: told } = recordOf(answer);
   const news = new News();
   news.add(told);
   session.publish(news.toNotices());
@@ -67,5 +74,6 @@ export async function reap(session: Session, limit: number): Promise<ReapResult>
       reason: textOrNull(reason),
     })),
     more: more === true,
+    mark: numberOf(mark),
   };
 }

@@ -204,8 +204,8 @@ export class PostgresStore implements Store {
     return { ...params, run: (tx) => params.run(tx, (jobs) => this.enqueue({ jobs, tx })) };
   }
 
-  async reap({ limit }: ReapParams): Promise<ReapResult> {
-    return reap(this.#session(), limit);
+  async reap(params: ReapParams): Promise<ReapResult> {
+    return reap(this.#session(), params);
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {

@@ -3,6 +3,7 @@ import type {
   CancelOutcome,
   PruneParams,
   PruneResult,
+  ReapParams,
   ReapResult,
   RedriveOutcome,
   SelectParams,
@@ -85,18 +86,23 @@ async function select<O extends string>(
   return { results, cursor: hasMore ? writeCursor(scope, [place, seq]) : null };
 }
 
-export async function reap(space: Space, limit: number): Promise<ReapResult> {
+export async function reap(space: Space, { limit, until }: ReapParams): Promise<ReapResult> {
   const reaped: ReapResult["reaped"][number][] = [];
   let more = false;
+  // Servers of a cluster have a clock each; the one that is behind vouches for the others.
+  let mark = Number.POSITIVE_INFINITY;
+  const silentBy = until === undefined ? "" : Math.floor(until);
   for (const index of space.everySlot) {
-    const reader = new Reader(await space.text("reap", index, Math.max(0, limit - reaped.length)));
+    const answer = await space.text("reap", index, Math.max(0, limit - reaped.length), silentBy);
+    const reader = new Reader(answer);
     more = reader.u8() === 1 || more;
+    mark = Math.min(mark, Number(reader.short()));
     while (!reader.isAtEnd) {
       const [id, name, queue] = [reader.short(), reader.short(), reader.short()];
       reaped.push({ id, name, queue, state: stateAt(reader.u8()), reason: reader.marked() });
     }
   }
-  return { reaped, more };
+  return { reaped, more, mark };
 }
 
 /** How long a claimer's last sequence is remembered after its last claim: far longer than any claim's reply is on its way. */

@@ -194,8 +194,8 @@ export class RedisStore implements Store {
     return report(this.#made, params);
   }
 
-  async reap({ limit }: ReapParams): Promise<ReapResult> {
-    return reap(this.#made, limit);
+  async reap(params: ReapParams): Promise<ReapResult> {
+    return reap(this.#made, params);
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {

@@ -1,4 +1,4 @@
-import type { ExtendParams, ExtendResult, ReapResult, ReportParams } from "../../store.ts";
+import type { ExtendParams, ExtendResult, ReapParams, ReapResult, ReportParams } from "../../store.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
 import { isHeldBy } from "./finish.ts";
 import { findBySeq, findJob, type JobRow } from "./jobs.ts";
@@ -40,10 +40,12 @@ const expired = `select seq from escapement_jobs
   where ns = ? and expire_at is not null and attempt = 0 and state in ('waiting', 'blocked') and expire_at <= ?
   order by expire_at, seq limit +?`;
 
-export function reap(session: Session, limit: number): ReapResult {
+export function reap(session: Session, { limit, until }: ReapParams): ReapResult {
+  const { monotonic } = session;
+  const silentBy = Math.min(monotonic, until ?? monotonic);
   const reaped: ReapResult["reaped"][number][] = [];
   while (reaped.length < limit) {
-    const jobs = nextToReap(session, limit - reaped.length);
+    const jobs = nextToReap(session, silentBy, limit - reaped.length);
     if (jobs.length === 0) break;
     for (const seq of jobs) {
       const job = findBySeq(session, seq);
@@ -51,11 +53,11 @@ export function reap(session: Session, limit: number): ReapResult {
       if (job !== null && end !== null) reaped.push({ id: job.id, name: job.name, queue: job.queue, ...end });
     }
   }
-  return { reaped, more: nextToReap(session, 1).length > 0 };
+  return { reaped, more: nextToReap(session, monotonic, 1).length > 0, mark: monotonic };
 }
 
-function nextToReap({ connection, ns, boot, monotonic, now }: Session, limit: number): number[] {
-  const rows = connection.all(silent, ns, boot, monotonic, limit);
+function nextToReap({ connection, ns, boot, now }: Session, silentBy: number, limit: number): number[] {
+  const rows = connection.all(silent, ns, boot, silentBy, limit);
   const left = limit - rows.length;
   if (left > 0) rows.push(...connection.all(expired, ns, now, left));
   return rows.map((row) => numberOf(row["seq"]));

@@ -227,8 +227,8 @@ export class SqliteStore implements Store {
     return unwrapCaller(this.#write((session) => transact(session, params), "guarded"));
   }
 
-  async reap({ limit }: ReapParams): Promise<ReapResult> {
-    return this.#write((session) => reap(session, limit));
+  async reap(params: ReapParams): Promise<ReapResult> {
+    return this.#write((session) => reap(session, params));
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {

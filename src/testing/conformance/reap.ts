@@ -52,6 +52,24 @@ export function reapTests(test: ConformanceTest): void {
     assert.equal(await scene.stateOf("a"), "cancelled");
   });
 
+  test("a reap that is bound to an earlier mark leaves alone what ran out since, and says that there is more", async (scene) => {
+    await scene.add(newJob("early"));
+    await scene.claimer("first").one();
+    await scene.advance(leaseMs / 2);
+    await scene.add(newJob("late"), newJob("expiring", { expireInMs: leaseMs, delayMs: leaseMs / 4 }));
+    await scene.claimer("second").one();
+    await scene.advance(leaseMs / 2 + 1_000);
+    const { reaped, mark } = await scene.store.reap({ limit: 10, until: 0 });
+    assert.deepEqual(reaped, [], "no lease has run out by the beginning of time");
+    await scene.advance(leaseMs);
+    const bound = await scene.store.reap({ limit: 10, until: mark });
+    assert.deepEqual(bound.reaped.map(({ id }) => id).toSorted(), ["early", "expiring"]);
+    assert.equal(bound.more, true);
+    assert.ok(bound.mark - mark >= leaseMs - 1_000, `marks rise with time: ${mark}, ${bound.mark}`);
+    const rest = await scene.store.reap({ limit: 10, until: bound.mark });
+    assert.deepEqual([rest.reaped.map(({ id }) => id), rest.more], [["late"], false]);
+  });
+
   test("reaping goes in batches, says whether there is more, and reaps nothing twice", async (scene) => {
     await scene.add(...["a", "b", "c"].map((id) => newJob(id)));
     await scene.claimer().take();
@@ -60,7 +78,8 @@ export function reapTests(test: ConformanceTest): void {
     assert.deepEqual([first.reaped.length, first.more], [2, true]);
     const second = await scene.store.reap({ limit: 2 });
     assert.deepEqual([second.reaped.length, second.more], [1, false]);
-    assert.deepEqual(await scene.store.reap({ limit: 2 }), { reaped: [], more: false });
+    const last = await scene.store.reap({ limit: 2 });
+    assert.deepEqual([last.reaped, last.more], [[], false]);
   });
 
   test("two reapers at once reap each claim once", async (scene) => {

@@ -2,7 +2,7 @@ import type { Delivery } from "../../job.ts";
 import type { JobFilter, NewJob } from "../../store.ts";
 import { newJob } from "../conformance/scene.ts";
 import { type Operation, operation, pages } from "./operation.ts";
-import { type At, expiry, namedRemainderMs, retention, spans, stepMs, uniqueWindow } from "./time.ts";
+import { type At, expiry, lease, namedRemainderMs, retention, spans, stepMs, uniqueWindow } from "./time.ts";
 import { jobNames, queueNames, type World } from "./world.ts";
 
 const deliveries: readonly [Delivery, ...Delivery[]] = ["at-least-once", "at-most-once", "effectively-once"];
@@ -180,6 +180,20 @@ export function reapOperation(world: World): Operation {
         const { reaped, more } = await store.reap(params);
         return { items: reaped, cursor: more ? "more" : null };
       }),
+  );
+}
+
+/** Marks of different stores cannot be compared, so each is asked for its own. */
+export function reapUntilOperation(world: World): Operation {
+  const agoMs = world.chance.pick([0, lease, 3 * lease]);
+  return operation(
+    "reap",
+    () => ({ limit: 1_000 }),
+    async (store, params) => {
+      const { mark } = await store.reap({ ...params, until: 0 });
+      const { reaped, more } = await store.reap({ ...params, until: mark - agoMs });
+      return { reaped, more };
+    },
   );
 }
 

@@ -1,10 +1,11 @@
 -- uses: base record notices lines gates index end
 -- Ends claims whose lease ran out, and jobs that expired.
--- ARGV[2] how many at the most.
+-- ARGV[2] how many at the most, ARGV[3] by when leases must have run out, empty: by now.
 -- Promise: expiry is decided here, in the same step as the write. Sorted sets used: leases, expiring.
--- Answers whether there is more, then a frame for each: id, name, queue, state, reason with a mark before it.
+-- Answers whether there is more by now, the store's time, then a frame for each: id, name, queue, state, reason with a mark before it.
 
 local limit, frames = tonumber(ARGV[2]), {}
+local silentBy = math.min(now, tonumber(ARGV[3]) or now)
 
 local function reaped(job)
   local tail, reason = tailOf(job), rareOf(job).reason
@@ -19,8 +20,8 @@ local function isOverdue(key)
 end
 
 -- Those whose time is up, by that time and then in the order of enqueueing.
-local function overdue(key, most)
-  local found, times, jobs = call("ZRANGEBYSCORE", key, "-inf", now, "WITHSCORES", "LIMIT", 0, most), {}, {}
+local function overdue(key, most, by)
+  local found, times, jobs = call("ZRANGEBYSCORE", key, "-inf", by, "WITHSCORES", "LIMIT", 0, most), {}, {}
   local ids = {}
   for n = 1, #found, 2 do
     ids[#ids + 1] = found[n]
@@ -38,7 +39,7 @@ local function overdue(key, most)
   return jobs
 end
 
-for _, job in ipairs(overdue(LEASES, limit)) do
+for _, job in ipairs(overdue(LEASES, limit, silentBy)) do
   if job[STATE] == ACTIVE then
     settleClaim(job, outcomes.crash, -1, "its lease ran out", "")
     reaped(job)
@@ -48,7 +49,7 @@ for _, job in ipairs(overdue(LEASES, limit)) do
 end
 flushSets()
 while #frames < limit do
-  local expired = overdue(EXPIRING, limit - #frames)
+  local expired = overdue(EXPIRING, limit - #frames, now)
   if not expired[1] then break end
   for _, job in ipairs(expired) do
     if isExpired(job) then
@@ -63,4 +64,4 @@ end
 flush()
 publish()
 local more = isOverdue(LEASES) or isOverdue(EXPIRING)
-return string.char(more and 1 or 0) .. table.concat(frames)
+return string.char(more and 1 or 0) .. struct.pack(">Hc0", #nowText, nowText) .. table.concat(frames)

@@ -57,9 +57,10 @@ $$;
 
 -- Ends claims whose lease ran out, and jobs that expired. What somebody else holds just now is passed over, and is asked again inside
 -- its lock. Returns {reaped: [[id, name, queue, state, reason]], more, news}. Index: jobs_active, jobs_expiring.
-create function reap_jobs(p_ns integer, p_now bigint, p_limit integer, p_crash json) returns json language plpgsql as $$
+create function reap_jobs(p_ns integer, p_now bigint, p_limit integer, p_until bigint, p_crash json) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
+  v_silent_by bigint := least(now_ms(p_now), p_until);
   v_crash ending := json_populate_record(null::ending, p_crash);
   v_job jobs;
   v_done record;
@@ -68,7 +69,7 @@ declare
 begin
   v_news := settle_doubts(v_news, p_ns, v_now);
   for v_job in
-    select * from jobs where ns = p_ns and state = 'active' and not relayed and lease_until <= v_now
+    select * from jobs where ns = p_ns and state = 'active' and not relayed and lease_until <= v_silent_by
     order by lease_until, seq limit p_limit for update skip locked
   loop
     v_done := settle_claim(v_news, v_job, v_crash, false, v_now);
@@ -83,7 +84,7 @@ begin
     v_news := cancel_idle(v_news, v_job, 'expired', v_now);
     v_reaped := v_reaped || json_build_array(v_job.id, v_job.name, v_job.queue, 'cancelled', 'expired');
   end loop;
-  return json_build_object('reaped', v_reaped, 'news', news_to_json(v_news), 'more', cardinality(v_reaped) >= p_limit and (
+  return json_build_object('mark', v_now, 'reaped', v_reaped, 'news', news_to_json(v_news), 'more', (cardinality(v_reaped) >= p_limit or v_silent_by < v_now) and (
     exists (select from jobs where ns = p_ns and state = 'active' and not relayed and lease_until <= v_now)
     or exists (select from jobs
       where ns = p_ns and expire_at is not null and attempt = 0 and state in ('waiting', 'blocked') and expire_at <= v_now)
