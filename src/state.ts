@@ -59,8 +59,8 @@ export type Outcome =
   | { readonly kind: "retry"; readonly delayMs: number; readonly error: string }
   /** The handler asked to be called later; it counts as no try. */
   | { readonly kind: "snooze"; readonly delayMs: number }
-  /** It was never started; it counts as no try. */
-  | { readonly kind: "release" }
+  /** It was never started; it counts as no try. With a delay where this holder cannot start it, and the error that tells why. */
+  | { readonly kind: "release"; readonly delayMs?: number; readonly error?: string }
   /** Its dispatch was undone through no fault of its own: a broker refused it, or the store failed under its `tx`. Counted apart, as no try. */
   | { readonly kind: "rollback"; readonly delayMs: number; readonly error: string }
   | { readonly kind: "die"; readonly reason: string; readonly error: string }
@@ -145,7 +145,13 @@ function settleUncancelled(job: HeldJob, outcome: Outcome): Settlement {
         delayMs: outcome.delayMs,
       };
     case "release":
-      return { ...base, state: follow("active", "release"), attempt: job.attempt - 1 };
+      return {
+        ...base,
+        state: follow("active", "release"),
+        attempt: job.attempt - 1,
+        delayMs: outcome.delayMs ?? null,
+        error: outcome.error ?? null,
+      };
     case "rollback":
       assertMayRepeat(job, "rollback");
       return {

@@ -10,12 +10,14 @@ export type Ending =
   | { readonly kind: "threw"; readonly error: unknown }
   /** It failed because the store did, under its `tx`: nothing of that was committed, as far as is known. */
   | { readonly kind: "store-failed"; readonly error: unknown }
+  /** It was not called: the job's input does not fit the schema. */
+  | { readonly kind: "unreadable"; readonly error: unknown }
   /** Its thread is gone, without an answer and without having been asked to go. */
   | { readonly kind: "crashed"; readonly reason: string };
 
 /** Decides what to tell the store. Pure: the same ending gives the same outcome. */
 export function decideOutcome(
-  ending: Ending,
+  ending: Exclude<Ending, { readonly kind: "unreadable" }>,
   stopCause: StopCause | null,
   job: ClaimedJob,
   definition: AnyDefinition,

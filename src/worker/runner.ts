@@ -45,7 +45,9 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   const transaction = new JobTransaction(held, parts);
   const cancelTimeout = armTimeout(held, parts.runtime.clock);
   try {
-    const input = await readInput(held);
+    const input = await readInput(held).catch((error: unknown) => {
+      throw new Unreadable("the input does not fit the schema", { cause: error });
+    });
     const described = describeJob(held, parts.namespace);
     const { inbox, jobs } = parts;
     const context: HandlerContext<never> = {
@@ -81,6 +83,9 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
     return { kind: "ended", ending: { kind: "returned", value } };
   } catch (error) {
     if (transaction.committed) return committed(transaction, error);
+    if (error instanceof Unreadable) {
+      return { kind: "ended", ending: { kind: "unreadable", error: error.cause } };
+    }
     if (error instanceof ThreadCrash) {
       return { kind: "ended", ending: { kind: "crashed", reason: error.message } };
     }
@@ -103,8 +108,13 @@ function armTimeout(held: Held, clock: Clock): () => void {
   });
 }
 
+/** Thrown in place of a handler's call; what a handler throws itself is its own failure. */
+class Unreadable extends Error {
+  override readonly name = "Unreadable";
+}
+
 /** The input as the schema returns it: what was enqueued by another version of the code may not fit any more. */
-function readInput(held: Held): unknown {
+async function readInput(held: Held): Promise<unknown> {
   const value: unknown = JSON.parse(held.job.input);
   const { schema, name } = held.definition;
   return schema === null ? value : validate(schema, value, `job ${JSON.stringify(name)}`);

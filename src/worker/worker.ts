@@ -22,6 +22,7 @@ import type { Renewal } from "./renewer.ts";
 import { Reporter } from "./reporter.ts";
 import { type Run, type RunnerParts, runJob } from "./runner.ts";
 import { Threads } from "./threads.ts";
+import { UnreadableJobs } from "./unreadable.ts";
 
 export interface WorkerParts {
   readonly store: Store;
@@ -49,6 +50,7 @@ export class Worker {
   readonly #outbox: Outbox;
   readonly #reporter: Reporter;
   readonly #threads = new Threads();
+  readonly #unreadable = new UnreadableJobs();
   readonly #runnerParts: RunnerParts;
   /** Claims of this process until their outcome is written, by job id. */
   readonly #held = new Map<string, Held>();
@@ -210,6 +212,8 @@ export class Worker {
 
   #decide(held: Held, ending: Ending): Outcome {
     const { settings, runtime } = this.#parts;
+    if (ending.kind === "unreadable")
+      return this.#unreadable.outcomeOf(held.job, ending.error, runtime.clock.monotonic());
     return decideOutcome(
       ending,
       held.stopCause,

@@ -4,6 +4,8 @@ import { z } from "zod";
 import { createEscapement, defineJob, type EnqueueOptions, type ErrorCode } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { memory } from "../../src/stores/memory/index.ts";
+import { createTestEscapement, TestEscapement } from "../../src/testing/kit.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { onEveryStore } from "./stores.ts";
 
 const job = defineJob<unknown>({ name: "job" });
@@ -123,6 +125,49 @@ onEveryStore("bad input", (bed) => {
     }
     assert.equal(await app.count(), 0);
   });
+
+  for (const delivery of ["at-most-once", "at-least-once"] as const) {
+    const define = (input: z.ZodType, runs: string[]) =>
+      defineJob({ name: "changed", delivery, input, run: ({ job: { id } }) => void runs.push(id) });
+
+    test(`a stored input that only newer nodes can read is left to them (${delivery})`, async () => {
+      const clock = new VirtualClock();
+      const store = bed.store();
+      const runs: string[] = [];
+      const newer = define(z.object({ n: z.number() }), runs);
+      const older = define(z.object({ n: z.string() }), runs);
+      await using oldNode = await createTestEscapement({ store, clock, jobs: [older], log: silentLogger });
+      const newNode = new TestEscapement({ store, jobs: [newer], log: silentLogger }, clock);
+      const { id } = await newNode.enqueue(newer, { n: 1 });
+      await clock.advance(60_000);
+      const waiting = await oldNode.get(id);
+      assert.deepEqual([waiting?.state, waiting?.attempt, waiting?.crashes], ["waiting", 0, 0]);
+      assert.match(waiting?.error?.message ?? "", /does not fit its schema/);
+      await newNode.start();
+      await oldNode.stop();
+      await clock.advance(60_000);
+      assert.deepEqual(runs, [id]);
+      const done = await newNode.get(id);
+      assert.deepEqual([done?.state, done?.attempt], ["succeeded", 1]);
+      await newNode.stop();
+    });
+
+    test(`an input that nobody can read is dead in the end, with the reason (${delivery})`, async () => {
+      const clock = new VirtualClock();
+      const store = bed.store();
+      const runs: string[] = [];
+      const older = define(z.object({ n: z.string() }), runs);
+      await using app = await createTestEscapement({ store, clock, jobs: [older], log: silentLogger });
+      const sender = new TestEscapement({ store, log: silentLogger }, clock);
+      const { id } = await sender.enqueue(define(z.object({ n: z.number() }), runs), { n: 1 });
+      await clock.advance(12 * 60_000);
+      const dead = await app.get(id);
+      assert.deepEqual([dead?.state, dead?.attempt, runs], ["dead", 1, []]);
+      assert.match(dead?.reason ?? "", /did not fit the schema for 10 minutes/);
+      assert.match(dead?.error?.message ?? "", /does not fit its schema/);
+      await sender.stop();
+    });
+  }
 
   test("use after stop is refused, stopping twice is not", async () => {
     const app = await bed.app({ jobs: [job] });

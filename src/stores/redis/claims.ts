@@ -41,9 +41,9 @@ export function finishFrames(finishes: readonly Finish[]): Buffer {
     else {
       writer
         .u8(numberOf(outcome))
-        .f64("delayMs" in outcome ? outcome.delayMs : -1)
+        .f64(("delayMs" in outcome ? outcome.delayMs : undefined) ?? -1)
         .long(textOf(outcome))
-        .long("error" in outcome ? outcome.error : "");
+        .long(("error" in outcome ? outcome.error : undefined) ?? "");
     }
   }
   return writer.toBuffer();

@@ -152,6 +152,16 @@ export function finishTests(test: ConformanceTest): void {
     );
   });
 
+  test("a release may come back later, with the error that tells why, also for at-most-once", async (scene) => {
+    const release = { kind: "release", delayMs: minute, error: '"unreadable"' } as const;
+    await scene.run(newJob("a", { delivery: "at-most-once" }), release);
+    const job = await scene.job("a");
+    assert.deepEqual([job.state, job.attempt, job.rollbacks, job.error], ["waiting", 0, 0, '"unreadable"']);
+    assertAbout(job.runAt, later(await scene.now(), minute), "runAt");
+    assert.deepEqual(await scene.trail("a"), []);
+    assert.deepEqual(await scene.claimer().ids(), []);
+  });
+
   test("a snooze comes back later and counts as no try", async (scene) => {
     await scene.run(newJob("a"), { kind: "snooze", delayMs: hour });
     const job = await scene.job("a");

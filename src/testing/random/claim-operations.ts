@@ -74,6 +74,7 @@ function randomOutcome(world: World): Outcome {
     { kind: "die", reason: "no use", error },
     { kind: "die", reason: "no use", error },
     { kind: "release" },
+    { kind: "release", delayMs: spans.retry, error },
     { kind: "crash", reason: "gone" },
     { kind: "lose", reason: "nobody knows" },
     { kind: "retry", delayMs: chance.pick([0, spans.retry]), error },

@@ -1,0 +1,48 @@
+import { recordError } from "../errors.ts";
+import type { Outcome } from "../state.ts";
+import type { ClaimedJob } from "../store.ts";
+
+/** How long this process gives a job back that it cannot read: as long as a new version of the code may take to reach all nodes. */
+const patienceMs = 10 * 60_000;
+const firstDelayMs = 1_000;
+const maxDelayMs = 30_000;
+/** How many such jobs are remembered; one that is forgotten is given back for longer. */
+const maxRemembered = 10_000;
+
+/** How often this process has met a job whose input it cannot read, and since when. */
+export interface Met {
+  readonly sinceMs: number;
+  readonly times: number;
+}
+
+/**
+ * What becomes of a job whose input does not fit the schema here. In a rolling deployment another node has the schema that it was enqueued
+ * with, so it goes back, due again soon. Nothing was dispatched, so an at-most-once job may, too.
+ */
+export function decideUnreadable(error: unknown, met: Met, nowMs: number): Outcome {
+  const text = JSON.stringify(recordError(error));
+  if (nowMs - met.sinceMs >= patienceMs) {
+    const minutes = patienceMs / 60_000;
+    return { kind: "die", reason: `its input did not fit the schema for ${minutes} minutes`, error: text };
+  }
+  const delayMs = Math.min(firstDelayMs * 2 ** Math.min(met.times - 1, 16), maxDelayMs);
+  return { kind: "release", delayMs, error: text };
+}
+
+/** The jobs that this process could not read, each with how often it has met them. */
+export class UnreadableJobs {
+  readonly #met = new Map<string, Met>();
+
+  outcomeOf({ id, redrives }: ClaimedJob, error: unknown, nowMs: number): Outcome {
+    // Whoever redrives a job wants it tried anew.
+    const key = `${redrives} ${id}`;
+    const known = this.#met.get(key);
+    const met = { sinceMs: known?.sinceMs ?? nowMs, times: (known?.times ?? 0) + 1 };
+    const outcome = decideUnreadable(error, met, nowMs);
+    this.#met.delete(key);
+    if (outcome.kind === "release") this.#met.set(key, met);
+    const [oldest] = this.#met.keys();
+    if (this.#met.size > maxRemembered && oldest !== undefined) this.#met.delete(oldest);
+    return outcome;
+  }
+}
