@@ -23,7 +23,7 @@ export type HeartbeatMessage =
 type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] };
 
 export type HeartbeatNews =
-  | { readonly kind: "ready" }
+  | { readonly kind: "ready" | "stopped" }
   | { readonly kind: "renewed"; readonly claims: readonly ClaimRef[]; readonly sentAtMs: number }
   | { readonly kind: "stale" | "cancel"; readonly claims: readonly ClaimRef[] }
   | { readonly kind: "error"; readonly error: unknown };

@@ -60,7 +60,7 @@ async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): 
     } else {
       await renewer.stop();
       await store.close();
-      port.close();
+      tell({ kind: "stopped" });
     }
   });
   renewer.start();

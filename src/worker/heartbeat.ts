@@ -14,6 +14,7 @@ import {
   sharedSentAt,
 } from "./heartbeat-protocol.ts";
 import { type Renewal, Renewer, type RenewerParts } from "./renewer.ts";
+import { threadOptions } from "./thread-options.ts";
 
 /** What keeps the leases of a worker alive. */
 export interface Heartbeat {
@@ -78,7 +79,7 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
     heartbeatMs: parts.heartbeatMs,
     shared,
   };
-  const thread = new Thread(entry, { workerData: plan });
+  const thread = new Thread(entry, { workerData: plan, ...threadOptions() });
   thread.unref();
   const gone = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
   const ready = await new Promise<boolean>((resolve) => {
@@ -89,6 +90,8 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
     });
     thread.on("message", (news: HeartbeatNews) => {
       if (news.kind === "ready") resolve(true);
+      // Ended from here: not every runtime lets a thread close its own port.
+      else if (news.kind === "stopped") void thread.terminate();
       else tell(news, parts);
     });
   });
@@ -136,6 +139,7 @@ function tell(news: HeartbeatNews, parts: ThreadHeartbeatParts): void {
     case "error":
       return parts.onError(news.error);
     case "ready":
+    case "stopped":
       return;
   }
 }

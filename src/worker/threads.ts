@@ -3,6 +3,7 @@ import { type ErrorRecord, EscapementError, recordError, UnrecoverableError } fr
 import { type HandlerContext, type HandlerJob, Snooze, type StopReason } from "../handler.ts";
 import { siblingModule } from "../sibling-module.ts";
 import { UnkeptValue } from "./outcome.ts";
+import { threadOptions } from "./thread-options.ts";
 
 /** What the main thread tells a handler's thread. */
 export type ThreadOrder =
@@ -124,7 +125,7 @@ export class Threads {
         "escapement was bundled, and a bundle has no file to start a handler's thread from; mark escapement as external in the bundler, or run the handler inline",
       );
     }
-    const thread = new Thread(entry);
+    const thread = new Thread(entry, threadOptions());
     // One that fails after its job is nobody's concern, and without a listener it would end the process.
     thread.on("error", () => {});
     this.#all.add(thread);
