@@ -128,3 +128,14 @@ test("when the heartbeat's thread dies, leases are kept from the main loop, and 
   assert.deepEqual([ended?.state, ended?.token, ended?.crashes], ["succeeded", 1, 0]);
   assert.match(warnings.join(), /leases are renewed from the main loop/);
 });
+
+test("a handler whose file is missing is found at the start, not by its jobs", async () => {
+  const job = defineJob({ name: "misspelt", run: new URL("./handlers/wrok.ts", import.meta.url) });
+  await using app = createEscapement({
+    store: `sqlite:${join(newFolder(), "jobs.db")}`,
+    jobs: [job],
+    log: silentLogger,
+  });
+  await assert.rejects(app.start(), { code: "invalid-option", message: /job "misspelt".*wrok\.ts/ });
+  await app.start({ roles: ["planner"] });
+});

@@ -19,6 +19,7 @@ import { version } from "../version.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
 import { Presence } from "./presence.ts";
+import { checkThreadFiles } from "./thread-files.ts";
 
 const roles = ["worker", "planner", "relay", "reaper"] as const;
 
@@ -93,6 +94,7 @@ export class Node {
     if (this.#roles.includes("worker")) {
       const runnable = [...definitions.values()].filter(({ run, route }) => run !== null && route === null);
       checkDeliveries(runnable, store.capabilities, settings, log);
+      checkThreadFiles(runnable);
       this.#worker = new Worker({ ...this.#parts, store, claimer: this.#parts.id, queues: this.#queues });
     }
     if (this.#roles.includes("planner")) {

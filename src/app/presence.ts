@@ -3,6 +3,9 @@ import { type Clock, sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
 import type { NodeRecord, Store } from "../store.ts";
 
+/** How soon others see that it has more or less to do than it told last. */
+const changesMs = 1_000;
+
 /** Lets others see this node: who it is and what it runs, told again at each heartbeat, taken back at the end. */
 export class Presence {
   readonly #store: Store;
@@ -13,6 +16,8 @@ export class Presence {
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
   #telling: Promise<void> = Promise.resolve();
+  #toldAtMs = 0;
+  #toldActive = 0;
 
   constructor(store: Store, clock: Clock, everyMs: number, record: () => NodeRecord, emit: Emit) {
     this.#store = store;
@@ -23,7 +28,7 @@ export class Presence {
   }
 
   async start(): Promise<void> {
-    await this.#store.putNode(this.#record());
+    await this.#put();
     this.#running = this.#run();
   }
 
@@ -41,9 +46,10 @@ export class Presence {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     for (;;) {
-      await sleep(this.#clock, this.#everyMs, signal);
+      await sleep(this.#clock, Math.min(this.#everyMs, changesMs), signal);
       if (signal.aborted) return;
-      await this.tell();
+      const isDue = this.#clock.monotonic() - this.#toldAtMs >= this.#everyMs;
+      if (isDue || this.#record().active !== this.#toldActive) await this.tell();
     }
   }
 
@@ -55,10 +61,17 @@ export class Presence {
 
   async #tell(): Promise<void> {
     try {
-      await this.#store.putNode(this.#record());
+      await this.#put();
     } catch (error) {
       this.#emit("error", { error, during: "telling that this node is alive" });
     }
+  }
+
+  async #put(): Promise<void> {
+    const record = this.#record();
+    this.#toldAtMs = this.#clock.monotonic();
+    this.#toldActive = record.active;
+    await this.#store.putNode(record);
   }
 }
 
