@@ -1,7 +1,8 @@
 import { systemClock } from "../src/clock.ts";
-import { createEscapement, defineJob, type Escapement, type Finish, type Store } from "../src/index.ts";
+import { createEscapement, defineJob, type Escapement } from "../src/index.ts";
 import { consoleLogger } from "../src/log.ts";
 import { systemRuntime } from "../src/runtime.ts";
+import type { Finish, Store } from "../src/store.ts";
 import { checkStates, Dispatches, expect } from "./audit.ts";
 import type { Place } from "./beds/bed.ts";
 import { compare, type Finding, type Plan, type Run, type Scenario, series } from "./scenario.ts";

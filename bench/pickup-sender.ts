@@ -1,7 +1,8 @@
 // The other process of the pickup scenario: enqueues a job each time it is told to.
 
 import { systemClock } from "../src/clock.ts";
-import { createEscapement, defineJob, type StoreAddress, type StoreFactory } from "../src/index.ts";
+import { createEscapement, defineJob } from "../src/index.ts";
+import type { StoreAddress, StoreFactory } from "../src/store.ts";
 
 const { module, options }: StoreAddress = JSON.parse(process.argv[2] ?? "");
 const { openStore }: { openStore(options: unknown, context: unknown): ReturnType<StoreFactory["open"]> } =

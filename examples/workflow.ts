@@ -15,9 +15,9 @@ const app = createEscapement({ store: "sqlite:.escapement/workflow.db", jobs: [s
 
 // #region after
 const fetched = await app.enqueue(step, "fetch");
-const resized = await app.enqueue(step, "resize", { after: [fetched.id] });
-const tagged = await app.enqueue(step, "tag", { after: [fetched.id] });
-const published = await app.enqueue(step, "publish", { after: [resized.id, tagged.id] });
+const resized = await app.enqueue(step, "resize", { after: [fetched] });
+const tagged = await app.enqueue(step, "tag", { after: [fetched] });
+const published = await app.enqueue(step, "publish", { after: [resized, tagged] });
 // #endregion
 
 const broken = await app.enqueue(step, "broken");

@@ -1,8 +1,10 @@
-export { createEscapement, Escapement, type ReasonOptions, type StopOptions } from "./app/escapement.ts";
+export { createEscapement, Escapement } from "./app/escapement.ts";
 export type { Role, StartOptions } from "./app/node.ts";
 export type { Occurrence } from "./app/occurrences.ts";
 export type { OccurrencesOptions, Schedule, ScheduleOptions, ScheduleOutcome } from "./app/schedules.ts";
-export type { JobChanges, ListOptions, QueueOptions, ResultOptions } from "./client/client.ts";
+export type { Left as TickLeft, Ticked } from "./app/tick.ts";
+export type { ReasonOptions, StopOptions } from "./app/verb-options.ts";
+export type { AppHealth, JobChanges, ListOptions, QueueOptions, ResultOptions } from "./client/client.ts";
 export type { TrailLine } from "./client/decode.ts";
 export type { Tally, Target } from "./client/select.ts";
 export { explainCron } from "./cron/explain.ts";
@@ -54,5 +56,33 @@ export type {
   RetentionOptions,
   ScheduleConflict,
 } from "./settings.ts";
-export type * from "./store.ts";
-export type * from "./transport.ts";
+export type {
+  CancelOutcome,
+  Capabilities,
+  CountBy,
+  CountRow,
+  Health,
+  JobFilter,
+  NodeRecord,
+  OccurrenceFate,
+  PartitionRecord,
+  PartitionRef,
+  PartitionTable,
+  PendingMigration,
+  QueueConfig,
+  RateLimit,
+  RedriveOutcome,
+  RemoveOutcome,
+  SeenNode,
+  StoreFactory,
+  TrailKind,
+  UpdateResult,
+} from "./store.ts";
+export type {
+  PublishOptions,
+  PublishResult,
+  Route,
+  Transport,
+  TransportContext,
+  TransportFactory,
+} from "./transport.ts";

@@ -40,6 +40,9 @@ export const transitions: Readonly<Record<JobState, Readonly<Partial<Record<Tran
   cancelled: {},
 };
 
+/** Where a job stays until it is forgotten, or redriven. */
+export const endedStates = ["succeeded", "cancelled", "dead", "lost"] as const satisfies JobState[];
+
 export function isTerminal(state: JobState): boolean {
   return state === "succeeded" || state === "dead" || state === "lost" || state === "cancelled";
 }

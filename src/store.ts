@@ -48,6 +48,8 @@ export interface Store {
   // Jobs: the way out.
   reap(params: ReapParams): Promise<ReapResult>;
   prune(params: PruneParams): Promise<PruneResult>;
+  /** Forgets jobs that have ended, before their time. */
+  remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>>;
 
   // Jobs: questions. An absorbed or debounced id finds the job that stands for it, in get and trail as in update, cancel and redrive.
   get(params: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]>;
@@ -272,7 +274,7 @@ export interface UpdateResult {
 
 /**
  * Which jobs: by id, or up to `limit` that match and by their state could change (cancel: blocked, waiting, active; redrive: dead,
- * lost), oldest first, after `cursor` (as in {@link ListParams}). They are chosen first and then worked off: a job that an earlier one took with it is `terminal`.
+ * lost; remove: succeeded, cancelled, dead, lost), oldest first, after `cursor` (as in {@link ListParams}). They are chosen first and then worked off: a job that an earlier one took with it is `terminal`.
  */
 export type Selection =
   | { readonly ids: readonly string[] }
@@ -295,6 +297,12 @@ export type CancelOutcome = "cancelled" | "requested" | "terminal" | "unknown";
  * `refused`: it is neither dead nor lost.
  */
 export type RedriveOutcome = "redriven" | "held" | "refused" | "unknown";
+
+/**
+ * `deleted`: it had ended and is forgotten as by `prune`, with its trail and aliases: its ids may be used again, and nothing tells of it but the
+ * ledger. `held`: it holds its unique key for a time, and stays until it does not. `refused`: it has not ended.
+ */
+export type RemoveOutcome = "deleted" | "held" | "refused" | "unknown";
 
 export interface SelectResult<O extends string> {
   readonly results: readonly { readonly id: string; readonly outcome: O }[];

@@ -214,6 +214,7 @@ test("the declarations type-check strictly for a consumer, down to their own fil
      import * as nats from "escapement/nats";
      import * as redisStreams from "escapement/redis-streams";
      import * as sqlite from "escapement/sqlite";
+     import type { NewJob, Store } from "escapement/store";
      import * as testing from "escapement/testing";
 
      const double = defineJob<{ value: number }, number>({ name: "double", run: ({ input }) => input.value * 2 });
@@ -221,6 +222,8 @@ test("the declarations type-check strictly for a consumer, down to their own fil
      export const receipt = await app.enqueue(double, { value: 21 });
      // @ts-expect-error The input is typed by the definition: without types, this line would be no error.
      await app.enqueue(double, { value: "21" });
+     export const result: number = await app.result(receipt);
+     export const isEnqueued = (store: Store, jobs: readonly NewJob[]) => store.enqueue({ jobs });
      export { consumer, http, kafka, memory, nats, redisStreams, sqlite, testing };`,
   );
   const compilerOptions = {

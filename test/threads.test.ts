@@ -96,6 +96,18 @@ describe("handlers in a thread", () => {
   test("a result or progress that is no JSON is left out; the job has succeeded all the same", async () => {
     const job = await ending("circular");
     assert.deepEqual([job.state, job.result], ["succeeded", null]);
+    assert.match(job.reason ?? "", /result not kept: it has no JSON/);
+  });
+
+  test("a handler in a thread enqueues and asks through the main thread", async () => {
+    const { id, state, result } = await ending("enqueue");
+    assert.equal(state, "succeeded");
+    assert.deepEqual(result, {
+      receipt: { id: `${id}/1`, outcome: "added" },
+      many: [{ id: `${id}/2`, outcome: "added" }],
+      refused: "unknown-job",
+      seen: "threaded",
+    });
   });
 
   test("effectively-once is refused in a thread, where there is no tx", async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { createEscapement, defineJob, type Escapement, type Route, type Store } from "../../src/index.ts";
+import { createEscapement, defineJob, type Escapement, type Route } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
+import type { Store } from "../../src/store.ts";
 import { AuditFailure, checkStates, Dispatches, expect, within } from "../audit.ts";
 import type { Place } from "../beds/bed.ts";
 import { counted } from "../counted.ts";

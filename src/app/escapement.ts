@@ -11,7 +11,7 @@ import type { TrailLine } from "../client/decode.ts";
 import type { Tally, Target } from "../client/select.ts";
 import type { AnyDefinition, JobDefinition } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
-import { type Duration, parseDuration } from "../duration.ts";
+import { parseDuration } from "../duration.ts";
 import type { EnqueueVerbs } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
@@ -33,6 +33,7 @@ import type {
   PendingMigration,
   QueueConfig,
   RedriveOutcome,
+  RemoveOutcome,
   SeenNode,
   UpdateResult,
 } from "../store.ts";
@@ -52,16 +53,9 @@ import {
   type ScheduleOutcome,
   Schedules,
 } from "./schedules.ts";
-
-export interface ReasonOptions {
-  /** In plain words, kept in the job's trail. */
-  readonly reason?: string;
-}
-
-export interface StopOptions {
-  /** How long running handlers may go on before their signal fires. @default "30s" */
-  readonly timeout?: Duration;
-}
+import { type Ticked, tick } from "./tick.ts";
+import type { ReasonOptions, StopOptions } from "./verb-options.ts";
+import { warnOfEnds } from "./warn-of-ends.ts";
 
 /**
  * An app: enqueues jobs, answers questions about them and, once started, runs them.
@@ -100,6 +94,7 @@ export class Escapement implements AsyncDisposable {
     this.#runtime = runtime;
     this.#definitions = indexDefinitions(this.#settings.jobs);
     this.#events = new Events(this.#settings.log, withInputs);
+    warnOfEnds(this.#events, this.#settings.log);
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
@@ -116,10 +111,7 @@ export class Escapement implements AsyncDisposable {
   /** Enqueues one job. Calls made in the same turn of the event loop share one trip to the store. */
   readonly enqueue: EnqueueVerbs["enqueue"];
 
-  /**
-   * Enqueues many jobs of one definition, a thousand a trip; or up to a thousand of several, all or none of them:
-   * `enqueueMany([{ job: a, input, id: "1" }, { job: b, input, after: ["1"] }])`. All inputs are checked before the first is written.
-   */
+  /** Enqueues many jobs of one definition, or up to a thousand of several, all or none. All inputs are checked before the first is written. */
   readonly enqueueMany: EnqueueVerbs["enqueueMany"];
 
   /** A job, also by an id that was absorbed into it. */
@@ -156,6 +148,14 @@ export class Escapement implements AsyncDisposable {
   async redrive(target: Target, options: ReasonOptions = {}): Promise<Tally<RedriveOutcome>> {
     checkKnown(options, ["reason"], "redrive");
     return this.#client.redrive(target, options.reason ?? null);
+  }
+
+  /**
+   * Forgets jobs that have ended, with their input, result, trail and aliases: one, several, or all that match. From then on their ids are
+   * new ones: enqueued again, they run again. The ledger of a schedule keeps its rows.
+   */
+  delete(target: Target): Promise<Tally<RemoveOutcome>> {
+    return this.#client.delete(target);
   }
 
   /** Changes a job that has not started: its input, time or priority. */
@@ -363,6 +363,14 @@ export class Escapement implements AsyncDisposable {
     await this.#scheduleFile?.start();
     if (this.#settings.metrics !== null) await this.#observation?.start(this.#settings.metrics);
     await node.start(store);
+  }
+
+  /**
+   * Runs what is due now, in place of start, and stops the app: for functions and machines that something else wakes, such as
+   * `handler = () => createEscapement({ jobs }).tick()`. What becomes due meanwhile is for the next one.
+   */
+  tick(): Promise<Ticked> {
+    return tick(this);
   }
 
   #observe(): Observation {

@@ -25,6 +25,7 @@ import type {
   PendingMigration,
   QueueConfig,
   RedriveOutcome,
+  RemoveOutcome,
   SeenNode,
   Store,
   UpdateResult,
@@ -203,6 +204,11 @@ export class Client {
   async redrive(target: Target, reason: string | null): Promise<Tally<RedriveOutcome>> {
     const store = await this.#connection.store();
     return runOver(this.#runtime, (params) => store.redrive(params), target, reason);
+  }
+
+  async delete(target: Target): Promise<Tally<RemoveOutcome>> {
+    const store = await this.#connection.store();
+    return runOver(this.#runtime, (params) => store.remove(params), target, null);
   }
 
   async update(job: JobRef, changes: JobChanges): Promise<UpdateResult> {

@@ -1,7 +1,10 @@
+import type { JobDefinition } from "../../src/definition.ts";
 import type { HandlerContext } from "../../src/handler.ts";
 
 /** A handler for tests of threads: its input says what it shall do. */
-export default async function work({ input, job, log, progress, signal }: HandlerContext<{ how: string }>) {
+export default async function work(context: HandlerContext<{ how: string } | null>) {
+  const { job, log, progress, signal, enqueue, enqueueMany, get } = context;
+  const input = context.input ?? { how: "return" };
   log(`in a thread, try ${job.attempt}`);
   progress(50);
   switch (input.how) {
@@ -12,6 +15,14 @@ export default async function work({ input, job, log, progress, signal }: Handle
       value.self = value;
       progress(value);
       return value;
+    }
+    case "enqueue": {
+      const receipt = await enqueue("threaded", { how: "return" }, { id: `${job.id}/1` });
+      const many = await enqueueMany([
+        { job: { name: "threaded" } as JobDefinition<void>, after: [receipt], id: `${job.id}/2` },
+      ]);
+      const refused = await enqueue("nobody").catch((error: { code?: string }) => error.code);
+      return { receipt, many, refused, seen: (await get(receipt))?.name };
     }
     case "throw":
       throw new RangeError("from the thread");

@@ -1,14 +1,14 @@
 import type { Command } from "commander";
+import type { Left } from "../../app/tick.ts";
 import { type AppFlags, appCommand, withApp } from "../app.ts";
 import { print } from "../output.ts";
-import { type Left, tick } from "../tick.ts";
 
 export function tickCommand(): Command {
   return appCommand(
     "tick",
     "run what is due now, then stop: for machines that are woken by something else",
   ).action(async (flags: AppFlags) => {
-    const ticked = await withApp(flags, "make", tick);
+    const ticked = await withApp(flags, "make", (app) => app.tick());
     const { succeeded, failed, reaped, left } = ticked;
     print(flags.json, ticked, () => [
       `${succeeded} succeeded, ${failed} failed, ${reaped} reaped`,

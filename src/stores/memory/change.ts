@@ -1,7 +1,8 @@
-import { follow, isTerminal } from "../../state.ts";
+import { endedStates, follow, isTerminal } from "../../state.ts";
 import type {
   CancelOutcome,
   RedriveOutcome,
+  RemoveOutcome,
   SelectParams,
   SelectResult,
   UpdateParams,
@@ -9,7 +10,7 @@ import type {
 } from "../../store.ts";
 import { cancelIdle } from "./end.ts";
 import { moved, uniqueHolder } from "./enqueue.ts";
-import type { Row } from "./row.ts";
+import { holdsUniqueKey, type Row } from "./row.ts";
 import { forEachSelected } from "./select.ts";
 import type { Space } from "./space.ts";
 
@@ -50,6 +51,15 @@ export function redrive(space: Space, params: SelectParams, now: number): Select
   return forEachSelected(space, params, ["dead", "lost"], (row) => {
     if (row.state !== "dead" && row.state !== "lost") return "refused";
     return redriveOne(space, row, params.reason, now);
+  });
+}
+
+export function remove(space: Space, params: SelectParams, now: number): SelectResult<RemoveOutcome> {
+  return forEachSelected(space, params, endedStates, (row) => {
+    if (!isTerminal(row.state)) return "refused";
+    if (holdsUniqueKey(row, now)) return "held";
+    space.forget(row);
+    return "deleted";
   });
 }
 

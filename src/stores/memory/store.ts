@@ -42,6 +42,7 @@ import type {
   ReapParams,
   ReapResult,
   RedriveOutcome,
+  RemoveOutcome,
   ReportParams,
   ScheduleRecord,
   SeenNode,
@@ -59,7 +60,7 @@ import type {
   Usage,
   UsageParams,
 } from "../../store.ts";
-import { cancel, redrive, update } from "./change.ts";
+import { cancel, redrive, remove, update } from "./change.ts";
 import { claim } from "./claim.ts";
 import { enqueue, enqueueAllOrNone } from "./enqueue.ts";
 import { extend, finish, report } from "./finish.ts";
@@ -182,6 +183,10 @@ export class MemoryStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     return this.#verb(({ now }) => prune(this.#space, params, now));
+  }
+
+  async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+    return this.#verb(({ now }) => remove(this.#space, params, now));
   }
 
   async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {

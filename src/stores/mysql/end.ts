@@ -178,10 +178,15 @@ async function endedParents({ link }: Session, children: readonly number[]): Pro
     sql`select distinct parent from escapement_parents where child in (${children})`,
   );
   if (edges.length === 0) return [];
+  const parents = edges.map((row) => numberOf(row[0]));
+  const { rows: there } = await link.query(sql`select seq from escapement_jobs where seq in (${parents})`);
+  const known = new Set(there.map((row) => numberOf(row[0])));
+  // One that is forgotten had ended, and nobody knows how any more.
+  const forgotten = parents.filter((seq) => !known.has(seq)).map((seq): Tuple => [seq, "", "succeeded"]);
   const { rows } = await link.query(
     sql`select seq, id, state from escapement_jobs force index (primary)
-      where seq in (${edges.map((row) => numberOf(row[0]))}) and state in ('succeeded', 'dead', 'lost', 'cancelled')
+      where seq in (${parents}) and state in ('succeeded', 'dead', 'lost', 'cancelled')
       order by seq lock in share mode`,
   );
-  return rows;
+  return [...rows, ...forgotten];
 }

@@ -42,6 +42,7 @@ async function forgettable(
   const seqs = await leaveDebounceKeys(
     session,
     listed.map((row) => ({ seq: numberOf(row[0]), key: textOrNull(row[1]) })),
+    lockOf(session),
   );
   if (seqs.length === 0) return [];
   const { rows } = await link.query(
@@ -64,13 +65,17 @@ interface Listed {
  * Takes jobs that have ended off their debounce keys, before they are locked: whoever enqueues locks the key first, too. Returns them
  * without those whose key somebody works with now.
  */
-async function leaveDebounceKeys(session: Session, listed: readonly Listed[]): Promise<number[]> {
+export async function leaveDebounceKeys(
+  session: Session,
+  listed: readonly Listed[],
+  lock: Sql,
+): Promise<number[]> {
   const { link, ns } = session;
   const wanted = new Set(listed.flatMap(({ key }) => key ?? []));
   if (wanted.size === 0) return listed.map(({ seq }) => seq);
   const { rows } = await link.query(
     sql`select debounce_key from escapement_debounce_keys force index (primary)
-      where ns = ${ns} and debounce_key in (${[...wanted]}) and job = 0 order by debounce_key ${lockOf(session)}`,
+      where ns = ${ns} and debounce_key in (${[...wanted]}) and job = 0 order by debounce_key ${lock}`,
   );
   const keys = new Set(rows.map((row) => textOf(row[0])));
   const leaving = listed.filter(({ key }) => key !== null && keys.has(key)).map(({ seq }) => seq);
@@ -86,7 +91,7 @@ async function leaveDebounceKeys(session: Session, listed: readonly Listed[]): P
   return listed.filter(({ key }) => key === null || keys.has(key)).map(({ seq }) => seq);
 }
 
-function forget({ link }: Session, seqs: readonly number[]): void {
+export function forget({ link }: Session, seqs: readonly number[]): void {
   link.write(sql`delete from escapement_trail where job in (${seqs})`);
   link.write(sql`delete from escapement_unique_keys where job in (${seqs})`);
   link.write(

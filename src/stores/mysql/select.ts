@@ -62,19 +62,28 @@ async function redriveOne(session: Session, job: JobRow, reason: string | null):
 /** Chooses the jobs of a cancel or a redrive, then works them off one by one. */
 async function forEachSelected<O extends string>(
   session: Session,
-  { select }: SelectParams,
+  params: SelectParams,
   states: readonly JobState[],
   act: (job: JobRow) => Promise<O>,
 ): Promise<SelectResult<O | "unknown">> {
-  if ("ids" in select) return { results: await actOn(session, select.ids, act), cursor: null };
+  const { ids, cursor } = await choose(session, params, states);
+  return { results: await actOn(session, ids, act), cursor };
+}
+
+/** Which jobs a selection is about, without locking them. */
+export async function choose(
+  session: Session,
+  { select }: SelectParams,
+  states: readonly JobState[],
+): Promise<{ readonly ids: readonly string[]; readonly cursor: string | null }> {
+  if ("ids" in select) return { ids: select.ids, cursor: null };
   const asked = select.filter.states;
   const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
   const { limit, cursor } = select;
   const scope = { verb: "change", order: "oldest", namespace: session.ns } as const;
   const found = await search(session, fixed("j.seq, j.id"), filter, { limit: limit + 1, scope, cursor });
   const page = found.slice(0, limit);
-  const ids = page.map((row) => textOf(row[1]));
-  return { results: await actOn(session, ids, act), cursor: nextCursor(scope, found, page) };
+  return { ids: page.map((row) => textOf(row[1])), cursor: nextCursor(scope, found, page) };
 }
 
 async function actOn<O extends string>(

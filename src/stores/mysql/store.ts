@@ -43,6 +43,7 @@ import type {
   ReapParams,
   ReapResult,
   RedriveOutcome,
+  RemoveOutcome,
   ReportParams,
   ScheduleRecord,
   SeenNode,
@@ -79,6 +80,7 @@ import type { Connections } from "./pool.ts";
 import { prune } from "./prune.ts";
 import { count, get, list, trail } from "./questions.ts";
 import { configureQueue, queues } from "./queues.ts";
+import { remove } from "./remove.ts";
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import { cancel, redrive } from "./select.ts";
 import { Space } from "./space.ts";
@@ -217,6 +219,10 @@ export class MysqlStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     return this.#space.write((session) => prune(session, params));
+  }
+
+  async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+    return this.#space.write((session) => remove(session, params));
   }
 
   async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {

@@ -1,9 +1,11 @@
 import type { JobState } from "../../job.ts";
+import { endedStates } from "../../state.ts";
 import type {
   CancelOutcome,
   PruneParams,
   PruneResult,
   RedriveOutcome,
+  RemoveOutcome,
   SelectParams,
   SelectResult,
   UpdateParams,
@@ -42,6 +44,7 @@ export async function update(session: Session, params: UpdateParams): Promise<Up
 
 const cancelOutcomes = ["cancelled", "requested", "terminal"] as const;
 const redriveOutcomes = ["redriven", "held", "refused"] as const;
+const removeOutcomes = ["deleted", "held", "refused"] as const;
 
 export function cancel(session: Session, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
   return changeSelected(session, params, "cancel_jobs", ["blocked", "waiting", "active"], cancelOutcomes);
@@ -51,11 +54,15 @@ export function redrive(session: Session, params: SelectParams): Promise<SelectR
   return changeSelected(session, params, "redrive_jobs", ["dead", "lost"], redriveOutcomes);
 }
 
+export function remove(session: Session, params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+  return changeSelected(session, params, "remove_jobs", endedStates, removeOutcomes);
+}
+
 /** Chooses the jobs first, then works them off one by one: each is asked again when its turn comes. */
 async function changeSelected<O extends string>(
   session: Session,
   { select, reason }: SelectParams,
-  verb: "cancel_jobs" | "redrive_jobs",
+  verb: "cancel_jobs" | "redrive_jobs" | "remove_jobs",
   states: readonly JobState[],
   outcomes: readonly O[],
 ): Promise<SelectResult<O | "unknown">> {

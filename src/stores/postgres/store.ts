@@ -41,6 +41,7 @@ import type {
   ReapParams,
   ReapResult,
   RedriveOutcome,
+  RemoveOutcome,
   ReportParams,
   ScheduleRecord,
   SeenNode,
@@ -62,7 +63,7 @@ import type {
 } from "../../store.ts";
 import { Turnstile } from "../../turnstile.ts";
 import { callersRun } from "./caller.ts";
-import { cancel, prune, redrive, update } from "./change.ts";
+import { cancel, prune, redrive, remove, update } from "./change.ts";
 import { claim, finish, step } from "./claim.ts";
 import { enqueue, enqueueInside } from "./enqueue.ts";
 import { health } from "./health.ts";
@@ -210,6 +211,10 @@ export class PostgresStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     return prune(this.#session(), params);
+  }
+
+  async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+    return remove(this.#session(), params);
   }
 
   async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {

@@ -6,6 +6,7 @@ import type {
   ReapParams,
   ReapResult,
   RedriveOutcome,
+  RemoveOutcome,
   SelectParams,
   SelectResult,
   UpdateParams,
@@ -33,6 +34,7 @@ export async function update(space: Space, params: UpdateParams): Promise<Update
 
 const cancelOutcomes = ["unknown", "cancelled", "requested", "terminal"] as const;
 const redriveOutcomes = ["unknown", "redriven", "held", "refused"] as const;
+const removeOutcomes = ["unknown", "deleted", "held", "refused"] as const;
 
 export function cancel(space: Space, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
   return select(space, "cancel", params, cancelOutcomes);
@@ -42,9 +44,13 @@ export function redrive(space: Space, params: SelectParams): Promise<SelectResul
   return select(space, "redrive", params, redriveOutcomes);
 }
 
+export function remove(space: Space, params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+  return select(space, "remove", params, removeOutcomes);
+}
+
 async function select<O extends string>(
   space: Space,
-  script: "cancel" | "redrive",
+  script: "cancel" | "redrive" | "remove",
   { select: selection, reason }: SelectParams,
   outcomes: readonly [O, ...O[]],
 ): Promise<SelectResult<O>> {

@@ -41,6 +41,7 @@ import type {
   ReapParams,
   ReapResult,
   RedriveOutcome,
+  RemoveOutcome,
   ReportParams,
   ScheduleRecord,
   SeenNode,
@@ -60,7 +61,7 @@ import type {
   Usage,
   UsageParams,
 } from "../../store.ts";
-import { cancel, prune, reap, redrive, update } from "./change.ts";
+import { cancel, prune, reap, redrive, remove, update } from "./change.ts";
 import { Channel } from "./channel.ts";
 import { claim, extend, finish, report, step } from "./claims.ts";
 import type { RedisClient } from "./client.ts";
@@ -200,6 +201,10 @@ export class RedisStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     return prune(this.#made, params);
+  }
+
+  async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+    return remove(this.#made, params);
   }
 
   async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {

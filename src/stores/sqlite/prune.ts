@@ -31,12 +31,17 @@ export function prune(session: Session, params: PruneParams): PruneResult {
     found.push(...rows.map((row) => numberOf(row["seq"])));
   }
   const pruned = found.slice(0, params.limit);
-  const seqs = JSON.stringify(pruned);
+  forget(session, pruned);
+  return { pruned: pruned.length, more: moreRows || found.length > pruned.length };
+}
+
+/** With a job that has ended go its trail, its aliases and its keys. */
+export function forget({ connection }: Session, jobs: readonly number[]): void {
+  const seqs = JSON.stringify(jobs);
   connection.run(`delete from escapement_trail where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_aliases where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_unique_keys where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_history where seq in ${chosen}`, seqs);
-  return { pruned: pruned.length, more: moreRows || found.length > pruned.length };
 }
 
 const oldRows = `select ns, key, fire_at from escapement_occurrences

@@ -72,8 +72,8 @@ function redriveOne(session: Session, job: JobRow, reason: string | null): Redri
   return "redriven";
 }
 
-/** Chooses the jobs of a cancel or a redrive, then works them off one by one. */
-function forEachSelected<O extends string>(
+/** Chooses the jobs of a cancel, a redrive or a remove, then works them off one by one. */
+export function forEachSelected<O extends string>(
   session: Session,
   { select }: SelectParams,
   states: readonly JobState[],

@@ -41,6 +41,7 @@ import type {
   ReapParams,
   ReapResult,
   RedriveOutcome,
+  RemoveOutcome,
   ReportParams,
   ScheduleRecord,
   SeenNode,
@@ -85,6 +86,7 @@ import { acquirePartitions, checkpoint, releasePartitions, renewPartitions } fro
 import { prune } from "./prune.ts";
 import { count, get, list, trail } from "./questions.ts";
 import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts";
+import { remove } from "./remove.ts";
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import { cancel, redrive } from "./select.ts";
 import type { Session } from "./session.ts";
@@ -233,6 +235,10 @@ export class SqliteStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     return this.#write((session) => prune(session, params));
+  }
+
+  async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+    return this.#write((session) => remove(session, params));
   }
 
   async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {

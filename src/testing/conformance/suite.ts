@@ -22,6 +22,7 @@ import { pruneTests } from "./prune.ts";
 import { listTests, trailTests } from "./questions.ts";
 import { nodeTests, queueTests } from "./queues-and-nodes.ts";
 import { expireTests, reapTests } from "./reap.ts";
+import { removeTests } from "./remove.ts";
 import { type ConformanceTest, Scene } from "./scene.ts";
 import { scheduleTests } from "./schedules.ts";
 import { extendTests, stepTests } from "./step.ts";
@@ -61,6 +62,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   "due places": duePlaceTests,
   checkpoint: checkpointTests,
   prune: pruneTests,
+  remove: removeTests,
   transact: transactTests,
   namespaces: namespaceTests,
   "isolation of namespaces": isolationTests,

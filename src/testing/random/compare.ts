@@ -100,6 +100,7 @@ async function randomOperation(world: World, first: Side, second: Side): Promise
     [() => updateOperation(world), 3],
     [() => selectOperation(world, "cancel"), 2],
     [() => selectOperation(world, "redrive"), 4],
+    [() => selectOperation(world, "remove"), 1],
     [() => reapOperation(world), 3],
     [() => reapUntilOperation(world), 1],
     [() => pruneOperation(world), 2],

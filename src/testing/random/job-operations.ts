@@ -1,4 +1,5 @@
-import type { Delivery } from "../../job.ts";
+import type { Delivery, JobState } from "../../job.ts";
+import { isTerminal } from "../../state.ts";
 import type { JobFilter, NewJob } from "../../store.ts";
 import { newJob } from "../conformance/scene.ts";
 import { type Operation, operation, pages } from "./operation.ts";
@@ -92,14 +93,19 @@ function randomFilter(world: World): JobFilter {
   };
 }
 
-/** Cancel or redrive, by ids or by a filter, all its pages. */
-export async function selectOperation(world: World, verb: "cancel" | "redrive"): Promise<Operation> {
+/** Cancel, redrive or remove, by ids or by a filter, all its pages. */
+export async function selectOperation(
+  world: World,
+  verb: "cancel" | "redrive" | "remove",
+): Promise<Operation> {
   const { chance } = world;
-  const failed = (await world.jobs()).filter(({ state }) => state === "dead" || state === "lost");
+  const fits = (state: JobState): boolean =>
+    verb === "remove" ? isTerminal(state) : state === "dead" || state === "lost";
+  const fitting = (await world.jobs()).filter(({ state }) => fits(state));
   const reason = chance.pick([null, "because"]);
   if (!chance.oneIn(5)) {
-    const anyId = (): string => chance.pickFrom(failed)?.id ?? world.id();
-    const ids = chance.times(0, 3, () => (verb === "redrive" ? anyId() : world.id()));
+    const anyId = (): string => chance.pickFrom(fitting)?.id ?? world.id();
+    const ids = chance.times(0, 3, () => (verb === "cancel" ? world.id() : anyId()));
     return operation(
       verb,
       () => ({ select: { ids }, reason }),

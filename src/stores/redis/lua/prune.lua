@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index unique
+-- uses: base record notices lines gates index unique forget
 -- Forgets terminal jobs past their retention, old rows of the ledger, and nodes, windows and claimers that are of no use any more.
 -- ARGV[2] JSON: { kept: [[state, ms]], nodesMs, claimersMs, occurrencesMs, limit }.
 -- Promise: a job that still holds its unique key stays until it does not; with a job go its trail and its aliases.
@@ -6,7 +6,6 @@
 -- Answers how many jobs, and whether there is more.
 
 local params = cjson.decode(ARGV[2])
-local HELDBACK = P .. "heldback"
 local maxBystanders = 1000
 
 local function pruneBystanders()
@@ -44,28 +43,10 @@ local function takeBack()
   end
 end
 
-local gone, blocksLeft = {}, {}
-
-local function forget(job)
-  leave(job)
-  gone[#gone + 1] = job.id
-  if job[TRAILED] == 1 then call("DEL", P .. "trail:" .. job.id) end
-  if job[ALIASED] == 1 then
-    local key = P .. "aliasesof:" .. job.id
-    callMany("HDEL", ALIASES, call("SMEMBERS", key), 1)
-    call("DEL", key)
-  end
-  local key = rareOf(job).uniqueKey
-  if key and call("HGET", P .. "uniques", key) == job.id then call("HDEL", P .. "uniques", key) end
-  local block = math.floor(job[SEQ] / blockSize)
-  call("LREM", P .. "block:" .. block, 1, job.id)
-  blocksLeft[block] = true
-end
-
 local function pruneState(state, keptMs)
   local key = endedKeys[state]
   while true do
-    local ids = call("ZRANGEBYSCORE", key, "-inf", now - keptMs, "LIMIT", 0, params.limit - #gone + 1)
+    local ids = call("ZRANGEBYSCORE", key, "-inf", now - keptMs, "LIMIT", 0, params.limit - #forgotten + 1)
     if not ids[1] then return false end
     readJobs(ids)
     for _, id in ipairs(ids) do
@@ -75,7 +56,7 @@ local function pruneState(state, keptMs)
         place(key, id, false)
       elseif not job then
         place(key, id, false)
-      elseif #gone >= params.limit then
+      elseif #forgotten >= params.limit then
         flushSets()
         return true
       else
@@ -92,10 +73,6 @@ takeBack()
 for _, kept in ipairs(params.kept) do
   more = pruneState(kept[1], kept[2]) or more
 end
-callMany("HDEL", JOBS, gone, 1)
-callMany("HDEL", INPUTS, gone, 1)
-for block in pairs(blocksLeft) do
-  if call("EXISTS", P .. "block:" .. block) == 0 then call("ZREM", P .. "blocks", block) end
-end
+flushForgotten()
 flush()
-return { #gone, more and 1 or 0 }
+return { #forgotten, more and 1 or 0 }

@@ -111,6 +111,41 @@ begin
 end
 $$;
 
+-- With jobs that have ended, and that the caller has locked, go their trail, aliases and keys.
+create function forget_jobs(p_seqs bigint[]) returns void language plpgsql as $$
+begin
+  delete from trail where job = any (p_seqs);
+  delete from aliases where job = any (p_seqs);
+  delete from keys where job = any (p_seqs);
+  delete from history where seq = any (p_seqs);
+end
+$$;
+
+-- Forgets jobs that have ended, one after the other; who still holds a unique key stays. Returns {outcomes, news}.
+create function remove_jobs(p_ns integer, p_now bigint, p_ids text[], p_reason text) returns json language plpgsql as $$
+declare
+  v_now bigint := now_ms(p_now);
+  v_id text;
+  v_seq bigint;
+  v_found record;
+  v_outcomes text[] := '{}';
+begin
+  foreach v_id in array p_ids loop
+    v_found := resolve_id(p_ns, v_id, false);
+    select seq into v_seq from history where seq = v_found.v_seq for update;
+    if v_seq is null then
+      v_outcomes := v_outcomes || case when v_found.v_seq is null then 'unknown' else 'refused' end;
+    elsif exists (select from keys where job = v_seq and kind = 'unique' and until > v_now) then
+      v_outcomes := v_outcomes || 'held'::text;
+    else
+      perform forget_jobs(array[v_seq]);
+      v_outcomes := v_outcomes || 'deleted'::text;
+    end if;
+  end loop;
+  return json_build_object('outcomes', v_outcomes, 'news', null);
+end
+$$;
+
 -- Forgets terminal jobs past their retention, with their trail, aliases and keys; who still holds a unique key stays. Returns how many
 -- there were, and whether there are more. p_kept: how long each of p_states is kept. Index: history_finished.
 create function prune_jobs(
@@ -137,12 +172,7 @@ begin
         and not exists (select from keys k where k.job = h.seq and k.kind = 'unique' and k.until > v_now)
       order by h.finished_at, h.seq limit p_limit + 1 - cardinality(v_seqs) for update skip locked);
   end loop;
-  if v_seqs <> '{}' then
-    delete from trail where job = any (v_seqs[1:p_limit]);
-    delete from aliases where job = any (v_seqs[1:p_limit]);
-    delete from keys where job = any (v_seqs[1:p_limit]);
-    delete from history where seq = any (v_seqs[1:p_limit]);
-  end if;
+  if v_seqs <> '{}' then perform forget_jobs(v_seqs[1:p_limit]); end if;
   return json_build_array(least(cardinality(v_seqs), p_limit), cardinality(v_seqs) > p_limit or v_rows >= p_limit and exists (
     select from occurrences where ns = p_ns and planned_at <= v_now - p_occurrences_ms));
 end

@@ -8,7 +8,7 @@ begin
   for v_verb in
     select oid from pg_proc where pronamespace = current_schema()::regnamespace and proname in (
       'enqueue_loose', 'enqueue_bound', 'finish_succeeded', 'finish_any', 'claim_jobs', 'extend_claims', 'report_progress', 'reap_jobs',
-      'update_job', 'cancel_jobs', 'redrive_jobs', 'prune_jobs', 'put_schedule', 'fire_schedules', 'acquire_partitions', 'partition_due',
+      'update_job', 'cancel_jobs', 'redrive_jobs', 'remove_jobs', 'prune_jobs', 'put_schedule', 'fire_schedules', 'acquire_partitions', 'partition_due',
       'checkpoint_partition', 'begin_effect', 'succeed_effect')
   loop
     execute format('alter function %s set search_path from current', v_verb);

@@ -1,4 +1,4 @@
--- Chooses the jobs of a cancel or a redrive, then works them off one by one.
+-- Chooses the jobs of a cancel, a redrive or a remove, then works them off one by one.
 -- ARGV[2] JSON: { ids } or { filter, limit, cursor }; ARGV[3] the reason, with a mark before it, or "".
 -- Answers where to go on (0: nowhere), then for each its outcome and, where it was chosen by a filter, its id.
 

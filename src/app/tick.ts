@@ -1,7 +1,7 @@
-import type { Escapement } from "../app/escapement.ts";
 import type { JobFacts, JobOutline } from "../job.ts";
 import { canary } from "../relay/canary.ts";
 import type { JobFilter } from "../store.ts";
+import type { Escapement } from "./escapement.ts";
 
 /** What a tick has done, and what it had to leave. */
 export interface Ticked {
@@ -27,7 +27,7 @@ const graceMs = 500;
 const lookEveryMs = 50;
 const shortestStopMs = 30_000;
 
-/** Runs what is due now, and stops the app. */
+/** Runs what is due now, and stops the app: see {@link Escapement.tick}. */
 export async function tick(app: Escapement): Promise<Ticked> {
   const { now } = await app.health();
   const watch = new TickWatch(app, now);

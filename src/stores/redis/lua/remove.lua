@@ -1,0 +1,17 @@
+-- uses: base record notices lines gates index end unique forget search select
+-- Forgets jobs that have ended, before their time.
+-- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 deleted, 2 held, 3 refused.
+-- Promise: a job that holds its unique key for a time stays until it does not; with a job go its trail and its aliases.
+
+local function remove(job)
+  if not isTerminal(job[STATE]) then return 3 end
+  if holdsUniqueKey(job) then return 2 end
+  forget(job)
+  return 1
+end
+
+local ended = { [SUCCEEDED] = true, [CANCELLED] = true, [DEAD] = true, [LOST] = true }
+local answer = forEachSelected(cjson.decode(ARGV[2]), ended, remove)
+flushForgotten()
+flush()
+return answer

@@ -1,0 +1,34 @@
+-- Forgets jobs that have ended. With a job go its trail, its aliases and its key.
+
+-- Those that have ended and hold a unique key, by when they do not any more.
+local HELDBACK = P .. "heldback"
+
+local forgotten, blocksLeft = {}, {}
+
+local function forget(job)
+  leave(job)
+  forgotten[#forgotten + 1] = job.id
+  if job[TRAILED] == 1 then call("DEL", P .. "trail:" .. job.id) end
+  if job[ALIASED] == 1 then
+    local key = P .. "aliasesof:" .. job.id
+    callMany("HDEL", ALIASES, call("SMEMBERS", key), 1)
+    call("DEL", key)
+  end
+  local key = rareOf(job).uniqueKey
+  if key then
+    if call("HGET", P .. "uniques", key) == job.id then call("HDEL", P .. "uniques", key) end
+    call("ZREM", HELDBACK, job.id)
+  end
+  local block = math.floor(job[SEQ] / blockSize)
+  call("LREM", P .. "block:" .. block, 1, job.id)
+  blocksLeft[block] = true
+  known[job.id], texts[job.id] = nil, false
+end
+
+local function flushForgotten()
+  callMany("HDEL", JOBS, forgotten, 1)
+  callMany("HDEL", INPUTS, forgotten, 1)
+  for block in pairs(blocksLeft) do
+    if call("EXISTS", P .. "block:" .. block) == 0 then call("ZREM", P .. "blocks", block) end
+  end
+end
