@@ -61,14 +61,14 @@ class Shop implements AsyncDisposable {
   }
 }
 
-const servers: Readonly<Record<string, (url: string) => Promise<Sql & AsyncDisposable>>> = {
-  async postgres(url) {
+const servers = {
+  async postgres(url: string): Promise<Sql & AsyncDisposable> {
     const client = new pg.Client(url);
     await client.connect();
     const sql: Sql = async (statement) => (await client.query(statement)).rows;
     return Object.assign(sql, { [Symbol.asyncDispose]: () => client.end() });
   },
-  async mysql(url) {
+  async mysql(url: string): Promise<Sql & AsyncDisposable> {
     const connection = await createConnection(url);
     const sql: Sql = async (statement) => {
       const [rows] = await connection.query(statement);
@@ -87,7 +87,7 @@ for (const [bed, kind] of Object.entries(beds) as [keyof typeof beds, "postgres"
     for (const harm of ["block-sent", "block-answered"] as const satisfies Harm[]) {
       test(`A3, K6: a loop that blocks for three leases at the end of tx (${harm}) costs no neighbour its lease`, async () => {
         const { url } = await testbed[bed]();
-        await using sql = await servers[kind]!(url);
+        await using sql = await servers[kind](url);
         await sql("create table effects (job varchar(100) primary key)");
         await using shop = new Shop(url, lease);
         await shop.start();
@@ -118,7 +118,7 @@ for (const [bed, kind] of Object.entries(beds) as [keyof typeof beds, "postgres"
 
     test("A3: a process that is stopped inside tx keeps its job from nobody, nor the rows that it wrote", async () => {
       const { url } = await testbed[bed]();
-      await using sql = await servers[kind]!(url);
+      await using sql = await servers[kind](url);
       await sql("create table effects (job varchar(100) primary key)");
       await using shop = new Shop(url, lease);
       await Promise.all([shop.start(), shop.start()]);
