@@ -10,7 +10,7 @@ const maxDelayMs = 30_000;
 const maxRemembered = 10_000;
 
 /** How often this process has met a job whose input it cannot read, and since when. */
-export interface Met {
+interface Met {
   readonly sinceMs: number;
   readonly times: number;
 }
@@ -19,7 +19,7 @@ export interface Met {
  * What becomes of a job whose input does not fit the schema here. In a rolling deployment another node has the schema that it was enqueued
  * with, so it goes back, due again soon. Nothing was dispatched, so an at-most-once job may, too.
  */
-export function decideUnreadable(error: unknown, met: Met, nowMs: number): Outcome {
+function decideUnreadable(error: unknown, met: Met, nowMs: number): Outcome {
   const text = JSON.stringify(recordError(error));
   if (nowMs - met.sinceMs >= patienceMs) {
     const minutes = patienceMs / 60_000;
