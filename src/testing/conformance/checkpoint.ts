@@ -39,8 +39,24 @@ export function checkpointTests(test: ConformanceTest): void {
       named.map(({ id }) => id),
       ["good"],
     );
+    // And so it is where there is more to write than successes.
+    const beside = await scene.store.checkpoint({
+      owner: "a",
+      partition: 0,
+      epoch,
+      settled: [{ id: "good", token: 1, outcome: { kind: "rollback", delayMs: hour, error: '"full"' } }],
+      mark: null,
+      name: name.map((id) => ({ id, version: 1 })),
+      aheadMs: 0,
+    });
+    assert.deepEqual([beside.finished[0]?.state, beside.named], ["waiting", []]);
+    const left = await scene.states("later", "edited", "cancelled", "expired", "not relayed");
+    assert.deepEqual(left, ["waiting", "waiting", "cancelled", "waiting", "waiting"]);
     const edited = await checkpoint(scene, "a", epoch, { name: ["edited"], version: 2 });
-    assert.equal(edited.named.length, 1);
+    assert.deepEqual(
+      edited.named.map(({ id, token }) => [id, token]),
+      [["edited", 1]],
+    );
   });
 
   test("a job may be named ahead of its time, and whoever takes over is told when that is", async (scene) => {

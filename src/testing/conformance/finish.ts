@@ -248,6 +248,22 @@ export function staleTests(test: ConformanceTest): void {
     assert.deepEqual(await one.finish(claimed, retry(0)), { outcome: "repeated", state: "active" });
   });
 
+  test("A7: a claimer with a name like the holder's, down to its length, is another all the same", async (scene) => {
+    await scene.add(newJob("plain"));
+    const job = await scene.claimer("node-1").one();
+    const other = scene.claimer("node-2");
+    for (const outcome of [
+      succeed,
+      retry(0),
+      { kind: "release" },
+      { kind: "die", reason: "no", error: "{}" },
+    ] as const)
+      assert.deepEqual(await other.finish(job, outcome), { outcome: "stale", state: "active" }, outcome.kind);
+    assert.equal((await other.extend(job)).outcome, "stale");
+    assert.equal((await scene.claimer("node-1").finish(job, succeed)).outcome, "written");
+    assert.deepEqual(await other.finish(job, succeed), { outcome: "stale", state: "succeeded" });
+  });
+
   test("A7: a wrong claimer, a wrong token or an unknown id is stale and changes nothing", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
@@ -259,6 +275,19 @@ export function staleTests(test: ConformanceTest): void {
     assert.deepEqual(await claimer.finish({ id: "a", token: 2 }, succeed), stale);
     assert.deepEqual(await claimer.finish({ id: "b", token: 1 }, succeed), { outcome: "stale", state: null });
     assert.deepEqual(await scene.job("a"), before);
+  });
+
+  test("A7: a claimer's own earlier claim cannot end its later one", async (scene) => {
+    await scene.add(newJob("a"));
+    const claimer = scene.claimer();
+    const first = await claimer.one();
+    await scene.advance(2 * leaseMs);
+    await scene.reapAll();
+    const second = await claimer.one();
+    assert.deepEqual([first.token, second.token], [1, 2]);
+    assert.deepEqual(await claimer.finish(first, succeed), { outcome: "stale", state: "active" });
+    assert.equal((await claimer.extend(first)).outcome, "stale");
+    assert.deepEqual(await claimer.finish(second, succeed), { outcome: "written", state: "succeeded" });
   });
 
   test("A7: a worker that comes back after its lease was reaped cannot overwrite", async (scene) => {
