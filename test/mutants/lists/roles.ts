@@ -1,0 +1,127 @@
+import { type Mutant, mutantsOf } from "../mutant.ts";
+
+const pattern = "(memory)";
+const behaviour = (...names: string[]): string[] => names.map((name) => `test/behaviour/${name}.test.ts`);
+
+export const roles: readonly Mutant[] = [
+  ...mutantsOf({ file: "src/worker/claimer.ts", tests: behaviour("fragile", "worker", "faults"), pattern }, [
+    [
+      "an unanswered claim is not repeated",
+      "if (this.#unanswered !== null) return this.#unanswered.claim;",
+      "",
+    ],
+    [
+      "an unanswered claim is repeated for ever",
+      "this.#unanswered = null;\n        this.#receive",
+      "this.#receive",
+    ],
+    [
+      "a loop ends with outcomes unwritten",
+      "return this.#parts.outbox.isEmpty && this.#unanswered === null;",
+      "return this.#unanswered === null;",
+    ],
+    [
+      "more is claimed than there is room for",
+      "Math.min(settings.concurrency - running, settings.batch)",
+      "settings.batch",
+    ],
+    ["a failed trip forgets its outcomes", "else outbox.putBack();", ""],
+    ["a fragile job gets neighbours", "if (this.#exclusive !== null ||", "if ("],
+    ["a stopping process claims", "if (!this.#claiming || !wanted", "if (!wanted"],
+  ]),
+  ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("worker", "faults"), pattern }, [
+    ["outcomes go before their reports", "return this.#flushReports();", "return Promise.resolve();"],
+    ["what was sent is lost where no answer came", "this.#waiting = [...this.#sent, ...this.#waiting];", ""],
+    [
+      "an outcome that cannot be written is kept for ever",
+      "if (this.#sent.length === 1 && only !== undefined)",
+      "if (false && only !== undefined)",
+    ],
+    [
+      "what is on its way counts as written",
+      "this.#waiting.length === 0 && this.#sent.length === 0",
+      "this.#waiting.length === 0",
+      {
+        equivalent: "the claimer's loop asks only between trips, when nothing is on its way",
+      },
+    ],
+  ]),
+  ...mutantsOf({ file: "src/relay/verdict.ts", tests: ["src/relay/verdict.test.ts"] }, [
+    [
+      "an ambiguous at-most-once publish is repeated",
+      'if (job.delivery === "at-most-once") {\n      return { kind: "lose", reason: `nobody',
+      'if (false) {\n      return { kind: "lose", reason: `nobody',
+    ],
+    [
+      "a refused at-most-once publish is repeated",
+      'if (job.delivery === "at-most-once")\n    return { kind: "die"',
+      'if (false)\n    return { kind: "die"',
+    ],
+    ["a permanent refusal is repeated", "if (result.permanent)", "if (false)"],
+    [
+      "at-most-once is published again after a takeover",
+      'if (job.delivery === "at-most-once") {\n    return',
+      "if (false) {\n    return",
+    ],
+    [
+      "a cancelled job is published after a takeover",
+      "return job.cancelRequested || !isKnown",
+      "return !isKnown",
+    ],
+    [
+      "a receiver's wish to wait is ignored",
+      "Math.max(ownMs, Math.min(retryAfterMs, longestRetryAfterMs))",
+      "ownMs",
+    ],
+    ["a receiver may stop a job for ever", "Math.min(retryAfterMs, longestRetryAfterMs)", "retryAfterMs"],
+  ]),
+  ...mutantsOf(
+    {
+      file: "src/relay/partition.ts",
+      tests: behaviour("relay-giving-back", "relay", "relay-ownership"),
+      pattern,
+    },
+    [
+      [
+        "a relay ignores that its epoch is stale",
+        'if (answer.outcome === "stale") this.lose();\n      else if',
+        "if",
+      ],
+      [
+        "a partition is over while publishes are unanswered",
+        "return this.#flights.size === 0 && this.#settlements.count === 0 &&",
+        "return this.#settlements.count === 0 &&",
+      ],
+      [
+        "a partition is over with settlements unwritten",
+        "this.#flights.size === 0 && this.#settlements.count === 0 &&",
+        "true &&",
+      ],
+      [
+        "what was named is published twice when an answer is repeated",
+        "if (this.#flights.isSame(job)) continue;",
+        "",
+        {
+          equivalent:
+            "the reader offers nothing that is in flight, so no answer names it; a second line of defence",
+        },
+      ],
+      [
+        "what was asked and not answered is forgotten",
+        "if (this.#naming.length > 0) return this.#naming;",
+        "",
+      ],
+    ],
+  ),
+  ...mutantsOf(
+    { file: "src/relay/ownership.ts", tests: behaviour("relay-giving-back", "relay-ownership"), pattern },
+    [
+      [
+        "a partition is released while a broker owes an answer",
+        "!partition.isLost && partition.inFlight === 0",
+        "!partition.isLost",
+      ],
+      ["a stale renewal is ignored", "else partition.lose();", ""],
+    ],
+  ),
+];

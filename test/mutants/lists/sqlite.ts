@@ -1,0 +1,84 @@
+import { concernsOn, type Mutant, mutantsOf, namedIsOwn } from "../mutant.ts";
+
+const tests = ["src/stores/sqlite/sqlite.test.ts"];
+const at = (file: string, concerns: string) => ({
+  file: `src/stores/sqlite/${file}`,
+  tests,
+  pattern: concernsOn("sqlite in memory", concerns),
+});
+
+export const sqlite: readonly Mutant[] = [
+  ...mutantsOf(at("claim.ts", "claim order|claim repeated|step|limits of queues|fragile"), [
+    [
+      "a claim of an earlier sequence is answered",
+      "if (last !== null && params.sequence < last)",
+      "if (false)",
+    ],
+    ["a repeated claim takes more", "if (params.sequence === last)", "if (false)"],
+    [
+      "a repeated claim brings back what has no lease left",
+      "and lease_boot = ? and lease_until > ?",
+      "and lease_boot = ? and ? is not null",
+    ],
+    [
+      "a repeated claim brings back other claims",
+      "and claimer = ? and claim_sequence = ?",
+      "and claimer = ? and ? is not null",
+    ],
+    [
+      "a claim does not raise the token",
+      "attempt = attempt + 1, token = token + 1,",
+      "attempt = attempt + 1,",
+    ],
+    ["a claim is not remembered", "rememberSequence(session, params, taken.length > 0);", ""],
+  ]),
+  ...mutantsOf(at("finish.ts", "finish|stale|step"), [
+    [
+      "a finish minds no token",
+      "job.token === token && job.claimer === claimer && mine(job)",
+      "job.claimer === claimer && mine(job)",
+    ],
+    [
+      "a finish minds no claimer",
+      "job.token === token && job.claimer === claimer && mine(job)",
+      "job.token === token && mine(job)",
+    ],
+    ["another's repeated finish is taken for one's own", "&& job.settledBy === claimer", ""],
+    ["a claim is finished twice in one call", "active.delete(id);", ""],
+  ]),
+  ...mutantsOf(at("schedules.ts", "fire|schedules"), [
+    ["a fire minds no version", "and version = ? and next_at is ?", "and ? is not null and next_at is ?"],
+    ["a fire minds no nextAt", "and next_at is ? and (paused", "and coalesce(?, 0) is not null and (paused"],
+    ["a paused schedule fires", "and (paused = 0 or ?)", "and (true or ?)"],
+    [
+      "a backfill plans what was planned",
+      '!(replaceSkipped && known["fate"] === "skipped")',
+      "!replaceSkipped",
+    ],
+  ]),
+  ...mutantsOf(at("partitions.ts", "checkpoint|partitions"), [
+    [
+      "an owner's old epoch is as good as its new one",
+      "where ns = ? and partition = ? and epoch = ? and owner = ?`,\n    ns,\n    ref.partition",
+      "where ns = ? and partition = ? and ? > 0 and owner = ?`,\n    ns,\n    ref.partition",
+    ],
+    [
+      "a renewal minds no epoch",
+      "where ns = ? and partition = ? and epoch = ? and owner = ?`,\n      boot",
+      "where ns = ? and partition = ? and ? > 0 and owner = ?`,\n      boot",
+    ],
+    [
+      "a takeover keeps the token",
+      "claimed_at = ?, token = token + 1\n     where",
+      "claimed_at = ?\n     where",
+    ],
+    ["a checkpoint names what was edited", "where version = wanted ->> 1 and", "where"],
+    [
+      "another's named job is answered again",
+      "when 'active' then claimer = ?6 else",
+      "when 'active' then ?6 is not null else",
+      { equivalent: namedIsOwn },
+    ],
+    ["a checkpoint names what is not due", "then run_at <= ?5 + ?7 and", "then ?7 is not null and"],
+  ]),
+];
