@@ -6,8 +6,9 @@ import { silentLogger } from "../src/log.ts";
 import { memory } from "../src/stores/memory/index.ts";
 import { sqlite } from "../src/stores/sqlite/index.ts";
 import { newFolder } from "./behaviour/stores.ts";
+import { isFull } from "./full.ts";
 
-const total = 100_000;
+const total = isFull ? 100_000 : 20_000;
 
 describe("many jobs", () => {
   const stores = { memory: () => memory(), sqlite: () => sqlite(join(newFolder(), "jobs.db")) };

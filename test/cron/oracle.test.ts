@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type FireSpec, nextFireTimes } from "../../src/cron/spec.ts";
+import { isFull } from "../full.ts";
 import { type OracleRules, oracle, readClocks, type Shown } from "./oracle.ts";
 
 const zones = [
@@ -84,14 +85,15 @@ function compare(zone: string, clocks: readonly Shown[], chosen: readonly Oracle
 
 describe("cron agrees with a brute-force oracle", () => {
   const everything = process.env["ESCAPEMENT_ORACLE"] === "full";
+  // Odd, so that it is spring and autumn by turns: there are two changes in a year.
+  const nth = isFull ? 3 : 7;
   for (const zone of zones) {
-    test(`${zone}: ${everything ? "every minute of ten years" : "around every third change of the clocks in ten years"}`, (context) => {
+    test(`${zone}: ${everything ? "every minute of ten years" : `around one in ${nth} changes of the clocks in ten years`}`, (context) => {
       let compared = 0;
       if (everything) {
         compared += compare(zone, readClocks(zone, from, to), rules);
       } else {
-        // In spring and in autumn by turns, since there are two in a year.
-        for (const change of changes(zone).filter((_, index) => index % 3 === 0))
+        for (const change of changes(zone).filter((_, index) => index % nth === 0))
           compared += compare(zone, readClocks(zone, change - dayMs / 2, change + 1.5 * dayMs), rules);
         compared += compare(
           zone,
