@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { Producer } from "@platformatic/kafka";
 import { systemClock } from "../../src/clock.ts";
 import { consume, type DeadMessage } from "../../src/consumer/index.ts";
@@ -21,9 +20,11 @@ import { makeTopic } from "../../src/transports/kafka/test/place.ts";
 import { nats, natsSource } from "../../src/transports/nats/index.ts";
 import { makeStream, NatsAdmin } from "../../src/transports/nats/test/place.ts";
 import { testbed } from "../../testbed/index.ts";
+import { RawNats } from "../raw-nats.ts";
 import { scratchFolder } from "../scratch.ts";
 
 const [natsServer, kafkaServer] = [await testbed.nats(), await testbed.kafka()];
+after(() => RawNats.closeAll());
 
 /** A consumer of everything, with what it handled and what it put away. */
 async function consumeAll(from: Source) {
@@ -50,26 +51,6 @@ async function publish(route: Route, input: number): Promise<void> {
   await transport.close();
 }
 
-/** Publishes bytes as they are: a client would refuse to. */
-async function publishRaw(url: string, subject: string, headers: Buffer, body: Buffer): Promise<void> {
-  const { hostname, port, username, password } = new URL(url.split(",")[0] ?? "");
-  const socket: Socket = connect(Number(port), hostname);
-  let said = "";
-  socket.on("data", (data) => {
-    said += data;
-  });
-  const login = { verbose: false, headers: true, user: username, pass: password };
-  socket.write(`CONNECT ${JSON.stringify(login)}\r\n`);
-  socket.write(`HPUB ${subject} ${headers.length} ${headers.length + body.length}\r\n`);
-  socket.write(Buffer.concat([headers, body, Buffer.from("\r\nPING\r\n")]));
-  try {
-    await until("the server has taken it", () => said.includes("PONG"));
-    assert.doesNotMatch(said, /-ERR/);
-  } finally {
-    socket.destroy();
-  }
-}
-
 describe("a NATS message that cannot be decoded is dead, and the others are handled", {
   skip: natsServer.skip,
 }, () => {
@@ -86,7 +67,9 @@ describe("a NATS message that cannot be decoded is dead, and the others are hand
       await makeStream(admin, subject);
       const route = nats({ subject, servers: url });
       await publish(route, 1);
-      await publishRaw(url, subject, Buffer.from(`NATS/1.0\r\n${header}\r\n\r\n`), Buffer.from(body));
+      const block = Buffer.from(`NATS/1.0\r\n${header}\r\n\r\n`);
+      const answer = await RawNats.request(url, subject, block, Buffer.from(body));
+      assert.match(answer ?? "", /"stream"/);
       await publish(route, 2);
       await using scene = await consumeAll(natsSource({ stream: subject, consumer: "c", servers: url }));
       await until("the good ones are handled", () => scene.handled.length === 2);
