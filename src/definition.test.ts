@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { z } from "zod";
-import { createEscapement } from "./app/escapement.ts";
+import { createEscapement } from "./app/create.ts";
 import { defineJob } from "./definition.ts";
 import { silentLogger } from "./log.ts";
 import { memory } from "./stores/memory/index.ts";

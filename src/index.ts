@@ -1,4 +1,5 @@
-export { createEscapement, Escapement } from "./app/escapement.ts";
+export { createEscapement } from "./app/create.ts";
+export { Escapement } from "./app/escapement.ts";
 export type { Role, StartOptions } from "./app/node.ts";
 export type { Occurrence } from "./app/occurrences.ts";
 export type { OccurrencesOptions, Schedule, ScheduleOptions, ScheduleOutcome } from "./app/schedules.ts";

@@ -22,7 +22,7 @@ import { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
 import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
-import { type Runtime, systemRuntime } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
 import type {
   CancelOutcome,
@@ -57,19 +57,7 @@ import { type Ticked, tick } from "./tick.ts";
 import type { ReasonOptions, StopOptions } from "./verb-options.ts";
 import { warnOfEnds } from "./warn-of-ends.ts";
 
-/**
- * An app: enqueues jobs, answers questions about them and, once started, runs them.
- *
- * @example
- * const app = createEscapement({ store: "sqlite:app.db", jobs: [invoice] });
- * await app.enqueue(invoice, { customer: "42" });
- * await app.start();
- */
-export function createEscapement(options: EscapementOptions = {}): Escapement {
-  return new Escapement(options, systemRuntime);
-}
-
-/** What {@link createEscapement} returns. */
+/** What `createEscapement` returns. */
 export class Escapement implements AsyncDisposable {
   readonly #settings: Settings;
   readonly #runtime: Runtime;
@@ -86,7 +74,7 @@ export class Escapement implements AsyncDisposable {
   #starting: Promise<void> | null = null;
   #stopping: Promise<void> | null = null;
 
-  /** Applications call {@link createEscapement}; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
+  /** Applications call `createEscapement`; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
   constructor(options: EscapementOptions, runtime: Runtime, surroundings: Surroundings = {}) {
     checkNode();
     const { config, mustExist = false, withInputs = false } = surroundings;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { createEscapement } from "../app/escapement.ts";
+import { createEscapement } from "../app/create.ts";
 import { defineJob } from "../definition.ts";
 import { silentLogger } from "../log.ts";
 import { memory } from "../stores/memory/index.ts";

@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createEscapement, type Escapement } from "../app/escapement.ts";
+import { createEscapement } from "../app/create.ts";
+import type { Escapement } from "../app/escapement.ts";
 import { sleep, systemClock } from "../clock.ts";
 import type { Delivery } from "../job.ts";
 import { silentLogger } from "../log.ts";

@@ -161,7 +161,8 @@ describe("files of schedules", { timeout: 5 * boundedMs }, () => {
 });
 
 describe("config files", { timeout: boundedMs }, () => {
-  const settingsIn = (path: string): unknown => resolveSettings({}, {}, () => readConfigFile(join(path, "..")));
+  const settingsIn = (path: string): unknown =>
+    resolveSettings({}, {}, () => readConfigFile(join(path, "..")));
 
   test("a pipe, a folder, nonsense, a prototype, or one that is too large: one clear error", async () => {
     const made: ((path: string) => void)[] = [

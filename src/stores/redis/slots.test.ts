@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { testbed } from "../../../testbed/index.ts";
-import { createEscapement } from "../../app/escapement.ts";
+import { createEscapement } from "../../app/create.ts";
 import { systemClock } from "../../clock.ts";
 import { defineJob } from "../../definition.ts";
 import { slotOf } from "../../id.ts";
