@@ -35,7 +35,14 @@ describe("what a consumer makes of a message", () => {
     assert.equal(context?.job.fireAt.toISOString(), "2026-11-15T03:00:00.000Z");
     assert.equal(context?.job.attempt, 1);
     assert.equal(context?.job.attempts, 7);
-    assert.deepEqual(scene.consumer.counts, { handled: 1, duplicates: 0, failed: 0, dead: 0, unburied: 0 });
+    assert.deepEqual(scene.consumer.counts, {
+      handled: 1,
+      duplicates: 0,
+      failed: 0,
+      dead: 0,
+      unburied: 0,
+      passedOver: 0,
+    });
   });
 
   test("B5: a second copy of a message is acknowledged and not handled", async () => {

@@ -22,6 +22,8 @@ export interface ConsumerCounts {
   readonly dead: number;
   /** Dead messages that were refused where dead messages go: see `onBurialRefused`. */
   readonly unburied: number;
+  /** Messages of other namespaces. */
+  readonly passedOver: number;
 }
 
 const firstBusyMs = 50;
@@ -44,7 +46,7 @@ export class Consumer implements AsyncDisposable {
   readonly #stopping = new AbortController();
   /** No work at all. */
   readonly #stopped = new AbortController();
-  readonly #counts = { handled: 0, duplicates: 0, failed: 0, dead: 0, unburied: 0 };
+  readonly #counts = { handled: 0, duplicates: 0, failed: 0, dead: 0, unburied: 0, passedOver: 0 };
   #session: SourceSession | null = null;
   #starting: Promise<void> | null = null;
   #running: Promise<void> | null = null;
@@ -176,6 +178,7 @@ export class Consumer implements AsyncDisposable {
   }
 
   async #work(one: Delivered, receivedAt: number): Promise<void> {
+    if (this.#handling.isForeign(one.message)) return this.#passOver(one);
     let understood: Understood;
     try {
       if (one.unreadable !== undefined) throw one.unreadable;
@@ -234,6 +237,18 @@ export class Consumer implements AsyncDisposable {
           break;
       }
     }
+  }
+
+  /** Not a word of it shows here but that there was one. */
+  async #passOver(one: Delivered): Promise<void> {
+    if (this.#counts.passedOver === 0) {
+      const text =
+        "messages of another namespace come here, and are passed over; does it have a group of its own?";
+      this.#options.log.warn({ position: one.position }, text);
+    }
+    this.#counts.passedOver += 1;
+    this.#figures?.ended(unknownName, "passed-over", null);
+    return one.ack();
   }
 
   async #bury(

@@ -32,6 +32,8 @@ export interface HandlingParts {
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
   readonly attempts: number;
   readonly inbox: Inbox;
+  /** Null: all of them. */
+  readonly namespaces: ReadonlySet<string> | null;
   readonly dispatcher: Dispatcher;
   readonly log: Logger;
   readonly clock: Clock;
@@ -68,6 +70,21 @@ export class Handling {
 
   constructor(parts: HandlingParts) {
     this.#parts = parts;
+  }
+
+  /**
+   * Whether a message is another namespace's, who shares the broker: then it is none of our business, whatever else is in it. One that does
+   * not say whose it is is ours to put away.
+   */
+  isForeign(message: ReceivedMessage): boolean {
+    const { namespaces } = this.#parts;
+    const namespace = message.headers["escapement-namespace"];
+    if (namespaces === null || namespace === undefined || namespace === "") return false;
+    try {
+      return !namespaces.has(decodeURIComponent(namespace));
+    } catch {
+      return false;
+    }
   }
 
   /** @throws EscapementError `invalid-message` or `unknown-job`: no later try will understand it either. */

@@ -151,6 +151,8 @@ class Endpoint {
     try {
       checkWebhook(headers, body, this.#keys, Date.now());
       checkFacts(headers, body, this.#keys);
+      if (this.#handling.isForeign(message))
+        throw new EscapementError("unknown-job", "this endpoint runs no jobs of that namespace");
       understood = this.#handling.understand(message);
       if (understood.facts.idempotencyKey !== headers["webhook-id"]) {
         throw new EscapementError(

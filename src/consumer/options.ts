@@ -3,7 +3,7 @@ import { describe, EscapementError } from "../errors.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { consoleLogger, type Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
-import { checkInteger, checkKnown, checkLogger, checkOneOf, kindOf } from "../options.ts";
+import { checkInteger, checkKnown, checkLogger, checkOneOf, checkTexts, kindOf } from "../options.ts";
 import { type MetricsOptions, type MetricsSettings, resolveMetrics } from "../settings.ts";
 import type { ReceivedMessage, Source } from "../source.ts";
 import type { Route } from "../transport.ts";
@@ -26,6 +26,13 @@ export interface HandlerOptions {
   readonly jobs: readonly AnyDefinition[];
   /** Keeps a second copy of a message from taking effect. Effectively-once jobs need an SQL one. It stays yours to close. */
   readonly inbox: Inbox;
+  /**
+   * The namespaces whose jobs run here. Messages of others, who share the topic, stream or endpoint, are passed over: acknowledged without
+   * being handled, put away or named in metrics; at an endpoint they are refused. Give each namespace a consumer group of its own.
+   *
+   * @default all of them
+   */
+  readonly namespace?: string | readonly string[];
   /** Tries of a job whose definition does not say. @default 5 */
   readonly attempts?: number;
   /** @default warnings and errors to the console */
@@ -61,6 +68,8 @@ export interface ConsumeOptions extends HandlerOptions {
 export interface ResolvedHandlerOptions {
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
   readonly inbox: Inbox;
+  /** Null: all of them. */
+  readonly namespaces: ReadonlySet<string> | null;
   readonly attempts: number;
   readonly log: Logger;
 }
@@ -75,7 +84,7 @@ export interface ResolvedConsumeOptions extends ResolvedHandlerOptions {
   readonly metrics: MetricsSettings | null;
 }
 
-export const handlerKeys = ["jobs", "inbox", "attempts", "log"];
+export const handlerKeys = ["jobs", "inbox", "namespace", "attempts", "log"];
 
 const consumeKeys = [
   ...handlerKeys,
@@ -114,7 +123,7 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
 }
 
 export function resolveHandlerOptions(options: HandlerOptions, what: string): ResolvedHandlerOptions {
-  const { jobs, inbox, attempts = 5, log = consoleLogger } = options;
+  const { jobs, inbox, namespace, attempts = 5, log = consoleLogger } = options;
   const definitions = new Map<string, AnyDefinition>();
   for (const definition of checkJobs(jobs, what)) {
     const name = JSON.stringify(definition.name);
@@ -137,6 +146,7 @@ export function resolveHandlerOptions(options: HandlerOptions, what: string): Re
   return {
     definitions,
     inbox: checkInbox(inbox, what),
+    namespaces: namespace === undefined ? null : new Set(checkTexts(namespace, `namespace of ${what}`)),
     attempts: checkInteger(attempts, 1, 1_000, `attempts of ${what}`),
     log: checkLogger(log, `log of ${what}`),
   };
