@@ -29,8 +29,14 @@ export const roles: readonly Mutant[] = [
     ["a fragile job gets neighbours", "if (this.#exclusive !== null ||", "if ("],
     ["a stopping process claims", "if (!this.#claiming || !wanted", "if (!wanted"],
   ]),
+  ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("reports"), pattern: "(sqlite)" }, [
+    [
+      "outcomes go before their reports",
+      "const late = this.#waiting.filter(({ held }) => !this.#reports.isWritten(held));",
+      "const late: Entry[] = [];",
+    ],
+  ]),
   ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("worker", "faults"), pattern }, [
-    ["outcomes go before their reports", "return this.#flushReports();", "return Promise.resolve();"],
     ["what was sent is lost where no answer came", "this.#waiting = [...this.#sent, ...this.#waiting];", ""],
     [
       "an outcome that cannot be written is kept for ever",

@@ -12,8 +12,8 @@ export const state: readonly Mutant[] = mutantsOf(shared, [
   ],
   [
     "a release counts as a try",
-    'follow("active", "release"), attempt: job.attempt - 1',
-    'follow("active", "release"), attempt: job.attempt',
+    'state: follow("active", "release"),\n        attempt: job.attempt - 1',
+    'state: follow("active", "release"),\n        attempt: job.attempt',
   ],
   [
     "a rollback counts as a try",
