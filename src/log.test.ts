@@ -8,6 +8,6 @@ test("a line of the console ends with its fields, and not with {} where it has n
   consoleLogger.warn({ queue: "mail" }, "careful");
   assert.deepEqual(
     warn.mock.calls.map((call) => call.arguments),
-    [["escapement: careful"], ["escapement: careful", { queue: "mail" }]],
+    [["escapement: careful"], ["escapement: careful { queue: 'mail' }"]],
   );
 });
