@@ -32,6 +32,7 @@ export async function tick(app: Escapement): Promise<Ticked> {
   const { now } = await app.health();
   const watch = new TickWatch(app, now);
   await app.start({ reapAfter: 0 });
+  watch.started();
   while (!(await watch.isOver())) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   const left = await watch.left();
   // What has begun may end, also where it is the next tick's: an at-most-once job that is broken off has no second try.
@@ -54,8 +55,10 @@ class TickWatch {
   readonly #patienceMs: number;
   /** For how long a broker may be silent. */
   readonly longestAnswerMs: number;
-  readonly #beganAtMs = performance.now();
+  #beganAtMs = performance.now();
   #lastAtMs = this.#beganAtMs;
+  /** How many of this tick's jobs were started so far. */
+  #starts = 0;
   /** Claims of this tick's jobs. What a relay publishes ends without having started here. */
   readonly #running = new Set<string>();
   readonly #othersRunning = new Set<string>();
@@ -78,6 +81,12 @@ class TickWatch {
     this.#listen();
   }
 
+  /** The roles run from now on; how long it took to start them says nothing about what is due. */
+  started(): void {
+    this.#beganAtMs = performance.now();
+    this.#happened();
+  }
+
   /** Nothing of its work is left, or nothing of it moves. */
   async isOver(): Promise<boolean> {
     if (this.#running.size > 0 || performance.now() - this.#beganAtMs <= this.#patienceMs) return false;
@@ -97,6 +106,7 @@ class TickWatch {
 
   /** What is left, to be told once the app has stopped: until then publishes may be answered. */
   async left(): Promise<() => Left> {
+    const startsBefore = this.#starts;
     const [rows, paused] = await Promise.all([
       this.#app.countBy(["queue", "name"], { ...this.#due, states: ["waiting"] }),
       this.#pausedQueues(),
@@ -114,7 +124,11 @@ class TickWatch {
     }
     // Whose publish did not get through is due later, or active: none of them was counted above.
     const unpublished = this.#unpublished;
-    return () => ({ count: count + unpublished.size, unpublished: unpublished.size, ...found });
+    return () => {
+      // What was claimed before the stop took hold is not left.
+      const waiting = Math.max(0, count - (this.#starts - startsBefore));
+      return { count: waiting + unpublished.size, unpublished: unpublished.size, ...found };
+    };
   }
 
   #listen(): void {
@@ -132,7 +146,9 @@ class TickWatch {
     app.on("started", ({ job }) => {
       const isOwn = this.#isOwn(job);
       (isOwn ? this.#running : this.#othersRunning).add(claimOf(job));
-      if (isOwn) this.#happened();
+      if (!isOwn) return;
+      this.#starts += 1;
+      this.#happened();
     });
     app.on("succeeded", ended("succeeded")).on("failed", ended("failed")).on("dead", ended("failed"));
     app.on("lost", ended("failed")).on("crashed", ended("failed"));
