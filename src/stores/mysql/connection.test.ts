@@ -304,7 +304,6 @@ describe("the clock of MySQL", { skip: server.skip }, () => {
     const [slow, fast] = [await openOff(-300_000, tablePrefix), await openOff(300_000, tablePrefix)];
     await slow.enqueue({ jobs: [newJob("a")] });
     const { now } = await slow.claim({ ...claim, leaseMs: 1_500 });
-    assert.deepEqual((await fast.reap({ limit: 10 })).reaped, []);
     await until("the lease has run out", async () => (await fast.reap({ limit: 10 })).reaped.length === 1);
     const since = (await fast.health()).now.getTime() - now.getTime();
     assert(since >= 1_500, `it ran out after ${since} ms`);

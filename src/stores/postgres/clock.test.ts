@@ -67,7 +67,6 @@ describe("the clock of the Postgres store is the server's", { skip: server.skip 
     const leaseMs = 500;
     const since = performance.now();
     await holder.claim({ claimer: "c", sequence: 1, leaseMs, limit: 1, queues: null, names, alone: false });
-    assert.deepEqual((await reaper.reap({ limit: 1 })).reaped, []);
     await until("its lease ran out", async () => (await reaper.reap({ limit: 1 })).reaped.length === 1);
     assert(performance.now() - since >= leaseMs - 1);
     await holder.close();
