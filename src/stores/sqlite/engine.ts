@@ -113,7 +113,7 @@ function fileChannel(file: string, { namespace, clock, log }: StoreContext): Cha
     log.error({ error }, "a listener for notices of the store failed"),
   );
   // SQLite puts its own files beside the real one too, so all who come through a link meet there.
-  const database = realpathSync(file);
+  const database = existsSync(file) ? realpathSync(file) : file;
   const sidecar = new Sidecar({
     database,
     namespace,
