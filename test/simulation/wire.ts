@@ -72,9 +72,10 @@ export class Wire {
       process.crash(`before ${verb}`);
       return never();
     }
-    if (Math.max(plan.thereMs, plan.backMs) > noticeableDelay * weather.leaseMs) {
-      history.fault(process, `slow ${verb}`, history.now + plan.thereMs + plan.backMs);
-    }
+    const isSlow = Math.max(plan.thereMs, plan.backMs) > noticeableDelay * weather.leaseMs;
+    const slow = isSlow
+      ? history.fault(process, `slow ${verb}`, history.now + plan.thereMs + plan.backMs)
+      : null;
     return new Promise((resolve, reject) => {
       world.after(plan.thereMs, () => {
         if (!process.alive) return;
@@ -85,7 +86,11 @@ export class Wire {
           this.#answer(plan, () => reject(unavailable(`${verb} was refused`)));
         } else {
           void this.#lie(verb, blackout)
-            .then(() => this.#reach(verb, params, apply, plan))
+            .then(() => {
+              // The way back is still before it.
+              if (slow !== null) slow.to = Math.max(slow.to, history.now + plan.backMs);
+              return this.#reach(verb, params, apply, plan);
+            })
             .then(resolve, reject);
         }
       });
