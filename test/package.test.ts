@@ -5,6 +5,7 @@ import { cp, glob, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 
@@ -99,7 +100,7 @@ for (const [format, ending] of [
       `import { createEscapement, defineJob } from "escapement";
 
        const greet = defineJob({ name: "greet", run: ({ input }) => "Hello, " + input.name });
-       const threaded = defineJob({ name: "threaded", retry: { attempts: 1 }, run: new URL("file:///handler.js") });
+       const threaded = defineJob({ name: "threaded", retry: { attempts: 1 }, run: new URL(${JSON.stringify(pathToFileURL(join(consumer, "main.cjs")))}) });
        async function main() {
          const app = createEscapement({ store: "sqlite:app.db", jobs: [greet, threaded] });
          await app.start();
