@@ -80,6 +80,7 @@ export {
   type RedriveOutcome,
   type RemoveOutcome,
   type ReportParams,
+  type Retention,
   type ScheduleRecord,
   type SeenNode,
   type Selection,

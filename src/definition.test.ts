@@ -24,6 +24,7 @@ describe("definitions", () => {
       timeoutMs: null,
       expireInMs: null,
       maxCrashes: null,
+      retention: null,
       route: null,
     });
   });
@@ -46,6 +47,24 @@ describe("definitions", () => {
     for (const wrong of [null, "kafka", {}, { ...route, destination: "" }]) {
       assert.throws(define({ route: wrong }), { code: "invalid-option" });
     }
+  });
+
+  test("a retention of a definition's own is resolved state by state, and what it cannot mean is refused", () => {
+    const of = (retention: object) => defineJob<null>({ name: "a", retention }).retention;
+    assert.equal(of({}), null);
+    const none = { succeededMs: null, cancelledMs: null, deadMs: null, lostMs: null };
+    assert.deepEqual(of({ succeeded: "1h" }), { ...none, succeededMs: 3_600_000 });
+    assert.deepEqual(of({ cancelled: 0, dead: "2d", lost: 5 }), {
+      ...{ succeededMs: null, cancelledMs: 0, deadMs: 172_800_000, lostMs: 5 },
+    });
+    assert.throws(() => of({ occurrences: "1d" }), {
+      code: "invalid-option",
+      message: /unknown option "occurrences" of retention of job "a"/,
+    });
+    assert.throws(() => of({ dead: "soon" }), {
+      code: "invalid-duration",
+      message: /retention\.dead of job "a"/,
+    });
   });
 
   test("inputs are typed by their definition: what goes in and what the handler sees may differ", async () => {

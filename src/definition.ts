@@ -6,8 +6,9 @@ import { type Delivery, deliveries } from "./job.ts";
 import type { Jsonified, JsonSafe, NotJson } from "./json.ts";
 import { checkName } from "./names.ts";
 import { checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
+import { type JobRetentionOptions, resolveJobRetention } from "./retention.ts";
 import { type Backoff, defaultBackoff } from "./retry.ts";
-import type { RateLimit } from "./store.ts";
+import type { RateLimit, Retention } from "./store.ts";
 import type { Route } from "./transport.ts";
 
 /** What a handler may return: its result, which is kept as JSON, or a wish to be called later. */
@@ -65,6 +66,8 @@ export interface DefinitionOptions<Output, Result> {
   readonly expireIn?: Duration;
   /** The crash that makes it dead as poison. @default 3 */
   readonly maxCrashes?: number;
+  /** How long its jobs are kept after their end, each state by itself; it is stored with each job. @default the app's `retention` */
+  readonly retention?: JobRetentionOptions;
   /** The handler; or the URL of a module whose default export is the handler, to run it in a thread. A process that only enqueues leaves it out. */
   readonly run?: Handler<Output, Result> | URL;
   /**
@@ -100,6 +103,8 @@ export interface JobDefinition<Input = never, Result = unknown> {
   readonly timeoutMs: number | null;
   readonly expireInMs: number | null;
   readonly maxCrashes: number | null;
+  /** Null, as each of its times: the app's setting. */
+  readonly retention: Retention | null;
   readonly run: ((context: HandlerContext<never>) => unknown) | URL | null;
   readonly route: Route | null;
   /** Carries the types of input and result; it has no value. */
@@ -167,6 +172,7 @@ export function defineJob(
     expireInMs: optionalDuration(options.expireIn, of("expireIn")),
     maxCrashes:
       options.maxCrashes === undefined ? null : checkInteger(options.maxCrashes, 1, 1_000, of("maxCrashes")),
+    retention: resolveJobRetention(options.retention, of),
     run: checkRun(options.run, of("run")),
     route: checkRoute(options.route, of("route")),
   } satisfies AnyDefinition);
@@ -191,6 +197,7 @@ const definitionKeys = [
   "timeout",
   "expireIn",
   "maxCrashes",
+  "retention",
   "run",
   "route",
 ] as const;

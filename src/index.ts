@@ -50,6 +50,7 @@ export type { Logger } from "./log.ts";
 export type { Message, MessageFacts } from "./message.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
 export type { EnqueueReceipt, JobRef } from "./receipt.ts";
+export type { JobRetentionOptions } from "./retention.ts";
 export type {
   EscapementOptions,
   MetricsOptions,
@@ -74,6 +75,7 @@ export type {
   RateLimit,
   RedriveOutcome,
   RemoveOutcome,
+  Retention,
   SeenNode,
   StoreFactory,
   TrailKind,

@@ -191,6 +191,8 @@ export interface NewJob {
   readonly debounce: { readonly key: string; readonly waitMs: number; readonly maxMs: number | null } | null;
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
+  /** How long it is kept after its end, whatever `prune` is told for other jobs. */
+  readonly retention: Retention | null;
   /**
    * Fired by the relay from its slot's partition; `claim` never sees it, and finish, extend, report and transact call it stale. It
    * obeys no limits and counts for none.
@@ -200,6 +202,14 @@ export interface NewJob {
   readonly schedule: string | null;
   /** The nominal time where it differs from runAt (jitter, late planning); null means the same. */
   readonly fireAt: Date | null;
+}
+
+/** How long a job is kept after it ended in each of the terminal states; null: as long as `prune` is told. */
+export interface Retention {
+  readonly succeededMs: number | null;
+  readonly cancelledMs: number | null;
+  readonly deadMs: number | null;
+  readonly lostMs: number | null;
 }
 
 export interface EnqueueParams {
@@ -528,8 +538,8 @@ export interface ReapResult {
 }
 
 /**
- * Forgets terminal jobs this long after they ended, with their trail and aliases. A job that still holds its unique key stays until it
- * does not. `pruned` counts jobs; `more` tells of jobs and of ledger rows.
+ * Forgets terminal jobs this long after they ended, with their trail and aliases; a job whose own retention has a time for its state goes
+ * by that instead. A job that still holds its unique key stays until it does not. `pruned` counts jobs; `more` tells of jobs and of ledger rows.
  */
 export interface PruneParams {
   readonly succeededMs: number;

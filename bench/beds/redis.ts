@@ -199,6 +199,7 @@ async function multiply(
       afterFailure: "cancel",
       unique: null,
       debounce: null,
+      retention: null,
     };
   };
   const all = jobs.length * copies;

@@ -54,7 +54,7 @@ export function checkDeliveries(
 
 /** An inbox that forgets a key while the job may still be dispatched lets its effect happen again. */
 function checkMemory(
-  { name, attempts, backoff }: AnyDefinition,
+  { name, attempts, backoff, retention: own }: AnyDefinition,
   { inbox, retention, attempts: usual }: Pick<Settings, "inbox" | "attempts" | "retention">,
   log: Logger,
 ): void {
@@ -66,7 +66,7 @@ function checkMemory(
       `expected the inbox's retentionMs to be more than the retries of job ${JSON.stringify(name)} may take (${spanMs}), got ${remembers}`,
     );
   }
-  const redrivableMs = Math.max(retention.deadMs, retention.lostMs);
+  const redrivableMs = Math.max(own?.deadMs ?? retention.deadMs, own?.lostMs ?? retention.lostMs);
   if (remembers <= redrivableMs) {
     log.warn(
       { job: name, inboxRetentionMs: remembers, redrivableMs },

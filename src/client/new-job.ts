@@ -98,6 +98,7 @@ function build(
             maxMs: debounce.maxMs,
           },
     ...limitKeys(definition, value),
+    retention: definition.retention,
     relayed: definition.route !== null,
     slot: slotOf(id),
     schedule: null,

@@ -22,6 +22,7 @@ export function encodeTemplate(job: NewJob): string {
     debounce: job.debounce,
     concurrencyKey: job.concurrencyKey,
     rateKey: job.rateKey,
+    retention: job.retention,
     relayed: job.relayed,
   };
   return JSON.stringify(template);

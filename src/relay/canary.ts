@@ -88,6 +88,7 @@ function makeCanary(random: string): NewJob {
     debounce: null,
     concurrencyKey: null,
     rateKey: null,
+    retention: null,
     relayed: true,
     slot: slotOf(id),
     schedule: null,

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import type { Duration } from "../../src/duration.ts";
 import { createInbox, Inbox } from "../../src/inbox/index.ts";
-import { createEscapement, defineJob } from "../../src/index.ts";
+import { type AnyDefinition, createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import type { StoreFactory } from "../../src/store.ts";
@@ -179,12 +179,17 @@ describe("effectively-once on a store without transactions", () => {
       retry: { attempts: 3, backoff: { type: "fixed", delay: "1h", max: "1h", jitter: 0 } },
       run: () => {},
     });
-    const start = async (retention: Duration): Promise<string[]> => {
+    const keptBriefly = defineJob<null>({
+      name: "effect",
+      delivery: "effectively-once",
+      retention: { dead: "10d", lost: "10d" },
+    });
+    const start = async (retention: Duration, own: AnyDefinition = job): Promise<string[]> => {
       const warnings: string[] = [];
       const log = { ...silentLogger, warn: (_: object, text: string) => void warnings.push(text) };
       const path = join(newFolder(), "effects.db");
       await using inbox = createInbox({ store: sqliteInbox(path), retention, longestReplay: "1m" });
-      await using app = createEscapement({ store, jobs: [job], inbox, log });
+      await using app = createEscapement({ store, jobs: [own], inbox, log });
       await app.start();
       return warnings;
     };
@@ -194,6 +199,7 @@ describe("effectively-once on a store without transactions", () => {
     });
     assert.match((await start("20d")).join(), /redriven after the inbox has forgotten/);
     assert.doesNotMatch((await start("45d")).join(), /redriven/);
+    assert.doesNotMatch((await start("20d", keptBriefly)).join(), /redriven/);
   });
 
   test("B5: it is refused without an SQL inbox, and with one a second dispatch has no second effect", async () => {

@@ -116,6 +116,7 @@ function newRow(job: NewJob, order: number, waitsFor: ReadonlySet<string>, now: 
     debounceKey: job.debounce?.key ?? null,
     concurrencyKey: job.concurrencyKey,
     rateKey: job.rateKey,
+    retention: job.retention,
     relayed: job.relayed,
     slot: job.slot,
     leaseUntil: null,

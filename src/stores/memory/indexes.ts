@@ -1,25 +1,29 @@
 import { isTerminal } from "../../state.ts";
 import { slotCount } from "../../store.ts";
 import { byExpiry, byTime, Lines, type Place } from "./lines.ts";
-import { mayExpire, type Row } from "./row.ts";
+import { forgetAt, mayExpire, type Row } from "./row.ts";
 import { Sorted } from "./sorted.ts";
 
 export const byOrder = (a: { readonly order: number }, b: { readonly order: number }): number =>
   a.order - b.order;
 const byLease = (a: Row, b: Row): number => (a.leaseUntil ?? 0) - (b.leaseUntil ?? 0) || a.order - b.order;
 const byEnd = (a: Row, b: Row): number => (a.finishedAt ?? 0) - (b.finishedAt ?? 0) || a.order - b.order;
+const byForgetting = (a: Row, b: Row): number => (forgetAt(a) ?? 0) - (forgetAt(b) ?? 0) || a.order - b.order;
 
 /** How rows are found by what may change in them. A row is removed before it changes and added after. */
 export class Indexes {
   readonly lines = new Lines();
   readonly leases = new Sorted<Row>(byLease);
   readonly expiring = new Sorted<Row>(byExpiry);
+  /** Terminal jobs that `prune` decides about. */
   readonly ended = {
     succeeded: new Sorted<Row>(byEnd),
     cancelled: new Sorted<Row>(byEnd),
     dead: new Sorted<Row>(byEnd),
     lost: new Sorted<Row>(byEnd),
   };
+  /** Those whose own retention does. */
+  readonly forgetting = new Sorted<Row>(byForgetting);
   /** Waiting, never claimed jobs by their debounce key. */
   readonly debounced = new Map<string, Sorted<{ readonly order: number }, Row>>();
   /** Claimed jobs of the relay, whatever their partition. */
@@ -104,6 +108,7 @@ export class Indexes {
 
   #endedWith(row: Row): Sorted<Row> | null {
     if (!isTerminal(row.state)) return null;
+    if (forgetAt(row) !== null) return this.forgetting;
     return this.ended[row.state as keyof Indexes["ended"]];
   }
 }

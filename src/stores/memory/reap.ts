@@ -2,7 +2,7 @@ import type { PruneParams, PruneResult, ReapParams, ReapResult } from "../../sto
 import { cancelIdle, settleClaim } from "./end.ts";
 import { pruneWindows } from "./limits.ts";
 import { compareText } from "./queues.ts";
-import { holdsUniqueKey, type Row } from "./row.ts";
+import { forgetAt, holdsUniqueKey, type Row } from "./row.ts";
 import type { Moment, Space } from "./space.ts";
 
 export function reap(space: Space, { limit, until }: ReapParams, moment: Moment): ReapResult {
@@ -56,9 +56,9 @@ function pruneLedgers(space: Space, before: number, limit: number): boolean {
   return rows.length > limit;
 }
 
-/** Terminal jobs past their retention, each state from the oldest on; who still holds a unique key stays. */
+/** Terminal jobs past their retention, each state from the oldest on, then those with one of their own; who still holds a unique key stays. */
 function* forgettable(space: Space, params: PruneParams, now: number): Generator<Row> {
-  const { ended } = space.indexes;
+  const { ended, forgetting } = space.indexes;
   const retentions = [
     { rows: ended.succeeded, keptMs: params.succeededMs },
     { rows: ended.cancelled, keptMs: params.cancelledMs },
@@ -70,5 +70,9 @@ function* forgettable(space: Space, params: PruneParams, now: number): Generator
       if ((row.finishedAt ?? 0) + keptMs > now) break;
       if (!holdsUniqueKey(row, now)) yield row;
     }
+  }
+  for (const row of forgetting.upward(null)) {
+    if ((forgetAt(row) ?? 0) > now) break;
+    if (!holdsUniqueKey(row, now)) yield row;
   }
 }

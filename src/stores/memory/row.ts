@@ -1,6 +1,7 @@
 import type { Delivery, JobFacts, JobState } from "../../job.ts";
+import { ownRetentionMs } from "../../retention.ts";
 import { isTerminal } from "../../state.ts";
-import type { ClaimedJob, StoredJob, TrailEntry } from "../../store.ts";
+import type { ClaimedJob, Retention, StoredJob, TrailEntry } from "../../store.ts";
 
 /**
  * A job as this store holds it; instants are numbers. Only {@link Space.write} changes a row, since the
@@ -44,6 +45,7 @@ export interface Row {
   readonly debounceKey: string | null;
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
+  readonly retention: Retention | null;
   readonly relayed: boolean;
   readonly slot: number;
   /** On the monotonic clock; null where there is no claim, or one of the relay's. */
@@ -69,6 +71,12 @@ export function mayExpire(row: Row): boolean {
 export function holdsUniqueKey(row: Row, now: number): boolean {
   if (row.unique === null) return false;
   return row.unique.until === null ? !isTerminal(row.state) : row.unique.until > now;
+}
+
+/** When a job that has ended is forgotten by its own retention; null where `prune` decides. */
+export function forgetAt(row: Row): number | null {
+  const keptMs = ownRetentionMs(row.retention, row.state);
+  return keptMs === null ? null : (row.finishedAt ?? 0) + keptMs;
 }
 
 function factsOf(row: Row): JobFacts {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { NewJob } from "../../store.ts";
 import { laneOf, shelfOf } from "./jobs.ts";
+import { encodeKept } from "./kept.ts";
 import type { Session } from "./session.ts";
 import { type Dialect, fixed, join, now, render, renderNumber, type Sql, sql } from "./sql.ts";
 
@@ -19,7 +20,7 @@ const plainColumns = fixed(
   "ns, id, state, line, urgency, at, born, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot, input",
 );
 const allColumns = fixed(
-  `${plainColumns.strings[0]}, relayed, expire_at, concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule, tags`,
+  `${plainColumns.strings[0]}, relayed, expire_at, concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule, kept_succeeded, kept_cancelled, kept_dead, kept_lost, tags`,
 );
 
 export function isPlain(job: NewJob): boolean {
@@ -29,6 +30,7 @@ export function isPlain(job: NewJob): boolean {
     job.rateKey === null &&
     job.expireInMs === null &&
     job.schedule === null &&
+    job.retention === null &&
     job.tags.length === 0 &&
     job.afterFailure === "cancel" &&
     !job.relayed
@@ -63,8 +65,10 @@ function allValues(session: Session, job: NewJob, tag: number, state: "waiting" 
   const expireAt = job.expireInMs === null ? null : sql`${runAtOf(job)} + ${job.expireInMs}`;
   const tags = job.tags.length === 0 ? null : JSON.stringify(job.tags);
   const forMs = job.unique?.forMs ?? null;
+  const kept = job.retention;
   return sql`${plainValues(session, job, tag, state)}, ${job.relayed}, ${expireAt}, ${job.concurrencyKey}, ${job.rateKey},
-    ${job.unique?.key ?? null}, ${forMs}, ${job.afterFailure}, ${job.schedule}, ${tags}`;
+    ${job.unique?.key ?? null}, ${forMs}, ${job.afterFailure}, ${job.schedule}, ${encodeKept(kept?.succeededMs)},
+    ${encodeKept(kept?.cancelledMs)}, ${encodeKept(kept?.deadMs)}, ${encodeKept(kept?.lostMs)}, ${tags}`;
 }
 
 /** How many rows one statement writes, at the most, and about how many bytes of inputs. */

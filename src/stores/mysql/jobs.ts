@@ -1,5 +1,6 @@
 import type { Delivery, JobState } from "../../job.ts";
 import { isFragile, isTerminal } from "../../state.ts";
+import { endedUrgency } from "./kept.ts";
 import type { Tuple } from "./link.ts";
 import { deliveryOf, numberOf, numberOrNull, stateOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -221,7 +222,7 @@ interface Standing extends Pick<JobRow, "relayed" | "crashes" | "maxCrashes" | "
 /** The columns line, urgency and at of a job that waits, is blocked or has ended. */
 export function standing(session: Session, state: JobState, job: Standing, endedAt: number): Sql {
   const { lines } = session;
-  if (isTerminal(state)) return position(lines.common(state as "succeeded"), 0, endedAt);
+  if (isTerminal(state)) return position(lines.common(state as "succeeded"), endedUrgency(state), endedAt);
   if (state === "blocked") return position(lines.common("blocked"), 0, job.runAt);
   const shelf = shelfOf(job);
   if (shelf === "relay") return position(lines.inSlot("relay", job.slot), 0, job.runAt);
@@ -229,6 +230,6 @@ export function standing(session: Session, state: JobState, job: Standing, ended
   return position(lines.waiting(shelf, job.queue, job.name), -job.priority, job.runAt);
 }
 
-function position(line: number, urgency: number, at: number): Sql {
+function position(line: number, urgency: number | Sql, at: number): Sql {
   return sql`line = ${line}, urgency = ${urgency}, at = ${at}`;
 }

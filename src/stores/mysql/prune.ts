@@ -1,39 +1,48 @@
 import type { PruneParams, PruneResult } from "../../store.ts";
+import { decodeKept } from "./kept.ts";
 import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
+import { type Run, runsOf, toRun } from "./shelves.ts";
 import { fixed, now, type Sql, sql } from "./sql.ts";
 
 export async function prune(session: Session, params: PruneParams): Promise<PruneResult> {
   pruneBystanders(session, params);
   const moreRows = await pruneLedger(session, params);
-  const retentions = [
-    ["succeeded", params.succeededMs],
-    ["cancelled", params.cancelledMs],
-    ["dead", params.deadMs],
-    ["lost", params.lostMs],
-  ] as const;
   const found: number[] = [];
-  for (const [state, keptMs] of retentions) {
+  for (const { run, keptMs } of await runsToPrune(session, params)) {
     const room = params.limit + 1 - found.length;
-    if (room > 0) found.push(...(await forgettable(session, state, keptMs, room)));
+    if (room > 0) found.push(...(await forgettable(session, run, keptMs, room)));
   }
   const pruned = found.slice(0, params.limit);
   if (pruned.length > 0) forget(session, pruned);
   return { pruned: pruned.length, more: moreRows || found.length > pruned.length };
 }
 
+/** The runs of terminal jobs of which somebody's time is over: those that the app decides about, and those with a retention of their own. */
+async function runsToPrune(
+  { link, lines, now: nowMs }: Session,
+  { succeededMs, cancelledMs, deadMs, lostMs }: PruneParams,
+): Promise<{ readonly run: Run; readonly keptMs: number }[]> {
+  const usual = new Map([
+    [lines.common("succeeded"), succeededMs],
+    [lines.common("cancelled"), cancelledMs],
+    [lines.common("dead"), deadMs],
+    [lines.common("lost"), lostMs],
+  ]);
+  const { rows } = await link.query(runsOf([...usual.keys()]));
+  return rows.map(toRun).flatMap((run) => {
+    const keptMs = run.urgency === 0 ? usual.get(run.line) : decodeKept(run.urgency);
+    return keptMs === undefined || run.firstAt > nowMs - keptMs ? [] : { run, keptMs };
+  });
+}
+
 /**
- * Terminal jobs past their retention, locked; who still holds a unique key stays. They are looked for without locks first: see
+ * Terminal jobs of a run past their retention, locked; who still holds a unique key stays. They are looked for without locks first: see
  * `listSilent` of `leases.ts`.
  */
-async function forgettable(
-  session: Session,
-  state: "succeeded" | "cancelled" | "dead" | "lost",
-  keptMs: number,
-  limit: number,
-): Promise<number[]> {
-  const { link, lines } = session;
-  const isOver = sql`line = ${lines.common(state)} and urgency = 0 and at <= ${now} - ${keptMs}
+async function forgettable(session: Session, run: Run, keptMs: number, limit: number): Promise<number[]> {
+  const { link } = session;
+  const isOver = sql`line = ${run.line} and urgency = ${run.urgency} and at <= ${now} - ${keptMs}
     and not exists (select 1 from escapement_unique_keys where job = seq and until > ${now})`;
   const { rows: listed } = await link.query(
     sql`select seq, debounce_key from escapement_jobs force index (escapement_jobs_line)

@@ -195,7 +195,7 @@ describe("the schema of the MySQL store", { skip: server.skip }, () => {
     }
   });
 
-  test(`A2: with ${planRows} waiting and ${planRows} finished jobs a step reads its index, and only a little of it`, async () => {
+  test(`A2: with ${planRows} waiting and ${planRows} finished jobs a step and a prune read their index, and only a little of it`, async () => {
     const tablePrefix = newPrefix();
     const statements: string[] = [];
     const pool = createPool({ uri: server.url, connectionLimit: 3 });
@@ -220,6 +220,9 @@ describe("the schema of the MySQL store", { skip: server.skip }, () => {
       (await store.step({ finishes, claim: { ...params, sequence: 2 } })).claimed.jobs.length,
       100,
     );
+    const year = 365 * 86_400_000;
+    const kept = { succeededMs: year, cancelledMs: year, deadMs: year, lostMs: year };
+    await store.prune({ ...kept, nodesMs: year, occurrencesMs: year, limit: 100 });
     await client.query(
       "set @escapement_now = 1e15, @escapement_until = 1e15, @escapement_go = 1, @escapement_last = 0".replaceAll(
         "escapement_",

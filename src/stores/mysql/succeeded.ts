@@ -1,4 +1,5 @@
 import { follow } from "../../state.ts";
+import { endedUrgency } from "./kept.ts";
 import type { Session } from "./session.ts";
 import { fixed, join, now, type Sql, sql } from "./sql.ts";
 
@@ -16,8 +17,8 @@ export function writeSucceeded(session: Session, successes: readonly Success[], 
   for (let start = 0; start < successes.length; start += atOnce) {
     const own = successes.slice(start, start + atOnce);
     session.link.write(
-      sql`update escapement_jobs set state = ${follow("active", "succeed")}, line = ${session.lines.common("succeeded")}, urgency = 0,
-          at = ${now}, reason = null, result = ${resultsOf(own)}, settled = token, settled_by = claimer
+      sql`update escapement_jobs set state = ${follow("active", "succeed")}, line = ${session.lines.common("succeeded")},
+          urgency = ${endedUrgency("succeeded")}, at = ${now}, reason = null, result = ${resultsOf(own)}, settled = token, settled_by = claimer
         where seq in (${own.map(({ seq }) => seq)}) and ${condition}`,
     );
   }

@@ -1,4 +1,4 @@
-import type { NewJob } from "../../store.ts";
+import type { NewJob, Retention } from "../../store.ts";
 
 /** Text that the server can keep: it has no character for zero, and none for half a surrogate pair. */
 function clean(text: string): string {
@@ -60,6 +60,7 @@ export function kindOf(job: NewJob) {
     ...(job.rateKey === null ? {} : { rate_key: job.rateKey }),
     ...(job.schedule === null ? {} : { schedule: job.schedule }),
     ...(job.afterFailure === "run" ? { after_failure: "run" } : {}),
+    ...(job.retention === null ? {} : { retention: keptMs(job.retention) }),
     ...(job.tags.length === 0 ? {} : { tags: job.tags }),
   };
 }
@@ -80,6 +81,7 @@ export function isSameKind(a: NewJob, b: NewJob): boolean {
     a.rateKey === b.rateKey &&
     a.schedule === b.schedule &&
     a.afterFailure === b.afterFailure &&
+    a.retention === b.retention &&
     a.fireAt === null &&
     b.fireAt === null &&
     a.tags.length === 0 &&
@@ -105,6 +107,11 @@ export function boundJob(job: NewJob) {
           max_ms: truncOrNull(job.debounce.maxMs),
         }),
   };
+}
+
+/** In the order in which the column `retention` has them. */
+function keptMs({ succeededMs, cancelledMs, deadMs, lostMs }: Retention): (number | null)[] {
+  return [succeededMs, cancelledMs, deadMs, lostMs].map(truncOrNull);
 }
 
 function truncOrNull(value: number | null): number | null {

@@ -1,5 +1,5 @@
 import { type Delivery, deliveries, type JobFacts, type JobState, jobStates } from "../../job.ts";
-import type { ClaimedJob, DueJob, NewJob, StoredJob } from "../../store.ts";
+import type { ClaimedJob, DueJob, NewJob, Retention, StoredJob } from "../../store.ts";
 import { Reader, Writer } from "./wire.ts";
 
 /** What few jobs have, kept as JSON at the end of their record. The scripts know these names, too. */
@@ -11,6 +11,8 @@ interface Rare {
   uniqueKey?: string;
   debounceKey?: string;
   runAfterFailure?: true;
+  /** How long it is kept after its end, in milliseconds, where that is its own to say. */
+  kept?: { readonly [state in JobState]?: number };
   reason?: string;
   error?: string;
   progress?: string;
@@ -52,6 +54,7 @@ export function rareOf(job: NewJob): Rare | null {
     job.rateKey === null &&
     job.unique === null &&
     job.debounce === null &&
+    job.retention === null &&
     job.after.length === 0;
   if (isPlain) return null;
   return {
@@ -62,6 +65,16 @@ export function rareOf(job: NewJob): Rare | null {
     ...(job.unique === null ? {} : { uniqueKey: job.unique.key }),
     ...(job.debounce === null ? {} : { debounceKey: job.debounce.key }),
     ...(job.afterFailure === "run" ? { runAfterFailure: true } : {}),
+    ...(job.retention === null ? {} : { kept: keptOf(job.retention) }),
+  };
+}
+
+function keptOf({ succeededMs, cancelledMs, deadMs, lostMs }: Retention): NonNullable<Rare["kept"]> {
+  return {
+    ...(succeededMs === null ? {} : { succeeded: succeededMs }),
+    ...(cancelledMs === null ? {} : { cancelled: cancelledMs }),
+    ...(deadMs === null ? {} : { dead: deadMs }),
+    ...(lostMs === null ? {} : { lost: lostMs }),
   };
 }
 

@@ -16,6 +16,7 @@ export function isPlain(job: NewJob): boolean {
     job.debounce === null &&
     job.expireInMs === null &&
     job.schedule === null &&
+    job.retention === null &&
     job.after.length === 0 &&
     job.tags.length === 0 &&
     job.afterFailure === "cancel" &&
@@ -60,8 +61,8 @@ function pushPlain(values: SQLInputValue[], { ns, now }: Session, job: NewJob): 
 const insertJob = `insert into escapement_jobs (
     ns, id, state, shelf, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot,
     expire_at, relayed, lane, concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule,
-    tags, input
-  ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    retention, tags, input
+  ) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Inserts a job of any kind whose id is known to be new. */
 export function insert(session: Session, job: NewJob, state: "waiting" | "blocked"): void {
@@ -95,11 +96,19 @@ export function insert(session: Session, job: NewJob, state: "waiting" | "blocke
     job.debounce?.key ?? null,
     job.afterFailure === "run" ? "run" : null,
     job.schedule,
+    retentionOf(job),
     JSON.stringify(job.tags),
     job.input,
   );
   if (state === "waiting") session.notices.claimable(job.queue);
   if (shelf === "lane" && lane !== null) openGate(session, { lane, queue: job.queue, name: job.name }, runAt);
+}
+
+function retentionOf({ retention }: NewJob): string | null {
+  if (retention === null) return null;
+  const { succeededMs, cancelledMs, deadMs, lostMs } = retention;
+  const kept = [succeededMs, cancelledMs, deadMs, lostMs];
+  return JSON.stringify(kept.map((ms) => (ms === null ? null : Math.trunc(ms))));
 }
 
 function dueAt(job: NewJob, now: number): number {

@@ -6,10 +6,13 @@ import type { Session } from "./session.ts";
 const claimersMs = 30 * 24 * 3_600_000;
 
 /** Terminal jobs past their retention; who still holds a unique key stays. */
-const forgettable = `select seq from escapement_history
-  where ns = ? and state = ? and finished_at <= ?
-    and not exists (select 1 from escapement_unique_keys where job = seq and until > ?)
+const holdsNoKey = "not exists (select 1 from escapement_unique_keys where job = seq and until > ?)";
+const forgettable = `select seq from escapement_history indexed by escapement_history_finished
+  where ns = ? and state = ? and finished_at <= ? and forget_at is null and ${holdsNoKey}
   order by finished_at, seq limit +?`;
+/** Those with a retention of their own. */
+const forgettableThemselves = `select seq from escapement_history indexed by escapement_history_forget
+  where ns = ? and forget_at <= ? and ${holdsNoKey} order by forget_at, seq limit +?`;
 
 const chosen = "(select value from json_each(?))";
 
@@ -28,6 +31,11 @@ export function prune(session: Session, params: PruneParams): PruneResult {
     const room = params.limit + 1 - found.length;
     if (room <= 0) break;
     const rows = connection.all(forgettable, ns, state, Math.trunc(now - keptMs), now, room);
+    found.push(...rows.map((row) => numberOf(row["seq"])));
+  }
+  const room = params.limit + 1 - found.length;
+  if (room > 0) {
+    const rows = connection.all(forgettableThemselves, ns, now, now, room);
     found.push(...rows.map((row) => numberOf(row["seq"])));
   }
   const pruned = found.slice(0, params.limit);

@@ -41,6 +41,7 @@ export const jobColumns = [
   "debounce_key",
   "after_failure",
   "schedule",
+  "retention",
   "tags",
   "reason",
   "error",

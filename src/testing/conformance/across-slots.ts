@@ -42,6 +42,8 @@ const titles: ReadonlySet<string> = new Set([
   "a refused batch changes no job that it would have",
   "with a job go its trail and its aliases: the ids may be used again",
   "a job that still holds its unique key for a time stays until it does not",
+  "a job that holds its unique key for a time stays beyond its own retention",
+  "a job's own retention counts whoever ends it: the relay, the reaper, a parent, a transaction",
   "jobs, ids, unique keys and aliases of two namespaces know nothing of each other",
   "queues, limits, nodes, schedules and partitions stay in their namespace",
   "what becomes claimable later is told too: a retry, a redrive, an update, an unblocked child",

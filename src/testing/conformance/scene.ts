@@ -46,6 +46,7 @@ export function newJob(id: string, changes: Partial<NewJob> = {}): NewJob {
     debounce: null,
     concurrencyKey: null,
     rateKey: null,
+    retention: null,
     relayed: false,
     slot: 0,
     schedule: null,

@@ -23,6 +23,7 @@ import { listTests, trailTests } from "./questions.ts";
 import { nodeTests, queueTests } from "./queues-and-nodes.ts";
 import { expireTests, reapTests } from "./reap.ts";
 import { removeTests } from "./remove.ts";
+import { retentionTests } from "./retention.ts";
 import { type ConformanceTest, Scene } from "./scene.ts";
 import { scheduleTests } from "./schedules.ts";
 import { extendTests, stepTests } from "./step.ts";
@@ -62,6 +63,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   "due places": duePlaceTests,
   checkpoint: checkpointTests,
   prune: pruneTests,
+  "retention of a job's own": retentionTests,
   remove: removeTests,
   transact: transactTests,
   namespaces: namespaceTests,

@@ -1,9 +1,19 @@
 import type { Delivery, JobState } from "../../job.ts";
 import { isTerminal } from "../../state.ts";
-import type { JobFilter, NewJob } from "../../store.ts";
+import type { JobFilter, NewJob, Retention } from "../../store.ts";
 import { newJob } from "../conformance/scene.ts";
 import { type Operation, operation, pages } from "./operation.ts";
-import { type At, expiry, lease, namedRemainderMs, retention, spans, stepMs, uniqueWindow } from "./time.ts";
+import {
+  type At,
+  expiry,
+  lease,
+  namedRemainderMs,
+  ownRetentions,
+  retention,
+  spans,
+  stepMs,
+  uniqueWindow,
+} from "./time.ts";
 import { jobNames, queueNames, type World } from "./world.ts";
 
 const deliveries: readonly [Delivery, ...Delivery[]] = ["at-least-once", "at-most-once", "effectively-once"];
@@ -39,11 +49,17 @@ export function randomJob(world: World, id: string): (at: At) => NewJob {
       : null,
     concurrencyKey: chance.oneIn(4) ? chance.pick([`${name}:k1`, `${name}:k2`]) : null,
     rateKey: chance.oneIn(4) ? chance.pick([`${name}:r1`, `${name}:r2`]) : null,
+    retention: chance.oneIn(4) ? randomRetention(world) : null,
     relayed: isRelayed,
     slot: chance.below(1_024),
     schedule: chance.oneIn(9) ? "s1" : null,
   };
   return (at) => newJob(id, { ...fixed, runAt: hasTime ? at(runAtMs) : null });
+}
+
+function randomRetention({ chance }: World): Retention {
+  const kept = () => chance.pick([null, 0, ...ownRetentions]);
+  return { succeededMs: kept(), cancelledMs: kept(), deadMs: kept(), lostMs: kept() };
 }
 
 export function enqueueOperation(world: World): Operation {

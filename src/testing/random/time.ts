@@ -32,6 +32,7 @@ export const rateWindow = 155 * minuteMs;
 export const uniqueWindow = 205 * minuteMs;
 export const expiry = 120 * minuteMs;
 export const retention = 605 * minuteMs;
+export const ownRetentions = [95 * minuteMs, 1_205 * minuteMs] as const;
 export const nodeLife = 95 * minuteMs;
 
 /** An instant so many milliseconds after the store's time at the start of the run. */

@@ -29,7 +29,8 @@ create table if not exists escapement_lines (
 
 -- Every job in whatever state, and every alias of one, so that one unique key guards all ids. seq is the order of enqueueing.
 -- at is the instant that the job's line is ordered by: runAt while it waits, the end of its lease while it is active, the end of
--- its work when it is terminal. urgency is the negated priority while it waits on a line of plain or fragile jobs, else 0.
+-- its work when it is terminal. urgency is the negated priority while it waits on a line of plain or fragile jobs. When it is terminal,
+-- it is kept_<state>, or 0 where that is null: how long this job is kept, as encodeKept in kept.ts says it. Otherwise it is 0.
 -- born tells the call that brought it. settled is the last token whose holder ended its claim itself: it tells a repeated finish
 -- from a stale one. claimer and settled_by are numbers of escapement_claimers, 0 for nobody.
 -- What every claim and finish changes has a fixed width, so that rows are changed in place.
@@ -73,6 +74,10 @@ create table if not exists escapement_jobs (
   unique_key varbinary(1940),
   unique_ms bigint,
   schedule varbinary(400),
+  kept_succeeded int,
+  kept_cancelled int,
+  kept_dead int,
+  kept_lost int,
   tags longtext,
   reason longtext,
   error longtext,

@@ -16,6 +16,7 @@ create sequence job_order;
 -- isFragile in state.ts), or relay; null when it is not waiting.
 -- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
 -- settled_by, or, while that is null, still in claimer.
+-- retention is how long it is kept once it has succeeded, is cancelled, dead or lost; null where the app decides.
 -- A renewed lease changes no index, so that it is a HOT update; the fill factor leaves it room.
 create table jobs (
   seq bigint primary key with (fillfactor = 50),
@@ -54,6 +55,7 @@ create table jobs (
   debounce_key text collate "C",
   after_failure text collate "C",
   schedule text collate "C",
+  retention bigint[],
   tags text[] collate "C" not null default '{}',
   reason text,
   error text,
@@ -91,6 +93,7 @@ create index jobs_expiring on jobs (ns, expire_at, seq) where expire_at is not n
 create index jobs_debounce on jobs (ns, debounce_key, seq) where debounce_key is not null and state = 'waiting' and token = 0;
 
 -- Terminal jobs, without what only claims need. They leave by retention or redrive.
+-- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.
 create table history (
   seq bigint primary key,
   run_at bigint not null,
@@ -127,16 +130,21 @@ create table history (
   debounce_key text collate "C",
   after_failure text collate "C",
   schedule text collate "C",
+  retention bigint[],
   tags text[] collate "C" not null,
   reason text,
   error text,
   progress text,
   result text,
-  input text not null
+  input text not null,
+  forget_at bigint generated always as (
+    finished_at + retention[case state when 'succeeded' then 1 when 'cancelled' then 2 when 'dead' then 3 when 'lost' then 4 end]
+  ) stored
 );
 
 create unique index history_id on history (ns, id);
-create index history_finished on history (ns, state, finished_at, seq);
+create index history_finished on history (ns, state, finished_at, seq) where forget_at is null;
+create index history_forget on history (ns, forget_at, seq) where forget_at is not null;
 create index history_notable on history (ns, state, seq) where state <> 'succeeded';
 
 -- Ids that a unique or debounced job absorbed.

@@ -2,7 +2,7 @@
 -- Forgets terminal jobs past their retention, old rows of the ledger, and nodes, windows and claimers that are of no use any more.
 -- ARGV[2] JSON: { kept: [[state, ms]], nodesMs, claimersMs, occurrencesMs, limit }.
 -- Promise: a job that still holds its unique key stays until it does not; with a job go its trail and its aliases.
--- Sorted sets used: ended:<state>, and heldback, which has those that hold a key, so that they are not looked at again and again.
+-- Sorted sets used: ended:<state>, forgetting, and heldback, which has those that hold a key, so that they are not looked at again and again.
 -- Answers how many jobs, and whether there is more.
 
 local params = cjson.decode(ARGV[2])
@@ -39,14 +39,17 @@ local function takeBack()
   for _, id in ipairs(free) do
     local job = jobOf(id)
     call("ZREM", HELDBACK, id)
-    if job and isTerminal(job[STATE]) then call("ZADD", endedKeys[job[STATE]], job[FINISHEDAT], id) end
+    if job and isTerminal(job[STATE]) then
+      local key, score = endedPlace(job)
+      call("ZADD", key, score, id)
+    end
   end
 end
 
-local function pruneState(state, keptMs)
-  local key = endedKeys[state]
+-- Whether there are more in the set with a score up to this one.
+local function pruneSet(key, lastScore)
   while true do
-    local ids = call("ZRANGEBYSCORE", key, "-inf", now - keptMs, "LIMIT", 0, params.limit - #forgotten + 1)
+    local ids = call("ZRANGEBYSCORE", key, "-inf", lastScore, "LIMIT", 0, params.limit - #forgotten + 1)
     if not ids[1] then return false end
     readJobs(ids)
     for _, id in ipairs(ids) do
@@ -71,8 +74,9 @@ pruneBystanders()
 local more = pruneLedger()
 takeBack()
 for _, kept in ipairs(params.kept) do
-  more = pruneState(kept[1], kept[2]) or more
+  more = pruneSet(endedKeys[kept[1]], now - kept[2]) or more
 end
+more = pruneSet(FORGETTING, now) or more
 flushForgotten()
 flush()
 return { #forgotten, more and 1 or 0 }

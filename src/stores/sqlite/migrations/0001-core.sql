@@ -19,6 +19,7 @@ create table escapement_boots (
 -- shelf says which index holds a waiting job: plain, lane (it has a limited key), fragile, or relay; null when it is not waiting.
 -- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
 -- settled_by, or, while that is null, still in claimer.
+-- retention is how long it is kept once it has succeeded, is cancelled, dead or lost: a JSON list, null where the app decides.
 -- Wide columns stand last, so that reading the others needs no overflow pages.
 create table escapement_jobs (
   seq integer primary key autoincrement,
@@ -61,6 +62,7 @@ create table escapement_jobs (
   debounce_key text,
   after_failure text,
   schedule text,
+  retention text,
   tags text not null default '[]',
   reason text,
   error text,
@@ -85,6 +87,7 @@ create index escapement_jobs_expiring on escapement_jobs (ns, expire_at) where e
 create index escapement_jobs_debounce on escapement_jobs (ns, debounce_key) where debounce_key is not null and state = 'waiting' and token = 0;
 
 -- Terminal jobs, without what only claims need. They leave by retention or redrive.
+-- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.
 create table escapement_history (
   seq integer primary key,
   ns integer not null,
@@ -122,16 +125,22 @@ create table escapement_history (
   debounce_key text,
   after_failure text,
   schedule text,
+  retention text,
   tags text not null,
   reason text,
   error text,
   progress text,
   result text,
-  input text not null
+  input text not null,
+  forget_at integer generated always as (
+    case when retention is not null then finished_at + (retention ->> case state
+      when 'succeeded' then 0 when 'cancelled' then 1 when 'dead' then 2 when 'lost' then 3 end) end
+  ) virtual
 ) strict;
 
 create unique index escapement_history_id on escapement_history (ns, id);
-create index escapement_history_finished on escapement_history (ns, state, finished_at);
+create index escapement_history_finished on escapement_history (ns, state, finished_at) where forget_at is null;
+create index escapement_history_forget on escapement_history (ns, forget_at) where forget_at is not null;
 create index escapement_history_notable on escapement_history (ns, state, seq) where state <> 'succeeded';
 
 -- Ids that a unique or debounced job absorbed.

@@ -7,14 +7,14 @@ begin
   insert into history (
     seq, run_at, fire_at, enqueued_at, expire_at, claimed_at, finished_at, unique_ms, ns, priority, attempts, max_crashes, slot,
     attempt, crashes, redrives, rollbacks, version, token, settled, cancel_requested, relayed, state, id, name, queue, delivery,
-    settled_by, claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, tags, reason, error, progress,
+    settled_by, claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, retention, tags, reason, error, progress,
     result, input
   ) values (
     p_job.seq, p_job.run_at, p_job.fire_at, p_job.enqueued_at, p_job.expire_at, p_job.claimed_at, p_now, p_job.unique_ms, p_job.ns,
     p_job.priority, p_job.attempts, p_job.max_crashes, p_job.slot, p_job.attempt, p_job.crashes, p_job.redrives, p_job.rollbacks,
     p_job.version, p_job.token, p_job.settled, p_job.cancel_requested, p_job.relayed, p_job.state, p_job.id, p_job.name,
     p_job.queue, p_job.delivery, p_job.settled_by, p_job.claimer, p_job.concurrency_key, p_job.rate_key, p_job.unique_key,
-    p_job.debounce_key, p_job.after_failure, p_job.schedule, p_job.tags, p_job.reason, p_job.error, p_job.progress, p_job.result,
+    p_job.debounce_key, p_job.after_failure, p_job.schedule, p_job.retention, p_job.tags, p_job.reason, p_job.error, p_job.progress, p_job.result,
     p_job.input
   );
 end

@@ -23,13 +23,13 @@ begin
   if p_unsure then
     insert into jobs (
       seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-      concurrency_key, rate_key, schedule, after_failure, tags, input
+      concurrency_key, rate_key, schedule, after_failure, retention, tags, input
     )
     select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at) on conflict (ns, id) do nothing;
   else
     insert into jobs (
       seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-      concurrency_key, rate_key, schedule, after_failure, tags, input
+      concurrency_key, rate_key, schedule, after_failure, retention, tags, input
     )
     select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at);
   end if;
@@ -45,19 +45,20 @@ create function loose_rows(
 ) returns table (
   seq bigint, ns integer, id text, state text, name text, queue text, delivery text, priority integer, run_at bigint, fire_at bigint,
   enqueued_at bigint, expire_at bigint, attempts integer, max_crashes integer, slot integer, relayed boolean, concurrency_key text,
-  rate_key text, schedule text, after_failure text, tags text[], input text
+  rate_key text, schedule text, after_failure text, retention bigint[], tags text[], input text
 ) language sql stable as $$
   select p_seqs[t.place::integer], p_ns, t.id, 'waiting', k.name, k.queue, k.delivery, k.priority, coalesce(t.run_at, p_now + k.delay_ms),
     coalesce(k.fire_at, t.run_at, p_now + k.delay_ms), p_now, coalesce(t.run_at, p_now + k.delay_ms) + k.expire_in_ms, k.attempts,
-    k.max_crashes, t.slot, coalesce(k.relayed, false), k.concurrency_key, k.rate_key, k.schedule, k.after_failure, coalesce(k.tags, '{}'),
-    t.input
+    k.max_crashes, t.slot, coalesce(k.relayed, false), k.concurrency_key, k.rate_key, k.schedule, k.after_failure, k.retention,
+    coalesce(k.tags, '{}'), t.input
   from unnest(p_kind, p_ids, p_inputs, p_slots, p_run_at) with ordinality as t (kind, id, input, slot, run_at, place)
   join rows from (json_to_recordset(p_kinds) as (
     name text, queue text, delivery text, priority integer, delay_ms bigint, attempts integer, max_crashes integer, fire_at bigint,
-    expire_in_ms bigint, relayed boolean, concurrency_key text, rate_key text, schedule text, after_failure text, tags text[]
+    expire_in_ms bigint, relayed boolean, concurrency_key text, rate_key text, schedule text, after_failure text, retention bigint[],
+    tags text[]
   )) with ordinality as k (
     name, queue, delivery, priority, delay_ms, attempts, max_crashes, fire_at, expire_in_ms, relayed, concurrency_key, rate_key, schedule,
-    after_failure, tags, kind
+    after_failure, retention, tags, kind
   ) on k.kind = t.kind
   order by t.id collate "C", t.place
 $$;
@@ -198,7 +199,7 @@ $$;
 create type new_job as (
   id text, name text, queue text, delivery text, priority integer, run_at bigint, delay_ms bigint, fire_at bigint, expire_in_ms bigint,
   attempts integer, max_crashes integer, slot integer, relayed boolean, concurrency_key text, rate_key text, schedule text,
-  after_failure text, tags text[], input text, after text[], unique_key text, unique_ms bigint, debounce_key text, wait_ms bigint,
+  after_failure text, retention bigint[], tags text[], input text, after text[], unique_key text, unique_ms bigint, debounce_key text, wait_ms bigint,
   max_ms bigint
 );
 
@@ -209,12 +210,12 @@ declare
 begin
   insert into jobs (
     seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-    concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, tags, input
+    concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, retention, tags, input
   ) values (
     (next_seqs(1))[1], p_ns, p_new.id, p_state, p_new.name, p_new.queue, p_new.delivery, p_new.priority, p_run_at,
     coalesce(p_new.fire_at, p_run_at), p_now, p_run_at + p_new.expire_in_ms, p_new.attempts, p_new.max_crashes, p_new.slot,
     coalesce(p_new.relayed, false), p_new.concurrency_key, p_new.rate_key, p_new.unique_key, p_new.unique_ms, p_new.debounce_key,
-    p_new.after_failure, p_new.schedule, coalesce(p_new.tags, '{}'), p_new.input
+    p_new.after_failure, p_new.schedule, p_new.retention, coalesce(p_new.tags, '{}'), p_new.input
   ) on conflict (ns, id) do nothing returning * into v_job;
   if v_job.seq is null then return null; end if;
   if (ended_job(p_ns, p_new.id)).seq is not null or exists (select from aliases where ns = p_ns and id = p_new.id) then

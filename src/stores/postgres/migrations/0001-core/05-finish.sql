@@ -28,11 +28,11 @@ begin
     insert into history (
       seq, run_at, fire_at, enqueued_at, expire_at, claimed_at, finished_at, unique_ms, ns, priority, attempts, max_crashes, slot,
       attempt, crashes, redrives, rollbacks, version, token, settled, cancel_requested, relayed, state, id, name, queue, delivery,
-      claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, tags, error, progress, result, input
+      claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, result, input
     )
     select seq, run_at, fire_at, enqueued_at, expire_at, claimed_at, v_now, unique_ms, ns, priority, attempts, max_crashes, slot,
       attempt, crashes, redrives, rollbacks, version, token, token, cancel_requested, relayed, 'succeeded', id, name, queue, delivery,
-      claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, tags, error, progress, new_result, input
+      claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, new_result, input
     from gone
   ), freed as (
     insert into arrivals (ns, lane, queue, name, at, changed)

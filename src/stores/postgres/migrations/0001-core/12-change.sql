@@ -93,13 +93,13 @@ begin
     insert into jobs (
       seq, run_at, fire_at, enqueued_at, claimed_at, unique_ms, ns, priority, attempts, max_crashes, slot, redrives, rollbacks, version,
       token, settled, cancel_requested, relayed, state, id, name, queue, delivery, settled_by, claimer, concurrency_key, rate_key,
-      unique_key, debounce_key, after_failure, schedule, tags, error, progress, result, input, attempt
+      unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, result, input, attempt
     ) values (
       v_old.seq, v_now, v_old.fire_at, v_old.enqueued_at, v_old.claimed_at, v_old.unique_ms, p_ns, v_old.priority, v_old.attempts,
       v_old.max_crashes, v_old.slot, v_old.redrives + 1, v_old.rollbacks, v_old.version, v_old.token, v_old.settled,
       v_old.cancel_requested, v_old.relayed, 'waiting', v_old.id, v_old.name, v_old.queue, v_old.delivery, v_old.settled_by,
       v_old.claimer, v_old.concurrency_key, v_old.rate_key, v_old.unique_key, v_old.debounce_key, v_old.after_failure, v_old.schedule,
-      v_old.tags, v_old.error, v_old.progress, v_old.result, v_old.input, v_old.attempt
+      v_old.retention, v_old.tags, v_old.error, v_old.progress, v_old.result, v_old.input, v_old.attempt
     ) returning * into v_job;
     perform tell(v_job, v_now, 'redriven', p_reason, null);
     update jobs set attempt = 0 where seq = v_job.seq;
@@ -147,7 +147,7 @@ end
 $$;
 
 -- Forgets terminal jobs past their retention, with their trail, aliases and keys; who still holds a unique key stays. Returns how many
--- there were, and whether there are more. p_kept: how long each of p_states is kept. Index: history_finished.
+-- there were, and whether there are more. p_kept: how long each of p_states is kept; one with a retention of its own goes by that. Index: history_finished, history_forget.
 create function prune_jobs(
   p_ns integer, p_now bigint, p_states text[], p_kept bigint[], p_nodes_ms bigint, p_occurrences_ms bigint, p_limit integer
 ) returns json language plpgsql as $$
@@ -168,10 +168,15 @@ begin
   for i in 1..cardinality(p_states) loop
     v_seqs := v_seqs || array(
       select h.seq from history h
-      where h.ns = p_ns and h.state = p_states[i] and h.finished_at <= v_now - p_kept[i]
+      where h.ns = p_ns and h.state = p_states[i] and h.finished_at <= v_now - p_kept[i] and h.forget_at is null
         and not exists (select from keys k where k.job = h.seq and k.kind = 'unique' and k.until > v_now)
       order by h.finished_at, h.seq limit p_limit + 1 - cardinality(v_seqs) for update skip locked);
   end loop;
+  v_seqs := v_seqs || array(
+    select h.seq from history h
+    where h.ns = p_ns and h.forget_at <= v_now and h.forget_at is not null
+      and not exists (select from keys k where k.job = h.seq and k.kind = 'unique' and k.until > v_now)
+    order by h.forget_at, h.seq limit p_limit + 1 - cardinality(v_seqs) for update skip locked);
   if v_seqs <> '{}' then perform forget_jobs(v_seqs[1:p_limit]); end if;
   return json_build_array(least(cardinality(v_seqs), p_limit), cardinality(v_seqs) > p_limit or v_rows >= p_limit and exists (
     select from occurrences where ns = p_ns and planned_at <= v_now - p_occurrences_ms));

@@ -1,9 +1,9 @@
 -- Adds jobs. What jobs of a batch have in common is a kind, and given once: expireInMs and fireAt (infinite for none), priority,
--- maxCrashes, relayed, keyed, bound (1 or 0 each), and the tail of the record. A job's own frame is the number of its kind, slot, runAt
+-- maxCrashes, relayed, keyed, bound, kept (has a retention; 1 or 0 each), and the tail of the record. A job's own frame is the number of its kind, slot, runAt
 -- (infinite for none), delayMs and input; for a bound kind also JSON of what ties it to others:
 -- { after?, unique?: { key, forMs? }, debounce?: { key, waitMs, maxMs? } }.
 
-local KIND = ">ddi4HBBBI4c0"
+local KIND = ">ddi4HBBBBI4c0"
 local FRAME = ">I4HddI4c0"
 local answers = { added = 1, existing = 2, alias = 3, absorbed = 4, debounced = 5, unknownParent = 6, withheld = 7 }
 
@@ -15,10 +15,10 @@ local function readKinds(blob, position)
   amount, position = struct.unpack(">I4", blob, position)
   for n = 1, amount do
     local one = {}
-    one.expireInMs, one.fireAt, one.priority, one.maxCrashes, one.relayed, one.keyed, one.bound, one.tail, position =
+    one.expireInMs, one.fireAt, one.priority, one.maxCrashes, one.relayed, one.keyed, one.bound, one.kept, one.tail, position =
       struct.unpack(KIND, blob, position)
     -- Nothing else concerns such a job: its record and its place in line are all there is to it.
-    one.isPlain = one.relayed + one.keyed + one.bound == 0 and one.expireInMs == huge
+    one.isPlain = one.relayed + one.keyed + one.bound + one.kept == 0 and one.expireInMs == huge
     one.head = fresh .. struct.pack(">BBBBBHH", one.relayed, one.keyed, 0, 0, 0, 0, one.maxCrashes)
     kinds[n] = one
   end

@@ -4,6 +4,7 @@
 --   named        sorted set of active jobs of the relay, by slot
 --   expiring     sorted set of jobs not yet started, by expireAt
 --   ended:<state>  sorted set of terminal jobs, by finishedAt
+--   forgetting   sorted set of terminal jobs with a retention of their own, by when they are forgotten; they are not in ended:<state>
 --   counts       hash of <state>␟<queue>␟<name>: how many
 --   active       hash of q<queue> and k<concurrency key>: how many held jobs
 --   block:<n>    list of the ids of a hundred jobs in the order of enqueueing; blocks: those with any, live: those with any not terminal
@@ -12,6 +13,16 @@ local LEASES, EXPIRING, ACTIVES = P .. "leases", P .. "expiring", P .. "active"
 local blockSize = 100
 local endedKeys = {}
 for state = SUCCEEDED, CANCELLED do endedKeys[state] = P .. "ended:" .. stateNames[state] end
+
+local FORGETTING = P .. "forgetting"
+
+-- Where a job that has ended stands, and its score there.
+local function endedPlace(job)
+  local kept = hasRare(job) and rareOf(job).kept
+  local keptMs = kept and kept[stateNames[job[STATE]]]
+  if keptMs then return FORGETTING, job[FINISHEDAT] + keptMs end
+  return endedKeys[job[STATE]], job[FINISHEDAT]
+end
 
 -- Queues are few and read often: false, or { paused, concurrency, rate limit, rate window }; huge means no limit.
 local queueConfigs
@@ -109,7 +120,7 @@ local function leave(job)
     end
     job.wasActive = true
   elseif state ~= BLOCKED then
-    place(endedKeys[state], job.id, false)
+    place((endedPlace(job)), job.id, false)
   end
   if state <= WAITING and mayExpire(job) then place(EXPIRING, job.id, false) end
 end
@@ -128,7 +139,8 @@ local function enter(job)
       countActive(job, 1)
     end
   elseif state ~= BLOCKED then
-    place(endedKeys[state], job.id, job[FINISHEDAT])
+    local key, score = endedPlace(job)
+    place(key, job.id, score)
   end
   if state <= WAITING and mayExpire(job) then place(EXPIRING, job.id, job[EXPIREAT]) end
   if job.wasActive and state ~= ACTIVE and job[RELAYED] == 0 then noteFreed(job) end

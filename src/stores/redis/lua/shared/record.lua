@@ -87,7 +87,7 @@ local function isSpecial(job)
   if job[RELAYED] + job[KEYED] + job[PARENT] + job[CRASHES] > 0 or job[EXPIREAT] < huge then return 1 end
   if not hasRare(job) then return 0 end
   local rare = rareOf(job)
-  return (rare.reason or rare.settledBy or rare.debounceKey) and 1 or 0
+  return (rare.reason or rare.settledBy or rare.debounceKey or rare.kept) and 1 or 0
 end
 
 local function pack(job)

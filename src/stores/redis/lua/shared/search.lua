@@ -48,7 +48,7 @@ end
 local function fewIds(wanted)
   if wanted.ids then return wanted.filter.ids end
   if not wanted.states then return nil end
-  local ids, keys = {}, { P .. "heldback" }
+  local ids, keys = {}, { P .. "heldback", FORGETTING }
   for state in pairs(wanted.states) do
     if not isTerminal(state) then return nil end
     keys[#keys + 1] = endedKeys[state]
