@@ -180,6 +180,8 @@ export class Sidecar {
     if (this.#isWanted && this.#watcher === null && this.#retry === null) {
       this.#retry = setTimeout(() => {
         this.#retry = null;
+        // A timer may fire a moment early, and there is no other.
+        this.#retryAtMs = 0;
         this.listen();
       }, retryMs);
       this.#retry.unref();
