@@ -17,7 +17,7 @@ export type Handler = (load: Load) => void;
 
 /** A job system on one ground, ready to take jobs. */
 export interface Session {
-  /** Adds jobs in bulk, in the fastest way that its documentation shows. */
+  /** Adds jobs by the call for many, where it has one. */
   addMany(loads: readonly Load[]): Promise<void>;
   /** Adds one job. */
   addOne(load: Load): Promise<void>;

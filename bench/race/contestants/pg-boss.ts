@@ -19,8 +19,8 @@ interface PgBoss {
 const chunk = 5_000;
 
 /**
- * pg-boss with the settings that its documentation names for throughput: batches, `burstWhenBatchFull` so that a full batch is followed by the next at
- * once, and NOTIFY for pick-up. A batch counts as its concurrency: 100 is two workers with batches of 50. Completed jobs are kept.
+ * pg-boss with batches, `burstWhenBatchFull`, so that a full batch is followed by the next at once, and NOTIFY for pick-up: chosen from its
+ * type documentation, values not tuned. A batch counts as its concurrency: 100 is two workers with batches of 50. Completed jobs are kept.
  */
 export const pgBoss: Contestant = {
   name: "pg-boss",
