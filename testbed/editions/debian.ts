@@ -14,7 +14,6 @@ import { cached } from "../cache.ts";
 import { type Command, run } from "../command.ts";
 
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
-const mirror = "http://deb.debian.org/debian";
 const timeoutMs = 5 * 60_000;
 
 /**
@@ -30,7 +29,7 @@ export async function debianPackages(
 ): Promise<string> {
   const folder = await cached(`debian-${suite}-${packages.join("+")}`, async (target, lastName) => {
     const apt = join(target, "apt");
-    const command = configured(apt, suite);
+    const command = configured(apt, suite, await archive());
     await run(command(["update"]), timeoutMs);
     await run(
       command(["install", "--yes", "--download-only", "--no-install-recommends", ...packages]),
@@ -38,8 +37,8 @@ export async function debianPackages(
     );
     const root = join(target, "root");
     mkdirSync(root, { mode: 0o755 });
-    for (const archive of globSync(join(apt, "cache/archives/*.deb"))) {
-      await run(plain("dpkg-deb", ["--extract", archive, root]), timeoutMs);
+    for (const file of globSync(join(apt, "cache/archives/*.deb"))) {
+      await run(plain("dpkg-deb", ["--extract", file, root]), timeoutMs);
     }
     rmSync(apt, { recursive: true });
     wrapPrograms(root, join(lastName, "root"));
@@ -48,8 +47,16 @@ export async function debianPackages(
   return join(folder, "root");
 }
 
+/** Where this machine gets Debian's own packages from: the other suites stand beside them. */
+async function archive(): Promise<string> {
+  const ask = ["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"];
+  const [first] = (await run(plain("apt-get", ask))).split("\n").filter((line) => line !== "");
+  if (first !== undefined) return first;
+  throw new Error("apt-get knows no archive of Debian; run apt-get update, or use a machine with Debian");
+}
+
 /** apt-get with lists, archives and a status of its own: it sees an empty machine with this suite. */
-function configured(folder: string, suite: string): (args: readonly string[]) => Command {
+function configured(folder: string, suite: string, mirror: string): (args: readonly string[]) => Command {
   for (const name of ["lists/partial", "cache/archives/partial"])
     mkdirSync(join(folder, name), { recursive: true });
   const config = join(folder, "apt.conf");
