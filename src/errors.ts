@@ -37,6 +37,7 @@ export type ErrorCode =
   | "store-full"
   | "store-readonly"
   | "store-corrupt"
+  | "unreadable-row"
   | "store-newer"
   | "store-unmigrated"
   | "store-missing-client"
@@ -146,4 +147,25 @@ export function describe(value: unknown): string {
     }
   }
   return String(value);
+}
+
+/** @throws TypeError, or SyntaxError, where the store holds something else than {@link recordError} made. */
+export function parseErrorRecord(text: string | null): ErrorRecord | null {
+  const value: unknown = text === null ? null : JSON.parse(text);
+  if (value === null || isErrorRecord(value)) return value;
+  throw new TypeError("expected the record of an error");
+}
+
+/** The error that was recorded; one that cannot be read is shown as that. */
+export function readErrorRecord(text: string | null): ErrorRecord | null {
+  try {
+    return parseErrorRecord(text);
+  } catch {
+    return { name: "Error", message: "the error that was recorded cannot be read" };
+  }
+}
+
+function isErrorRecord(value: unknown): value is ErrorRecord {
+  if (typeof value !== "object" || value === null || !("name" in value && "message" in value)) return false;
+  return typeof value.name === "string" && typeof value.message === "string";
 }

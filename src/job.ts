@@ -46,6 +46,8 @@ export interface JobFacts {
   readonly token: number;
   /** The schedule that produced it, if one did. */
   readonly schedule: string | null;
+  /** Fields that the store holds, but not as this library writes them: a placeholder stands in each. Left out where there are none. */
+  readonly unreadable?: readonly string[];
 }
 
 /** What it takes to know which job is meant, and when it goes. */

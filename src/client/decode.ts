@@ -1,17 +1,27 @@
-import type { ErrorRecord } from "../errors.ts";
+import { type ErrorRecord, parseErrorRecord, readErrorRecord } from "../errors.ts";
 import type { Job } from "../job.ts";
 import type { StoredJob, TrailEntry } from "../store.ts";
 
 /** A stored job as the public face shows it: texts of JSON become values, and what only stores need is left out. */
 export function decodeJob(stored: StoredJob): Job {
-  const { input, result, error, progress, slot: _slot, ...facts } = stored;
-  return {
-    ...facts,
-    input: JSON.parse(input),
-    result: parseOrNull(result),
-    error: parseOrNull(error) as ErrorRecord | null,
-    progress: parseOrNull(progress),
+  const { input, result, error, progress, slot: _slot, unreadable: found = [], ...facts } = stored;
+  const unreadable = [...found];
+  const read = <T>(field: string, decode: () => T): T | null => {
+    try {
+      return decode();
+    } catch {
+      unreadable.push(field);
+      return null;
+    }
   };
+  const job = {
+    ...facts,
+    input: read("input", () => JSON.parse(input) as unknown),
+    result: read("result", () => parseOrNull(result)),
+    error: read("error", () => parseErrorRecord(error)),
+    progress: read("progress", () => parseOrNull(progress)),
+  };
+  return unreadable.length === 0 ? job : { ...job, unreadable };
 }
 
 /** A line of a job's story. */
@@ -20,7 +30,7 @@ export interface TrailLine extends Omit<TrailEntry, "error"> {
 }
 
 export function decodeTrail(entry: TrailEntry): TrailLine {
-  return { ...entry, error: parseOrNull(entry.error) as ErrorRecord | null };
+  return { ...entry, error: readErrorRecord(entry.error) };
 }
 
 function parseOrNull(text: string | null): unknown {

@@ -1,5 +1,5 @@
 import { sleepAwake } from "../clock.ts";
-import { type ErrorRecord, EscapementError } from "../errors.ts";
+import { EscapementError, readErrorRecord } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { isTerminal, resultNotKept } from "../state.ts";
 import type { StoredJob } from "../store.ts";
@@ -66,8 +66,8 @@ function read(job: StoredJob): unknown {
       `job ${JSON.stringify(job.id)} has succeeded, ${job.reason}; return less, or keep it elsewhere and return where`,
     );
   }
-  if (job.state === "succeeded") return job.result === null ? null : JSON.parse(job.result);
-  const error: ErrorRecord | null = job.error === null ? null : JSON.parse(job.error);
+  if (job.state === "succeeded") return readResult(job);
+  const error = readErrorRecord(job.error);
   const why = [job.reason, error === null ? null : `${error.name}: ${error.message}`].filter(
     (part) => part !== null,
   );
@@ -78,4 +78,16 @@ function read(job: StoredJob): unknown {
       cause: error,
     },
   );
+}
+
+function readResult({ id, result }: StoredJob): unknown {
+  try {
+    return result === null ? null : JSON.parse(result);
+  } catch (cause) {
+    throw new EscapementError(
+      "unreadable-row",
+      `job ${JSON.stringify(id)} has succeeded, but something else has written to its result: it is no JSON`,
+      { cause },
+    );
+  }
 }

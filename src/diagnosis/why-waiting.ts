@@ -1,5 +1,5 @@
 import type { AnyDefinition } from "../definition.ts";
-import type { ErrorRecord } from "../errors.ts";
+import { type ErrorRecord, readErrorRecord } from "../errors.ts";
 import { isFragile } from "../state.ts";
 import type {
   PartitionRecord,
@@ -71,7 +71,7 @@ function whyNotDue(facts: Facts): Cause[] {
 }
 
 function errorOf({ error }: StoredJob): ErrorRecord | null {
-  return error === null ? null : JSON.parse(error);
+  return readErrorRecord(error);
 }
 
 /** What keeps every job of its name and queue from being taken. */

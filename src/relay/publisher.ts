@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Emit } from "../events.ts";
+import { checkDispatchable } from "../mend.ts";
 import { encodeMessage, type Message } from "../message.ts";
 import type { ClaimedJob } from "../store.ts";
 import type { PublishOptions, PublishResult, Route } from "../transport.ts";
@@ -126,6 +127,7 @@ export class Publisher {
     try {
       const definition = this.#parts.definitions.get(job.name);
       if (definition === undefined || definition.route === null) return null;
+      checkDispatchable(job);
       const { destination } = definition.route;
       const now = this.#parts.storeNow();
       // Right after a takeover nothing is known of the store's clock.

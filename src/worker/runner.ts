@@ -4,6 +4,7 @@ import { EscapementError } from "../errors.ts";
 import type { HandlerContext, HandlerJob } from "../handler.ts";
 import { idempotencyKey } from "../idempotency.ts";
 import type { EffectInbox } from "../inbox-store.ts";
+import { checkDispatchable } from "../mend.ts";
 import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Success } from "../state.ts";
@@ -46,7 +47,7 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   const cancelTimeout = armTimeout(held, parts.runtime.clock);
   try {
     const input = await readInput(held).catch((error: unknown) => {
-      throw new Unreadable("the input does not fit the schema", { cause: error });
+      throw new Unreadable("the job cannot be read here", { cause: error });
     });
     const described = describeJob(held, parts.namespace);
     const { inbox, jobs } = parts;
@@ -115,6 +116,7 @@ class Unreadable extends Error {
 
 /** The input as the schema returns it: what was enqueued by another version of the code may not fit any more. */
 async function readInput(held: Held): Promise<unknown> {
+  checkDispatchable(held.job);
   const value: unknown = JSON.parse(held.job.input);
   const { schema, name } = held.definition;
   return schema === null ? value : validate(schema, value, `job ${JSON.stringify(name)}`);

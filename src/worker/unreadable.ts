@@ -1,4 +1,4 @@
-import { recordError } from "../errors.ts";
+import { EscapementError, recordError } from "../errors.ts";
 import type { Outcome } from "../state.ts";
 import type { ClaimedJob } from "../store.ts";
 
@@ -16,17 +16,22 @@ interface Met {
 }
 
 /**
- * What becomes of a job whose input does not fit the schema here. In a rolling deployment another node has the schema that it was enqueued
+ * What becomes of a job whose input does not fit the schema here, or whose row says what nobody here knows. In a rolling deployment another node has the schema that it was enqueued
  * with, so it goes back, due again soon. Nothing was dispatched, so an at-most-once job may, too.
  */
 function decideUnreadable(error: unknown, met: Met, nowMs: number): Outcome {
   const text = JSON.stringify(recordError(error));
   if (nowMs - met.sinceMs >= patienceMs) {
     const minutes = patienceMs / 60_000;
-    return { kind: "die", reason: `its input did not fit the schema for ${minutes} minutes`, error: text };
+    return { kind: "die", reason: `${whatCannotBeRead(error)} for ${minutes} minutes`, error: text };
   }
   const delayMs = Math.min(firstDelayMs * 2 ** Math.min(met.times - 1, 16), maxDelayMs);
   return { kind: "release", delayMs, error: text };
+}
+
+function whatCannotBeRead(error: unknown): string {
+  const isRow = error instanceof EscapementError && error.code === "unreadable-row";
+  return isRow ? "its row could not be read" : "its input did not fit the schema";
 }
 
 /** The jobs that this process could not read, each with how often it has met them. */

@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import { follow } from "../../state.ts";
 import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
 import {
@@ -286,5 +287,5 @@ async function nextAt(
     const readyAt = ready[index] ?? Number.POSITIVE_INFINITY;
     earliest = Math.min(earliest, Math.max(readyAt, limits.queueOpensAt(group.queue)));
   }
-  return Number.isFinite(earliest) ? new Date(earliest) : null;
+  return Number.isFinite(earliest) ? instantOf(earliest) : null;
 }

@@ -36,7 +36,9 @@ export function conditionOf({ ns }: Session, filter: JobFilter): Sql {
   oneOf("j.name", filter.names);
   oneOf("j.queue", filter.queues);
   oneOf("j.delivery", filter.deliveries);
-  for (const tag of filter.tags ?? []) terms.push(sql`json_contains(j.tags, ${JSON.stringify(tag)})`);
+  // Tags that are no JSON are none: the question goes on.
+  for (const tag of filter.tags ?? [])
+    terms.push(sql`json_contains(if(json_valid(j.tags), j.tags, '[]'), ${JSON.stringify(tag)})`);
   if (filter.schedule !== undefined) terms.push(sql`j.schedule = ${filter.schedule}`);
   compare("j.enqueued_at >=", filter.enqueuedAfter);
   compare("j.enqueued_at <", filter.enqueuedBefore);

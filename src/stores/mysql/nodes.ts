@@ -1,3 +1,4 @@
+import { readNodeRecord } from "../../node-record.ts";
 import type { NodeRecord, SeenNode } from "../../store.ts";
 import { dateOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -18,10 +19,10 @@ export async function removeNode({ link, ns }: Session, id: string): Promise<voi
 /** By id. */
 export async function nodes(session: Session): Promise<SeenNode[]> {
   const { rows } = await session.link.query(
-    sql`select started_at, seen_at, record from escapement_nodes where ns = ${session.ns} order by id`,
+    sql`select started_at, seen_at, record, id from escapement_nodes where ns = ${session.ns} order by id`,
   );
   return rows.map((row) => {
-    const record: NodeRecord = JSON.parse(textOf(row[2]));
+    const record = readNodeRecord(textOf(row[3]), textOf(row[2]));
     const seenAt = dateOf(row[1]);
     return {
       ...record,

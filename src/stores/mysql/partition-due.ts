@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import type { DueJob, DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
 import type { Tuple } from "./link.ts";
 import { dateOf, deliveryOf, numberOf, textOf } from "./rows.ts";
@@ -59,12 +60,12 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
     now: at,
     jobs: due.map(toDueJob),
     last: toPlace(due.at(-1)),
-    nextAt: left === undefined ? null : new Date(left.runAt),
+    nextAt: left === undefined ? null : instantOf(left.runAt),
   };
 }
 
 function toPlace(found: Found | undefined): DuePlace | null {
-  return found === undefined ? null : { runAt: new Date(found.runAt), order: found.seq };
+  return found === undefined ? null : { runAt: instantOf(found.runAt), order: found.seq };
 }
 
 /**

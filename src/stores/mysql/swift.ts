@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import { follow, isPlainSuccess } from "../../state.ts";
 import type { ClaimParams, ClaimResult, Finish, FinishResult, StepResult } from "../../store.ts";
 import type { Identity } from "./identity.ts";
@@ -307,7 +308,7 @@ function resultOf(
     outcome: "claimed",
     jobs,
     now: new Date(at),
-    nextAt: Number.isFinite(nextAt) ? new Date(nextAt) : null,
+    nextAt: Number.isFinite(nextAt) ? instantOf(nextAt) : null,
     fragile: false,
   };
 }

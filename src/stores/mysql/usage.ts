@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import type { RateWindow, Usage, UsageParams } from "../../store.ts";
 import { laneOfKey } from "./jobs.ts";
 import type { Tuple } from "./link.ts";
@@ -41,5 +42,5 @@ function openWindow(row: Tuple | undefined, now: number): RateWindow | null {
   if (row === undefined) return null;
   const [startedAt, perMs] = [numberOf(row[1]), numberOf(row[2])];
   if (now < startedAt || now >= startedAt + perMs) return null;
-  return { startedAt: new Date(startedAt), perMs, used: numberOf(row[3]) };
+  return { startedAt: instantOf(startedAt), perMs, used: numberOf(row[3]) };
 }

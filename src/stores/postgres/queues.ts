@@ -1,3 +1,4 @@
+import { readNodeRecord } from "../../node-record.ts";
 import type { NodeRecord, QueueChange, QueueConfig, SeenNode } from "../../store.ts";
 import { toJson } from "./encode.ts";
 import type { Value } from "./link.ts";
@@ -73,13 +74,13 @@ export async function nodes(session: Session): Promise<SeenNode[]> {
   const { schema } = session;
   const answer = await session.run(
     `select json_build_object('now', ${schema}.now_ms($2::bigint), 'nodes', (
-       select coalesce(json_agg(json_build_array(started_at, seen_at, record) order by id), '[]') from ${schema}.nodes where ns = $1
+       select coalesce(json_agg(json_build_array(id, started_at, seen_at, record) order by id), '[]') from ${schema}.nodes where ns = $1
      ))::text as answer`,
     [session.ns, session.now],
   );
   const { now, nodes: rows } = recordOf(answer);
-  return tuplesOf(rows).map(([startedAt, seenAt, text]) => {
-    const record: NodeRecord = JSON.parse(textOf(text));
+  return tuplesOf(rows).map(([id, startedAt, seenAt, text]) => {
+    const record = readNodeRecord(textOf(id), textOf(text));
     return {
       ...record,
       startedAt: dateOf(startedAt),

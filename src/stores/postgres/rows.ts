@@ -1,4 +1,5 @@
 import { type Delivery, deliveries, type JobState, jobStates } from "../../job.ts";
+import { instantOf, type MendableColumn, mendRow } from "../../mend.ts";
 import type { ClaimedJob, StoredJob } from "../../store.ts";
 
 /** The answer is not what this library's functions give. `node:assert` would cost more than the reading here. */
@@ -44,7 +45,7 @@ export function textsOf(value: unknown): string[] {
 }
 
 export function dateOf(value: unknown): Date {
-  return new Date(numberOf(value));
+  return instantOf(numberOf(value));
 }
 
 export function dateOrNull(value: unknown): Date | null {
@@ -54,25 +55,56 @@ export function dateOrNull(value: unknown): Date | null {
 const states = new Map<unknown, JobState>(jobStates.map((state) => [state, state]));
 const deliveriesByName = new Map<unknown, Delivery>(deliveries.map((delivery) => [delivery, delivery]));
 
-export function stateOf(value: unknown): JobState {
+function knownState(value: unknown): JobState {
   return states.get(value) ?? unexpected("the state of a job", value);
+}
+
+function knownDelivery(value: unknown): Delivery {
+  return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
+}
+
+/** A job in a state that nobody knows has come to its end: nobody will ever take it. */
+export function stateOf(value: unknown): JobState {
+  return states.get(value) ?? "dead";
 }
 
 export function stateOrNull(value: unknown): JobState | null {
   return value === null ? null : stateOf(value);
 }
 
+/** Of a guarantee that nobody knows, the strictest: what has it is never dispatched twice. */
 export function deliveryOf(value: unknown): Delivery {
-  return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
+  return deliveriesByName.get(value) ?? "at-most-once";
 }
 
-/** From claimed_json. */
+/** What can hold what nobody can read, of {@link storedColumns}. The values of claimed_json come first in both. */
+const mendable: readonly MendableColumn<unknown>[] = [
+  { place: 3, field: "delivery", read: knownDelivery, placeholder: "at-most-once" },
+  { place: 5, field: "tags", read: textsOf, placeholder: [] },
+  { place: 19, field: "state", read: ifRead(knownState), placeholder: "dead" },
+];
+
+/** A claimed row ends before these. */
+function ifRead(read: (cell: unknown) => unknown): (cell: unknown) => unknown {
+  return (cell) => (cell === undefined ? undefined : read(cell));
+}
+
+/** From claimed_json. One that cannot be read throughout takes no other with it. */
 export function toClaimedJob(row: readonly unknown[]): ClaimedJob {
+  try {
+    return readClaimed(row);
+  } catch {
+    const mended = mendRow(row, mendable);
+    return { ...readClaimed(mended.row), unreadable: mended.unreadable };
+  }
+}
+
+function readClaimed(row: readonly unknown[]): ClaimedJob {
   return {
     id: textOf(row[0]),
     name: textOf(row[1]),
     queue: textOf(row[2]),
-    delivery: deliveryOf(row[3]),
+    delivery: knownDelivery(row[3]),
     priority: numberOf(row[4]),
     tags: textsOf(row[5]),
     runAt: dateOf(row[6]),
@@ -119,10 +151,19 @@ export function storedColumns(table: "jobs" | "history", schema: string): string
 
 /** From {@link storedColumns}. */
 export function toStoredJob(row: readonly unknown[]): StoredJob {
+  try {
+    return readStored(row);
+  } catch {
+    const mended = mendRow(row, mendable);
+    return { ...readStored(mended.row), unreadable: mended.unreadable };
+  }
+}
+
+function readStored(row: readonly unknown[]): StoredJob {
   return {
-    ...toClaimedJob(row),
+    ...readClaimed(row),
     version: numberOf(row[18]),
-    state: stateOf(row[19]),
+    state: knownState(row[19]),
     reason: textOrNull(row[20]),
     result: textOrNull(row[21]),
     error: textOrNull(row[22]),

@@ -122,7 +122,10 @@ function readClaim([head = Buffer.alloc(0), ...parts]: readonly Buffer[]): Claim
   const nextAt = reader.date();
   const fragile = reader.u8() === 1;
   const jobs: ClaimedJob[] = [];
-  for (let index = 0; index + 2 < parts.length; index += 3) jobs.push(claimedFrom(parts, index));
+  for (let index = 0; index + 2 < parts.length; index += 3) {
+    const job = claimedFrom(parts, index);
+    if (job !== null) jobs.push(job);
+  }
   return { outcome, jobs, now, nextAt, fragile };
 }
 

@@ -1,4 +1,5 @@
 import { readCursor, writeCursor } from "../../cursor.ts";
+import { instantOf } from "../../mend.ts";
 import type {
   CountParams,
   CountRow,
@@ -145,7 +146,7 @@ export async function trail(space: Space, id: string): Promise<TrailEntry[]> {
   const lines = await space.list("trail", space.placeOf(id), id);
   return lines.map((line) => {
     const reader = new Reader(line);
-    const at = new Date(reader.f64());
+    const at = instantOf(reader.f64());
     const kind = trailKinds[reader.u8() - 1] ?? "log";
     const [attempt, token, claimer] = [reader.u32(), reader.u32(), reader.short()];
     const [text, error] = [reader.marked(), reader.marked()];

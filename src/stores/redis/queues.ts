@@ -1,4 +1,6 @@
 import { EscapementError } from "../../errors.ts";
+import { instantOf } from "../../mend.ts";
+import { readNodeRecord } from "../../node-record.ts";
 import type { NodeRecord, QueueChange, QueueConfig, SeenNode } from "../../store.ts";
 import { pairsOf, type Space } from "./space.ts";
 import { Reader } from "./wire.ts";
@@ -55,12 +57,11 @@ export async function nodes(space: Space): Promise<SeenNode[]> {
   const seen = pairsOf(list).map(([id, text]): SeenNode => {
     const reader = new Reader(text);
     const [seenAt, startedAt] = [reader.f64(), reader.f64()];
-    const node: Omit<NodeRecord, "id"> = JSON.parse(reader.rest());
+    const node = readNodeRecord(id, reader.rest());
     return {
-      id,
       ...node,
-      startedAt: new Date(startedAt),
-      seenAt: new Date(seenAt),
+      startedAt: instantOf(startedAt),
+      seenAt: instantOf(seenAt),
       alive: now - seenAt <= node.ttlMs,
     };
   });

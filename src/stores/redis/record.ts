@@ -1,4 +1,5 @@
 import { type Delivery, deliveries, type JobFacts, type JobState, jobStates } from "../../job.ts";
+import { instantOf } from "../../mend.ts";
 import type { ClaimedJob, DueJob, NewJob, Retention, StoredJob } from "../../store.ts";
 import { Reader, Writer } from "./wire.ts";
 
@@ -16,6 +17,39 @@ interface Rare {
   reason?: string;
   error?: string;
   progress?: string;
+  /** The rest could not be read. The scripts leave this mark where they wrote over it. */
+  unreadable?: true;
+}
+
+const noRare: Rare = {};
+
+/** What is not known of a job whose rare part cannot be read. */
+const rareFields: readonly string[] = [
+  "tags",
+  "schedule",
+  "concurrencyKey",
+  "rateKey",
+  "reason",
+  "error",
+  "progress",
+];
+
+function readRare(text: string): Rare {
+  try {
+    const rare: unknown = JSON.parse(text);
+    if (isRare(rare)) return rare;
+  } catch {
+    // Told below.
+  }
+  return { unreadable: true };
+}
+
+function isRare(value: unknown): value is Rare {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.entries(value).every(([field, one]) => {
+    if (field === "tags") return Array.isArray(one) && one.every((tag) => typeof tag === "string");
+    return typeof one === "string" || one === true;
+  });
 }
 
 /** The scripts count states and deliveries from 1, in the order of these lists. */
@@ -124,9 +158,9 @@ function readRecord(id: string, reader: Reader): Omit<Parts, "input"> {
   const slot = reader.u16();
   const seq = reader.u48();
   const priority = reader.i32();
-  const runAt = new Date(reader.f64());
-  const fireAt = new Date(reader.f64());
-  const enqueuedAt = new Date(reader.f64());
+  const runAt = instantOf(reader.f64());
+  const fireAt = instantOf(reader.f64());
+  const enqueuedAt = instantOf(reader.f64());
   const expireAt = reader.date();
   const queue = reader.short();
   const name = reader.short();
@@ -136,8 +170,8 @@ function readRecord(id: string, reader: Reader): Omit<Parts, "input"> {
   const redrives = reader.u32();
   const rollbacks = reader.u32();
   const rareText = reader.long();
-  const rare: Rare = rareText === "" ? {} : JSON.parse(rareText);
-  const facts = {
+  const rare = rareText === "" ? noRare : readRare(rareText);
+  const facts: JobFacts = {
     id,
     name,
     queue,
@@ -154,6 +188,7 @@ function readRecord(id: string, reader: Reader): Omit<Parts, "input"> {
     redrives,
     token,
     schedule: rare.schedule ?? null,
+    ...(rare.unreadable === undefined ? {} : { unreadable: rareFields }),
   };
   return {
     seq,
@@ -173,11 +208,15 @@ function readRecord(id: string, reader: Reader): Omit<Parts, "input"> {
   };
 }
 
-/** The same in three texts that follow each other. */
-export function claimedFrom(parts: readonly Buffer[], index: number): ClaimedJob {
+/** The same in three texts that follow each other. Null for a record that is cut short: its claim runs out, and no other has it then. */
+export function claimedFrom(parts: readonly Buffer[], index: number): ClaimedJob | null {
   const id = String(parts[index]);
-  const { facts, cancelRequested } = readRecord(id, new Reader(parts[index + 1] ?? Buffer.alloc(0)));
-  return { ...facts, input: String(parts[index + 2]), cancelRequested };
+  try {
+    const { facts, cancelRequested } = readRecord(id, new Reader(parts[index + 1] ?? Buffer.alloc(0)));
+    return { ...facts, input: String(parts[index + 2]), cancelRequested };
+  } catch {
+    return null;
+  }
 }
 
 export function readClaimed(reader: Reader): ClaimedJob {

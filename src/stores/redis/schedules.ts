@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import type {
   DueSchedules,
   Fire,
@@ -53,7 +54,7 @@ export async function dueSchedules(space: Space, limit: number): Promise<DueSche
   return {
     now: new Date(now),
     due: due.slice(0, limit),
-    nextAt: Number.isFinite(next) ? new Date(next) : null,
+    nextAt: Number.isFinite(next) ? instantOf(next) : null,
   };
 }
 
@@ -67,12 +68,29 @@ async function dueIn(space: Space, index: number, limit: number): Promise<DueSch
   };
 }
 
+/** One that is cut short is a schedule without rules, which nobody can plan, and takes no other with it. */
 function readSchedule(key: string, text: Buffer): ScheduleRecord {
+  try {
+    return readWhole(key, text);
+  } catch {
+    const none = {
+      spec: "",
+      job: "",
+      nextAt: null,
+      lastJobId: null,
+      createdAt: new Date(0),
+      updatedAt: new Date(0),
+    };
+    return { key, ...none, paused: false, version: 0, fired: 0 };
+  }
+}
+
+function readWhole(key: string, text: Buffer): ScheduleRecord {
   const reader = new Reader(text);
   const paused = reader.u8() === 1;
   const nextAt = reader.date();
   const [version, fired] = [reader.f64(), reader.f64()];
-  const [createdAt, updatedAt] = [new Date(reader.f64()), new Date(reader.f64())];
+  const [createdAt, updatedAt] = [instantOf(reader.f64()), instantOf(reader.f64())];
   const lastJobId = reader.short();
   return {
     key,
@@ -145,7 +163,7 @@ export async function occurrences(space: Space, params: OccurrencesParams): Prom
     const reader = new Reader(row);
     const fate = reader.u8() === 1 ? "skipped" : "planned";
     const [fireAt, until, count, plannedAt] = [
-      new Date(reader.f64()),
+      instantOf(reader.f64()),
       reader.date(),
       reader.f64(),
       reader.f64(),
@@ -159,7 +177,7 @@ export async function occurrences(space: Space, params: OccurrencesParams): Prom
       fate,
       reason,
       jobId: jobId === "" ? null : jobId,
-      plannedAt: new Date(plannedAt),
+      plannedAt: instantOf(plannedAt),
       node,
     };
   });

@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import type { RateWindow, Usage, UsageParams } from "../../store.ts";
 import type { Space } from "./space.ts";
 import { Reader } from "./wire.ts";
@@ -27,5 +28,5 @@ function openWindow(packed: Buffer | undefined, now: number): RateWindow | null 
   const reader = new Reader(packed);
   const [startedAt, used, perMs] = [reader.f64(), reader.f64(), reader.f64()];
   if (now < startedAt || now >= startedAt + perMs) return null;
-  return { startedAt: new Date(startedAt), perMs, used };
+  return { startedAt: instantOf(startedAt), perMs, used };
 }

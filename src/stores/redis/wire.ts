@@ -1,3 +1,5 @@
+import { instantOf } from "../../mend.ts";
+
 /**
  * The frames that scripts and this library exchange: big-endian numbers and texts with their length before them, as the Lua
  * library `struct` packs them. One text for a whole batch is far cheaper than an argument for each part of each job.
@@ -136,7 +138,7 @@ export class Reader {
   /** An instant, or null for one that is infinitely far away. */
   date(): Date | null {
     const instant = this.f64();
-    return Number.isFinite(instant) ? new Date(instant) : null;
+    return Number.isFinite(instant) ? instantOf(instant) : null;
   }
 
   #text(bytes: number): string {

@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import { follow } from "../../state.ts";
 import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
 import { newHolder } from "./jobs.ts";
@@ -197,5 +198,5 @@ function nextAt(session: Session, params: ClaimParams, view: View, taken: readon
     const readyAt = nextReady(session, group);
     earliest = Math.min(earliest, Math.max(readyAt, limits.queueOpensAt(group.queue)));
   }
-  return Number.isFinite(earliest) ? new Date(earliest) : null;
+  return Number.isFinite(earliest) ? instantOf(earliest) : null;
 }

@@ -26,11 +26,13 @@ export class Connection {
   }
 
   get(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    return this.#statement(sql).get(...values);
+    const statement = this.#statement(sql);
+    return orRounded(statement, sql, () => statement.get(...values));
   }
 
   all(sql: string, ...values: SQLInputValue[]): Row[] {
-    return this.#statement(sql).all(...values);
+    const statement = this.#statement(sql);
+    return orRounded(statement, sql, () => statement.all(...values));
   }
 
   tuples(sql: string, ...values: SQLInputValue[]): Tuple[] {
@@ -39,16 +41,17 @@ export class Connection {
       statement = this.#prepare(sql);
       this.#listing.set(sql, statement);
     }
-    return listing(statement, values);
+    return listing(statement, sql, values);
   }
 
   /** For statements that are put together from what was asked: keeping all their forms would know no bound. */
   once(sql: string, ...values: SQLInputValue[]): Row[] {
-    return this.#prepare(sql).all(...values);
+    const statement = this.#prepare(sql);
+    return orRounded(statement, sql, () => statement.all(...values));
   }
 
   tuplesOnce(sql: string, ...values: SQLInputValue[]): Tuple[] {
-    return listing(this.#prepare(sql), values);
+    return listing(this.#prepare(sql), sql, values);
   }
 
   #statement(sql: string): StatementSync {
@@ -68,10 +71,40 @@ export class Connection {
   }
 }
 
-function listing(statement: StatementSync, values: readonly SQLInputValue[]): Tuple[] {
+function listing(statement: StatementSync, sql: string, values: readonly SQLInputValue[]): Tuple[] {
   statement.setReturnArrays(true);
   // The types do not know what that does to the rows.
-  return statement.all(...values) as unknown as Tuple[];
+  return orRounded(statement, sql, () => statement.all(...values) as unknown as Tuple[]);
+}
+
+/**
+ * Reads once more where a number is too large for this library to have written it: one such row must not make all others unreadable. Only a
+ * question may be asked twice.
+ */
+function orRounded<T>(statement: StatementSync, sql: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!isOutOfRange(error) || !/^\s*(select|with)\b/i.test(sql)) throw error;
+    statement.setReadBigInts(true);
+    try {
+      return rounded(read()) as T;
+    } finally {
+      statement.setReadBigInts(false);
+    }
+  }
+}
+
+function isOutOfRange(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ERR_OUT_OF_RANGE";
+}
+
+/** Rows, one row, or nothing. */
+function rounded(found: unknown): unknown {
+  if (typeof found === "bigint") return Number(found);
+  if (Array.isArray(found)) return found.map(rounded);
+  if (typeof found !== "object" || found === null || ArrayBuffer.isView(found)) return found;
+  return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, rounded(value)]));
 }
 
 const connections = new WeakMap<DatabaseSync, Connection>();

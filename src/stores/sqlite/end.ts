@@ -140,6 +140,8 @@ function hearEnd(
   child: JobRow,
   parent: { readonly id: string; readonly state: JobState },
 ): boolean {
+  // Something else has written to it.
+  if (child.state !== "blocked") return false;
   if (parent.state !== "succeeded" && child.afterFailure === "cancel") {
     writeCancelled(session, child, "cancel", orphanReason(parent));
     return true;

@@ -76,7 +76,7 @@ export function conditionOf(filter: JobFilter): { readonly sql: string; readonly
   oneOf("name", filter.names);
   oneOf("queue", filter.queues);
   oneOf("delivery", filter.deliveries);
-  for (const tag of filter.tags ?? []) compare("? in (select value from json_each(tags))", tag);
+  for (const tag of filter.tags ?? []) compare(hasTag, tag);
   compare("schedule = ?", filter.schedule);
   compare("enqueued_at >= ?", filter.enqueuedAfter);
   compare("enqueued_at < ?", filter.enqueuedBefore);
@@ -84,3 +84,6 @@ export function conditionOf(filter: JobFilter): { readonly sql: string; readonly
   compare("run_at < ?", filter.runBefore);
   return { sql: terms.map((term) => ` and ${term}`).join(""), values };
 }
+
+/** Tags that are no JSON are none: the question goes on. */
+const hasTag = "? in (select value from json_each(case when json_valid(tags) then tags else '[]' end))";

@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import type { DueJob, DuePlace, PartitionDue, PartitionDueParams } from "../../store.ts";
 import type { Tuple } from "./connection.ts";
 import { type Slots, slotsOf } from "./partitions.ts";
@@ -50,12 +51,12 @@ export function partitionDue(session: Session, params: PartitionDueParams): Part
     now: new Date(now),
     jobs: due.map(toDueJob),
     last: toPlace(due.at(-1)),
-    nextAt: left === undefined ? null : new Date(left.runAt),
+    nextAt: left === undefined ? null : instantOf(left.runAt),
   };
 }
 
 function toPlace(found: Found | undefined): DuePlace | null {
-  return found === undefined ? null : { runAt: new Date(found.runAt), order: found.seq };
+  return found === undefined ? null : { runAt: instantOf(found.runAt), order: found.seq };
 }
 
 /**

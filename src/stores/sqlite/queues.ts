@@ -1,3 +1,4 @@
+import { readNodeRecord } from "../../node-record.ts";
 import type { NodeRecord, QueueChange, QueueConfig, SeenNode } from "../../store.ts";
 import type { Row } from "./connection.ts";
 import { dateOf, numberOrNull, textOf } from "./rows.ts";
@@ -71,11 +72,11 @@ export function removeNode({ connection, ns }: Session, id: string): void {
 
 export function nodes({ connection, ns, now }: Session): SeenNode[] {
   const rows = connection.all(
-    "select started_at, seen_at, record from escapement_nodes where ns = ? order by id",
+    "select id, started_at, seen_at, record from escapement_nodes where ns = ? order by id",
     ns,
   );
   return rows.map((row) => {
-    const record: NodeRecord = JSON.parse(textOf(row["record"]));
+    const record = readNodeRecord(textOf(row["id"]), textOf(row["record"]));
     const seenAt = dateOf(row["seen_at"]);
     return {
       ...record,

@@ -1,5 +1,6 @@
 import type { SQLOutputValue } from "node:sqlite";
 import { type Delivery, deliveries, type JobState, jobStates } from "../../job.ts";
+import { instantOf, type MendableColumn, mendRow } from "../../mend.ts";
 import type { ClaimedJob, StoredJob } from "../../store.ts";
 import type { Tuple } from "./connection.ts";
 
@@ -82,7 +83,7 @@ export function numberOrNull(value: SQLOutputValue | undefined): number | null {
 }
 
 export function dateOf(value: SQLOutputValue | undefined): Date {
-  return new Date(numberOf(value));
+  return instantOf(numberOf(value));
 }
 
 export function dateOrNull(value: SQLOutputValue | undefined): Date | null {
@@ -92,12 +93,22 @@ export function dateOrNull(value: SQLOutputValue | undefined): Date | null {
 const states = new Map<unknown, JobState>(jobStates.map((state) => [state, state]));
 const deliveriesByName = new Map<unknown, Delivery>(deliveries.map((delivery) => [delivery, delivery]));
 
-export function stateOf(value: SQLOutputValue | undefined): JobState {
+function knownState(value: SQLOutputValue | undefined): JobState {
   return states.get(value) ?? unexpected("the state of a job", value);
 }
 
-export function deliveryOf(value: SQLOutputValue | undefined): Delivery {
+function knownDelivery(value: SQLOutputValue | undefined): Delivery {
   return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
+}
+
+/** A job in a state that nobody knows has come to its end: nobody will ever take it. */
+export function stateOf(value: SQLOutputValue | undefined): JobState {
+  return states.get(value) ?? "dead";
+}
+
+/** Of a guarantee that nobody knows, the strictest: what has it is never dispatched twice. */
+export function deliveryOf(value: SQLOutputValue | undefined): Delivery {
+  return deliveriesByName.get(value) ?? "at-most-once";
 }
 
 function tagsOf(value: SQLOutputValue | undefined): string[] {
@@ -110,18 +121,41 @@ function textsOf(value: SQLOutputValue | undefined): string[] {
   return Array.isArray(list) ? list.map((item: unknown) => String(item)) : unexpected("a JSON list", list);
 }
 
+/** The columns of {@link storedColumns} that can hold what nobody can read. Those of {@link claimedColumns} come first in both. */
+const mendable: readonly MendableColumn<Tuple[number]>[] = [
+  { place: 4, field: "delivery", read: knownDelivery, placeholder: "at-most-once" },
+  { place: 6, field: "tags", read: tagsOf, placeholder: "[]" },
+  { place: 19, field: "state", read: ifRead(knownState), placeholder: "dead" },
+];
+
+/** A claimed row ends before these. */
+function ifRead(
+  read: (cell: SQLOutputValue | undefined) => unknown,
+): (cell: SQLOutputValue | undefined) => unknown {
+  return (cell) => (cell === undefined ? undefined : read(cell));
+}
+
 /** The job's place in the order of enqueueing: the first of {@link claimedColumns}. */
 export function seqOf(row: Tuple): number {
   return numberOf(row[0]);
 }
 
-/** From {@link claimedColumns}. */
+/** From {@link claimedColumns}. One that cannot be read throughout takes no other with it. */
 export function toClaimedJob(row: Tuple): ClaimedJob {
+  try {
+    return readClaimed(row);
+  } catch {
+    const mended = mendRow(row, mendable);
+    return { ...readClaimed(mended.row), unreadable: mended.unreadable };
+  }
+}
+
+function readClaimed(row: Tuple): ClaimedJob {
   return {
     id: textOf(row[1]),
     name: textOf(row[2]),
     queue: textOf(row[3]),
-    delivery: deliveryOf(row[4]),
+    delivery: knownDelivery(row[4]),
     priority: numberOf(row[5]),
     tags: tagsOf(row[6]),
     runAt: dateOf(row[7]),
@@ -141,9 +175,18 @@ export function toClaimedJob(row: Tuple): ClaimedJob {
 
 /** From {@link storedColumns}. */
 export function toStoredJob(row: Tuple, waitsFor: readonly string[]): StoredJob {
+  try {
+    return readStored(row, waitsFor);
+  } catch {
+    const mended = mendRow(row, mendable);
+    return { ...readStored(mended.row, waitsFor), unreadable: mended.unreadable };
+  }
+}
+
+function readStored(row: Tuple, waitsFor: readonly string[]): StoredJob {
   return {
-    ...toClaimedJob(row),
-    state: stateOf(row[19]),
+    ...readClaimed(row),
+    state: knownState(row[19]),
     reason: textOrNull(row[20]),
     result: textOrNull(row[21]),
     error: textOrNull(row[22]),

@@ -1,3 +1,4 @@
+import { instantOf } from "../../mend.ts";
 import type { RateWindow, Usage, UsageParams } from "../../store.ts";
 import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -31,5 +32,5 @@ function openWindow({ connection, ns, now }: Session, kind: "queue" | "key", key
   if (row === undefined) return null;
   const [startedAt, perMs] = [numberOf(row["started_at"]), numberOf(row["per_ms"])];
   if (now < startedAt || now >= startedAt + perMs) return null;
-  return { startedAt: new Date(startedAt), perMs, used: numberOf(row["used"]) };
+  return { startedAt: instantOf(startedAt), perMs, used: numberOf(row["used"]) };
 }

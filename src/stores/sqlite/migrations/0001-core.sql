@@ -133,7 +133,7 @@ create table escapement_history (
   result text,
   input text not null,
   forget_at integer generated always as (
-    case when retention is not null then finished_at + (retention ->> case state
+    case when json_valid(retention) then finished_at + (retention ->> case state
       when 'succeeded' then 0 when 'cancelled' then 1 when 'dead' then 2 when 'lost' then 3 end) end
   ) virtual
 ) strict;

@@ -58,10 +58,11 @@ local function finishSwiftly(claimer, id, token, result)
   if after == nil then after = successOf(front, text, claimer) end
   if not after or after.token ~= token then return false end
   local rest = string.sub(text, length + 1)
+  local tail = readTail(string.sub(rest, BACKSIZE + 1))
+  if not tail then return false end
   local new = after.front
   if result then new = string.sub(new, 1, length - 4) .. struct.pack(">I4c0", #result, result) end
   rewrite(id, new .. rest)
-  local tail = readTail(string.sub(rest, BACKSIZE + 1))
   tail.finished = (tail.finished or 0) + 1
   add(LIVES, math.floor(struct.unpack(">I6", rest, SEQPLACE + 1) / blockSize), -1)
   local away, ended, told = listIn(gone, LEASES), listIn(added, endedKeys[SUCCEEDED]), notices.ended

@@ -9,7 +9,7 @@
 
 local function laneOf(job)
   local rare = rareOf(job)
-  return rare.concurrencyKey and "c" .. rare.concurrencyKey or "r" .. rare.rateKey
+  return rare.concurrencyKey and "c" .. rare.concurrencyKey or "r" .. (rare.rateKey or "")
 end
 
 local function laneListKey(priority, lane)

@@ -11,6 +11,9 @@ local RUNAT, FIREAT, ENQUEUEDAT, EXPIREAT, REST = 21, 22, 23, 24, 25
 -- Where the back has its seq, and how long it is.
 local SEQPLACE, BACKSIZE = 11, 53
 
+-- A record whose texts are all empty.
+local SHORTEST = 115
+
 -- What follows the head is mostly the same for all jobs of a definition, so it is taken apart once.
 local TAIL = ">Hc0Hc0BI4I4I4I4I4c0"
 local QUEUE, NAME, DELIVERY, ATTEMPTS, VERSION, REDRIVES, ROLLBACKS, RARE = 1, 2, 3, 4, 5, 6, 7, 8
@@ -23,10 +26,12 @@ local JOBS, INPUTS = P .. "jobs", P .. "inputs"
 
 local tails = {}
 
+-- Nil where it is cut short.
 local function readTail(text)
   local tail = tails[text]
   if not tail then
-    tail = { struct.unpack(TAIL, text) }
+    tail = { pcall(struct.unpack, TAIL, text) }
+    if not table.remove(tail, 1) then return nil end
     tails[text] = tail
   end
   return tail
@@ -51,7 +56,13 @@ local function rareOf(job)
   local rare = job.rare
   if not rare then
     local text = tailOf(job)[RARE]
-    rare = text == "" and {} or cjson.decode(text)
+    if text == "" then
+      rare = {}
+    else
+      -- What something else has written there must not stop a script that works on others, too.
+      local isJson, value = pcall(cjson.decode, text)
+      rare = isJson and type(value) == "table" and value or { unreadable = true }
+    end
     job.rare = rare
   end
   return rare
@@ -104,6 +115,7 @@ local function unpackJob(id, text)
   local job = { struct.unpack(HEAD, text) }
   -- The last value is where the rest begins.
   job[REST] = string.sub(text, job[REST])
+  if not readTail(job[REST]) then error("cut short") end
   job.id = id
   return job
 end
@@ -119,7 +131,11 @@ local function readJobs(ids)
     if texts[ids[n]] == nil then missing[#missing + 1] = ids[n] end
   end
   local found = hashValues(JOBS, missing)
-  for n = 1, #missing do texts[missing[n]] = found[n] end
+  for n = 1, #missing do
+    local text = found[n]
+    -- What is too short to be a record is none.
+    texts[missing[n]] = text and #text >= SHORTEST and text
+  end
 end
 
 -- The job, or false.
@@ -132,9 +148,11 @@ local function jobOf(id)
     texts[id] = text
   end
   if not text then return false end
-  job = unpackJob(id, text)
-  known[id] = job
-  return job
+  -- A record that is cut short is as good as none: it must not stop a script that works on others, too.
+  local isWhole, found = pcall(unpackJob, id, text)
+  if not isWhole then return false end
+  known[id] = found
+  return found
 end
 
 -- The record of a job that nobody has taken apart, or nil.

@@ -25,7 +25,7 @@ local function settleSwiftly(claimer, id, token, result)
   local state, cancel, special, attempt, held, _, claimedAt, _, holder, _, back = struct.unpack(FRONT, text)
   local relayed, _, parent, _, _, _, _, slot, seq = struct.unpack(BACK, text, back)
   local tail = readTail(string.sub(text, back + BACKSIZE))
-  local isPlain = parent == 0 and tail[RARE] == "" and isOurs(relayed, slot)
+  local isPlain = tail and parent == 0 and tail[RARE] == "" and isOurs(relayed, slot)
   if not isPlain or state ~= ACTIVE or held ~= token or holder ~= claimer then return false end
   rewrite(id, struct.pack(
     FRONT, SUCCEEDED, cancel, special, attempt, token, token, claimedAt, now, #holder, holder, 0, ""
@@ -48,7 +48,7 @@ local function nameSwiftly(id, version)
   local state, cancel, special, attempt, token, settled, _, finishedAt, holder, result, back = struct.unpack(FRONT, text)
   local relayed, _, _, _, _, _, _, slot, seq, _, runAt, _, _, expireAt = struct.unpack(BACK, text, back)
   local tail = readTail(string.sub(text, back + BACKSIZE))
-  local isPlain = expireAt == huge and tail[RARE] == "" and (settled == 0 or holder == owner) and isOurs(relayed, slot)
+  local isPlain = tail and expireAt == huge and tail[RARE] == "" and (settled == 0 or holder == owner) and isOurs(relayed, slot)
   if not isPlain or state ~= WAITING or runAt > swiftly.dueBy or tail[VERSION] ~= version then return false end
   text = struct.pack(
     FRONT, ACTIVE, cancel, special, attempt + 1, token + 1, settled, now, finishedAt, #owner, owner, #result, result
