@@ -45,10 +45,10 @@ import { Node, type StartOptions } from "./node.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
+import type { Schedule } from "./schedule.ts";
 import { findScheduleFile, ScheduleFile } from "./schedule-file.ts";
 import {
   type OccurrencesOptions,
-  type Schedule,
   type ScheduleOptions,
   type ScheduleOutcome,
   Schedules,

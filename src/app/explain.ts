@@ -4,10 +4,11 @@ import { lineOf } from "../diagnosis/sentence.ts";
 import { formatDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import type { Job } from "../job.ts";
+import { unreadableReason } from "../mend.ts";
 import { resolveSchedule } from "../planner/schedule-spec.ts";
 import { explainRoute, type RouteFacts } from "./explain-route.ts";
 import type { Occurrence } from "./occurrences.ts";
-import type { Schedule } from "./schedules.ts";
+import type { Schedule } from "./schedule.ts";
 
 /** What an explanation asks. */
 export interface Explained extends RouteFacts {
@@ -74,6 +75,7 @@ async function explainAbsent(app: Explained, key: string, fireAt: Date): Promise
   const schedule = await app.getSchedule(key);
   if (schedule === null)
     return `there is no schedule ${JSON.stringify(key)}, and nothing of it in the ledger`;
+  if (schedule.unreadable !== undefined) return `${key} cannot be planned: ${schedule.unreadable}`;
   const { times } = resolveSchedule(schedule.spec);
   const isNominal = times.next(fireAt.getTime() - 1) === fireAt.getTime();
   if (!isNominal)
@@ -88,6 +90,8 @@ async function explainJob(app: Explained, job: Job): Promise<string[]> {
     `job ${job.id} (${job.name}, ${job.delivery}, queue ${job.queue})`,
     `${iso(job.enqueuedAt)} enqueued, due ${iso(job.fireAt)}${job.priority === 0 ? "" : `, priority ${job.priority}`}`,
   ];
+  if (job.unreadable !== undefined)
+    lines.push(`${unreadableReason(job.unreadable)}: something else has written to its row`);
   const trail = await app.trail(job.id);
   // Lines of the latest claim, and of what came after it, carry its token; those before it a lower one.
   const ofLatest = trail.findIndex(({ token }) => token >= job.token);

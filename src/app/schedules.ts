@@ -17,27 +17,11 @@ import { withRetries } from "../transient.ts";
 import { backfillSchedule } from "./backfill.ts";
 import { type Occurrence, readOccurrences } from "./occurrences.ts";
 import { pausedOccurrences } from "./paused.ts";
+import { decodeSchedule, isReadable, type Schedule } from "./schedule.ts";
 
 export interface ScheduleOptions extends Pick<EnqueueOptions, "priority" | "tags" | "expireIn" | "attempts"> {
   /** What to do when the store has another one under this key. @default the app's `scheduleConflict` */
   readonly conflict?: ScheduleConflict;
-}
-
-/** A schedule, as `schedules()` shows it. */
-export interface Schedule {
-  readonly key: string;
-  readonly spec: ScheduleSpec;
-  /** The name of its jobs. */
-  readonly name: string;
-  readonly queue: string;
-  readonly input: unknown;
-  readonly paused: boolean;
-  readonly nextAt: Date | null;
-  readonly fired: number;
-  readonly lastJobId: string | null;
-  readonly version: number;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
 }
 
 /** `added`, `changed`, `unchanged`; `kept` when the store's stays, by the conflict policy. */
@@ -107,7 +91,7 @@ export class Schedules {
         this.#checkConflict(record, wanted.job, conflict, options.conflict !== undefined);
         if (conflict === "store-wins") return "kept";
         // What is due under the old rules is fired under them: an edit loses nothing.
-        if (await this.#fireDue(store, record, now)) {
+        if (isReadable(record) && (await this.#fireDue(store, record, now))) {
           tries -= fired < maxFired ? 1 : 0;
           fired += 1;
           continue;
@@ -116,7 +100,8 @@ export class Schedules {
       const nextAt = rules.times.next(now);
       if (nextAt === null) throw neverFires(key);
       // What a pause has skipped so far was skipped under the old rules, and is recorded as that.
-      const skipped = record?.paused === true ? await this.#pausedSoFar(store, record, now) : [];
+      const skipped =
+        record?.paused === true && isReadable(record) ? await this.#pausedSoFar(store, record, now) : [];
       const change = { ...wanted, paused: record?.paused ?? false, nextAt: new Date(nextAt), skipped };
       if ((await this.#edit(store, key, record, change)).outcome === "put")
         return record === null ? "added" : "changed";
@@ -297,7 +282,8 @@ export class Schedules {
   }
 
   #checkConflict(record: ScheduleRecord, job: string, conflict: ScheduleConflict, isExplicit: boolean): void {
-    const [stored, wanted] = [decodeTemplate(record.job).name, decodeTemplate(job).name];
+    const wanted = decodeTemplate(job).name;
+    const stored = isReadable(record) ? decodeTemplate(record.job).name : wanted;
     // Another job under the same key is more likely a mistake than an edit, so it must be asked for by name.
     if (stored !== wanted && !isExplicit) {
       throw new EscapementError(
@@ -325,12 +311,6 @@ function checkScheduleKey(key: unknown): string {
     "invalid-name",
     `expected the key of a schedule to have no braces, got ${JSON.stringify(checked)}`,
   );
-}
-
-function decodeSchedule(record: ScheduleRecord): Schedule {
-  const { spec, job, ...rest } = record;
-  const { name, queue, input } = decodeTemplate(job);
-  return { ...rest, spec: decodeSpec(spec), name, queue, input: JSON.parse(input) };
 }
 
 function neverFires(key: string): EscapementError {

@@ -42,6 +42,7 @@ const well: Facts = {
   oldest: [],
   nodes: [node],
   queues: [],
+  schedules: [],
 };
 
 const counts = (name: string, count: number): Facts["counts"] => [

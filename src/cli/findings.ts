@@ -1,3 +1,4 @@
+import type { Schedule } from "../app/schedule.ts";
 import type { AppHealth } from "../client/client.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { sentenceOf } from "../diagnosis/sentence.ts";
@@ -26,7 +27,11 @@ export interface Facts {
   /** By queue, name and state. */
   readonly counts: readonly CountRow[];
   /** The oldest that wait and go soon, some of them. */
-  readonly oldest: readonly Pick<Job, "id" | "name" | "relayed" | "rollbacks" | "error" | "claimedAt">[];
+  readonly oldest: readonly Pick<
+    Job,
+    "id" | "name" | "relayed" | "rollbacks" | "error" | "claimedAt" | "unreadable"
+  >[];
+  readonly schedules: readonly Pick<Schedule, "key" | "unreadable">[];
   readonly nodes: readonly SeenNode[];
   readonly queues: readonly QueueConfig[];
 }
@@ -37,9 +42,19 @@ const longestError = 200;
 
 /** Says of each thing whether it is well, and if not, what to do. Pure, so that every finding is tested. */
 export function findingsOf(facts: Facts): Finding[] {
-  return [store, durability, clock, problems, lease, alive, unserved, refused, paused, ended].flatMap(
-    (look) => look(facts),
-  );
+  return [
+    store,
+    durability,
+    clock,
+    problems,
+    lease,
+    alive,
+    unserved,
+    refused,
+    unreadable,
+    paused,
+    ended,
+  ].flatMap((look) => look(facts));
 }
 
 const ok = (what: string): Finding => ({ level: "ok", what, advice: null });
@@ -154,6 +169,29 @@ function refused({ oldest }: Facts): Finding[] {
       ),
     ];
   });
+}
+
+/** What something else has written to, or a newer version. */
+function unreadable({ oldest, schedules }: Facts): Finding[] {
+  const some = schedules.flatMap(({ key, unreadable: why }) =>
+    why === undefined
+      ? []
+      : warning(
+          `schedule ${JSON.stringify(key)} does not fire: ${why}`,
+          `put it again, or remove it: app.unschedule(${JSON.stringify(key)})`,
+        ),
+  );
+  const jobs = oldest.filter((job) => job.unreadable !== undefined);
+  const [first] = jobs;
+  if (first === undefined) return some;
+  const among = `${jobs.length} of the ${oldest.length} oldest waiting job${oldest.length === 1 ? "" : "s"} looked at`;
+  return [
+    ...some,
+    warning(
+      `${among} cannot be read throughout: something else has written to the store`,
+      `escapement explain ${shellWord(first.id)}`,
+    ),
+  ];
 }
 
 function firstLine(text: string): string {

@@ -4,8 +4,12 @@ import type { JobState } from "../job.ts";
 import { isTerminal } from "../state.ts";
 import type { Fire, NewJob, NewOccurrence, ScheduleRecord } from "../store.ts";
 import { type Decision, decideDue } from "./due.ts";
+import { unreadable } from "./parse-object.ts";
 import { decodeSpec, resolveSchedule, type ScheduleRules } from "./schedule-spec.ts";
 import { decodeTemplate, type JobTemplate } from "./template.ts";
+
+/** A schedule's next time is later than its making; clocks may be set. */
+const longestBeforeMs = 366 * 86_400_000;
 
 /** What the plan for a schedule rests on, besides its own record. */
 export interface PlanFacts {
@@ -30,6 +34,9 @@ export function planSchedule(record: ScheduleRecord, facts: PlanFacts): Plan {
   const rules = resolveSchedule(decodeSpec(record.spec));
   const template = decodeTemplate(record.job);
   const nextAt = record.nextAt?.getTime() ?? facts.now + 1;
+  // What is due since before the schedule was made would be worked off for years.
+  if (nextAt < record.createdAt.getTime() - longestBeforeMs)
+    throw unreadable("nextAt", `${record.nextAt?.toISOString()} is long before it was made`);
   const { decisions, advanceTo, more } = decideDue(rules, nextAt, facts.now);
   const left = rules.limit === null ? Number.POSITIVE_INFINITY : rules.limit - record.fired;
   const builder = new Builder(record, rules, template, facts, left);

@@ -1,9 +1,11 @@
 import type { Clock } from "../clock.ts";
+import { isTransient } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { JobState } from "../job.ts";
 import type { Settings } from "../settings.ts";
 import type { Notice, ScheduleRecord, Store } from "../store.ts";
 import { Wakeup } from "../wakeup.ts";
+import { LeftOut } from "./left-out.ts";
 import { type Plan, planSchedule } from "./plan.ts";
 import { decodeSpec } from "./schedule-spec.ts";
 
@@ -24,6 +26,10 @@ const patienceMs = 5_000;
 /** How many rounds may hang at once; each holds a connection until the store's own deadline. */
 const maxHanging = 3;
 
+interface RecordPlan extends Plan {
+  readonly record: ScheduleRecord;
+}
+
 /**
  * Turns what is due on schedules into jobs. Every node runs one and none leads: all may plan the same occurrence, and the store lets
  * one of them win.
@@ -32,6 +38,7 @@ export class Planner {
   readonly #parts: PlannerParts;
   readonly #wakeup: Wakeup;
   readonly #hanging = new Set<Promise<void>>();
+  readonly #leftOut: LeftOut;
   #stopping = false;
   #running: Promise<void> | null = null;
   #unsubscribe: (() => Promise<void>) | null = null;
@@ -39,6 +46,7 @@ export class Planner {
   constructor(parts: PlannerParts) {
     this.#parts = parts;
     this.#wakeup = new Wakeup(parts.clock);
+    this.#leftOut = new LeftOut(parts.clock, parts.emit);
   }
 
   async start(): Promise<void> {
@@ -95,9 +103,13 @@ export class Planner {
 
   /** Plans everything that is due. Returns how long until there is more to do. */
   async #tick(): Promise<number> {
-    const { store, node } = this.#parts;
-    const { now, due, nextAt } = await store.dueSchedules({ limit: batch });
-    const plans = await this.#plan(due, now.getTime());
+    const { store } = this.#parts;
+    const limit = batch + this.#leftOut.size;
+    const { now, due, nextAt } = await store.dueSchedules({ limit });
+    const plans = await this.#plan(
+      due.filter((record) => !this.#leftOut.isStill(record)),
+      now.getTime(),
+    );
     const replaced = plans.flatMap(({ replaces }) => replaces ?? []);
     if (replaced.length > 0) {
       await store.cancel({
@@ -105,24 +117,48 @@ export class Planner {
         reason: "replaced by the next occurrence of its schedule",
       });
     }
-    if (plans.length > 0) await store.fire({ node, fires: plans.map(({ fire }) => fire) });
-    if (due.length >= batch) return 0;
+    const fired = plans.length === 0 ? 0 : await this.#fire(plans);
+    const isMoreLeftOut = this.#leftOut.endRound();
+    // Where nothing but what is left out came, the same answer would come at once.
+    if (due.length >= limit && (fired > 0 || isMoreLeftOut)) return 0;
     if (plans.some(({ more }) => more)) return catchUpEveryMs;
     // What was just fired has a next time too, which was not known when the store was asked.
     const times = [nextAt, ...plans.map(({ fire }) => fire.advanceTo)].flatMap((at) => at?.getTime() ?? []);
     return Math.max(0, Math.min(...times) - now.getTime());
   }
 
+  /** Returns how many the store took. One that it refuses keeps no other back. */
+  async #fire(plans: readonly RecordPlan[]): Promise<number> {
+    const { store, node } = this.#parts;
+    try {
+      await store.fire({ node, fires: plans.map(({ fire }) => fire) });
+      return plans.length;
+    } catch (error) {
+      if (isTransient(error)) throw error;
+    }
+    let taken = 0;
+    for (const { fire, record } of plans) {
+      try {
+        await store.fire({ node, fires: [fire] });
+        taken += 1;
+      } catch (error) {
+        if (isTransient(error)) throw error;
+        this.#leftOut.add(record, error);
+      }
+    }
+    return taken;
+  }
+
   /** A schedule that cannot be read, since a newer version wrote it, keeps no other back. */
-  async #plan(due: readonly ScheduleRecord[], now: number): Promise<Plan[]> {
-    const { settings, emit } = this.#parts;
+  async #plan(due: readonly ScheduleRecord[], now: number): Promise<RecordPlan[]> {
+    const { settings } = this.#parts;
     const states = await this.#previousStates(due);
     return due.flatMap((record) => {
       try {
         const previous = states.get(record.lastJobId ?? "") ?? null;
-        return [planSchedule(record, { now, previous, disallow: settings.disallow })];
+        return [{ record, ...planSchedule(record, { now, previous, disallow: settings.disallow }) }];
       } catch (error) {
-        emit("error", { error, during: `planning schedule ${JSON.stringify(record.key)}` });
+        this.#leftOut.add(record, error);
         return [];
       }
     });

@@ -2,6 +2,7 @@ import { type FireSpec, FireTimes, fireSpecKeys } from "../cron/spec.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import { parseObject } from "./parse-object.ts";
 
 export type Misfire = "once" | "skip" | "all";
 export type Overlap = "allow" | "skip" | "queue-one" | "replace";
@@ -84,8 +85,9 @@ export function encodeSpec(spec: ScheduleSpec): string {
   return JSON.stringify(Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }
 
+/** @throws EscapementError `unreadable-row`; whether its fields are right is for {@link resolveSchedule} to say. */
 export function decodeSpec(text: string): ScheduleSpec {
-  return JSON.parse(text, (key, value) =>
+  return parseObject(text, "spec", (key, value) =>
     dateKeys.includes(key) && typeof value === "string" ? new Date(value) : value,
   );
 }

@@ -32,11 +32,12 @@ async function examine(app: Escapement): Promise<Finding[]> {
   const askedAt = Date.now();
   const health = await app.health();
   const answeredAt = Date.now();
-  const [counts, oldest, nodes, queues] = await Promise.all([
+  const [counts, oldest, nodes, queues, schedules] = await Promise.all([
     app.countBy(["queue", "name", "state"]),
     oldestWaiting(app, health.now),
     app.nodes(),
     app.queues(),
+    app.schedules(),
   ]);
   return findingsOf({
     health,
@@ -48,6 +49,7 @@ async function examine(app: Escapement): Promise<Finding[]> {
     oldest,
     nodes,
     queues,
+    schedules,
   });
 }
 

@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
-import type { Schedule } from "../../app/schedules.ts";
+import type { Schedule } from "../../app/schedule.ts";
 import { explainCron } from "../../cron/explain.ts";
 import { nextFireTimes } from "../../cron/spec.ts";
 import { EscapementError } from "../../errors.ts";
@@ -111,12 +111,13 @@ function listed(schedules: readonly Schedule[]): string[] {
       describeSpec(one),
       one.nextAt?.toISOString() ?? "never",
       one.fired,
-      one.paused ? "paused" : "",
+      one.unreadable ?? (one.paused ? "paused" : ""),
     ]),
   );
 }
 
-function describeSpec({ spec }: Schedule): string {
+function describeSpec({ spec, unreadable }: Schedule): string {
+  if (unreadable !== undefined) return "";
   if (spec.cron !== undefined)
     return `${explainCron(spec.cron, spec.days === undefined ? {} : { days: spec.days })}${spec.timezone === undefined ? "" : ` (${spec.timezone})`}`;
   return spec.every === undefined ? `at ${spec.at?.toISOString()}` : `every ${spec.every}`;
