@@ -90,6 +90,14 @@ describe("the doctor", () => {
         { counts: [{ queue: "q", name: "other", state: "waiting", count: 2 }] },
         /^warning: 2 waiting jobs of "other" in queue "q": no living node handles "other" → start a node/,
       ],
+      [
+        { schedules: [{ key: "s" }, { key: "t", unreadable: "unreadable: job: x" }] },
+        /^warning: schedule "t" does not fire: unreadable: job: x → put it again, or remove it: app.unschedule\("t"\)$/,
+      ],
+      [
+        { oldest: [routed("a"), routed("b", { unreadable: ["tags"] })] },
+        /^warning: 1 of the 2 oldest waiting jobs looked at cannot be read throughout.* → escapement explain b$/,
+      ],
       [{ counts: [{ name: "job", state: "dead", count: 1 }] }, /^warning: 1 job is dead/],
       [{ counts: [{ name: "job", state: "lost", count: 4 }] }, /^warning: 4 jobs are lost/],
       [

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import type { NewJob, Store, StoreFactory } from "../../src/store.ts";
+import { memory } from "../../src/stores/memory/index.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { onEveryStore } from "./stores.ts";
@@ -183,4 +184,19 @@ onEveryStore("rows that cannot be read", (bed) => {
     await assert.rejects(app.result("rest"), { code: "unreadable-row" });
     await app[Symbol.asyncDispose]();
   });
+});
+
+test("schedules that cannot be read are one series of the metrics, however many they are", async () => {
+  const [clock, store] = [new VirtualClock(), memory()];
+  const app = new TestEscapement({ store, metrics: true, log: silentLogger }, clock);
+  await past(store, clock, async (handle) => {
+    for (const key of ["a", "b"]) await putBroken(handle, key, { spec, job: "{" }, clock.now());
+  });
+  await app.start();
+  await app.advance(1_000);
+  const lines = (await app.metrics())
+    .split("\n")
+    .filter((line) => line.startsWith("escapement_errors_total{"));
+  assert.deepEqual(lines, ['escapement_errors_total{during="planning schedule"} 2']);
+  await app[Symbol.asyncDispose]();
 });

@@ -5,6 +5,7 @@ import { silentLogger } from "../../src/log.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { seededRandom } from "../../src/testing/seeded-random.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { ScriptedTransport } from "../behaviour/scripted-transport.ts";
 import { type Column, type Vandal, type VandalKind, vandals } from "./sql-vandals.ts";
 
 const seed = Number(process.env["ESCAPEMENT_SEED"] ?? 1);
@@ -178,6 +179,31 @@ function fuzz({ name, skip, isLocal, open }: VandalKind): void {
       const ran = await ranBeside(open, "delivery", "nonsense");
       if (ran.length === 0) return t.skip("the column takes known words only");
       assert.ok(!ran.includes("rated"));
+    });
+
+    test("a relay publishes beside jobs with an unknown delivery guarantee, and ends those", async (t) => {
+      const vandal = await open();
+      const clock = new VirtualClock();
+      const broker = new ScriptedTransport(clock);
+      const pay = defineJob<unknown>({ name: "pay", route: broker.route() });
+      const relay = { partitions: 2 };
+      const app = new TestEscapement({ store: vandal.store, jobs: [pay], relay, log: silentLogger }, clock);
+      await app.enqueue(pay, 1, { id: "victim" });
+      const column = (await vandal.columns()).find(
+        ({ table, column: own }) => /jobs$/.test(table) && own === "delivery",
+      );
+      assert(column !== undefined);
+      const isWritten = await isTaken(vandal, column, "nonsense");
+      if (isWritten) {
+        await app.enqueue(pay, 1, { id: "healthy" });
+        await app.start({ roles: ["relay"] });
+        await clock.advance(5_000);
+        assert.deepEqual(broker.ids, ["healthy"]);
+        assert.equal((await app.get("victim"))?.state, "dead");
+        assert.equal((await app.get("healthy"))?.state, "succeeded");
+      } else t.skip("the column takes known words only");
+      await app[Symbol.asyncDispose]();
+      await vandal.close();
     });
 
     test(`whatever stands in one column, what is healthy goes on (seed ${seed})`, async () => {
