@@ -19,6 +19,8 @@ export interface Diagnosis {
 const mostHoldersRead = 100;
 const mostShown = 10;
 
+type Parent = Facts["parents"][number];
+
 /** Asks the store why a job has not ended. Each question is a plain read, so the answers may be a moment apart. */
 export async function diagnose(
   store: Store,
@@ -78,7 +80,12 @@ async function parentsOf(store: Store, { state, waitsFor }: StoredJob): Promise<
   if (state !== "blocked") return [];
   const ids = waitsFor.slice(0, mostShown);
   const parents = await store.get({ ids });
-  return ids.map((id, index) => ({ id, state: parents[index]?.state ?? null }));
+  return ids.map((id, index) => ({ id, state: parents[index]?.state ?? null })).sort(byUse);
+}
+
+/** A blocked parent only leads to its own parents, so the others come first; stores keep no order. */
+function byUse(one: Parent, other: Parent): number {
+  return Number(one.state === "blocked") - Number(other.state === "blocked") || (one.id < other.id ? -1 : 1);
 }
 
 /** A key carries its definition's name, so only jobs of that name can hold it. */
