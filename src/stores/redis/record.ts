@@ -44,12 +44,13 @@ function readRare(text: string): Rare {
   return { unreadable: true };
 }
 
+/** Only what is read here is looked at; the rest is for the scripts. */
 function isRare(value: unknown): value is Rare {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.entries(value).every(([field, one]) => {
-    if (field === "tags") return Array.isArray(one) && one.every((tag) => typeof tag === "string");
-    return typeof one === "string" || one === true;
-  });
+  const { tags, ...texts }: Record<string, unknown> = { ...value };
+  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === "string")))
+    return false;
+  return rareFields.every((field) => texts[field] === undefined || typeof texts[field] === "string");
 }
 
 /** The scripts count states and deliveries from 1, in the order of these lists. */
