@@ -77,6 +77,11 @@ export type Success = Extract<Outcome, { readonly kind: "succeed" }>;
 /** How the reason begins of a job that succeeded and whose result could not be kept. */
 export const resultNotKept = "result not kept: ";
 
+/** How a claim ends whose lease ran out. One that was taken ahead may not have been started, which is no crash of the job's. */
+export function silence(job: { readonly ahead: boolean }): Outcome {
+  return job.ahead ? { kind: "release" } : { kind: "crash", reason: "its lease ran out" };
+}
+
 /** What the decision about a held job rests on. */
 export interface HeldJob {
   readonly delivery: Delivery;
@@ -222,6 +227,21 @@ export function isPlainSuccess(outcome: Outcome): outcome is Success & { readonl
 /** A job one crash short of poison: it runs alone in its process, so that its neighbours are not condemned with it. */
 export function isFragile(job: { readonly crashes: number; readonly maxCrashes: number }): boolean {
   return job.crashes > 0 && job.crashes >= job.maxCrashes - 1;
+}
+
+/**
+ * Whether a job may be claimed before its holder has room for it. A process that dies must not cost an at-most-once job its only start, a key
+ * must not be held by a job that waits, and a job whose holder fell silent before counts its next one.
+ */
+export function mayClaimAhead(job: {
+  readonly delivery: Delivery;
+  readonly concurrencyKey: string | null;
+  readonly rateKey: string | null;
+  readonly crashes: number;
+  readonly ahead: boolean;
+}): boolean {
+  const isKeyed = job.concurrencyKey !== null || job.rateKey !== null;
+  return job.delivery !== "at-most-once" && !isKeyed && job.crashes === 0 && !job.ahead;
 }
 
 /** What the decision after a failure rests on. */

@@ -403,8 +403,16 @@ export interface ClaimParams {
    */
   readonly sequence: number;
   readonly leaseMs: number;
+  /** How many jobs at most that the claimer starts at once. */
   readonly limit: number;
-  /** With how many jobs of each queue at the most; null means every queue. */
+  /**
+   * How many more, that it will start soon, next in the same order. They end at the first job that could be claimed now but not ahead (see
+   * `mayClaimAhead`; nor is one of a queue with a limit), so that none is overtaken; while a lane is ready, a store may take none. Each is marked `ahead`
+   * until the claim is extended or finished: a holder that falls silent before that is not the job's fault, and the next claim of it is a direct one.
+   * Left out: none.
+   */
+  readonly ahead?: number;
+  /** At most how many jobs of each queue, those ahead among them; null means every queue. */
   readonly queues: readonly { readonly queue: string; readonly limit: number }[] | null;
   readonly names: readonly ClaimName[];
   /** The claimer runs nothing else now. */
@@ -467,6 +475,7 @@ export interface ClaimRef {
   readonly token: number;
 }
 
+/** A claim that is extended counts as started: it is no longer marked `ahead`. */
 export interface ExtendParams {
   readonly claimer: string;
   readonly leaseMs: number;
@@ -520,7 +529,8 @@ export interface ReapParams {
 }
 
 /**
- * Ends claims whose lease ran out (as the outcome `crash`, reason "its lease ran out"), and jobs that expired (waiting or blocked, attempt 0,
+ * Ends claims whose lease ran out (as the outcome `crash`, reason "its lease ran out"; those still marked `ahead` as the outcome `release`, which
+ * leaves the mark), and jobs that expired (waiting or blocked, attempt 0,
  * expireAt <= now: cancelled, reason "expired").
  */
 export interface ReapResult {

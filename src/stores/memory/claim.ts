@@ -1,4 +1,4 @@
-import { follow } from "../../state.ts";
+import { follow, mayClaimAhead } from "../../state.ts";
 import type { ClaimName, ClaimParams, ClaimResult } from "../../store.ts";
 import { countClaim, opensAt } from "./limits.ts";
 import { byTurn, type Group, laneOf } from "./lines.ts";
@@ -39,22 +39,24 @@ function take(space: Space, ask: Ask, moment: Moment): Row[] {
   const { params } = ask;
   const fragile = params.alone && params.limit > 0 ? ask.fragileJob() : undefined;
   if (fragile !== undefined) {
-    hold(space, fragile, ask, moment);
+    hold(space, fragile, ask, moment, false);
     return [fragile];
   }
   const taken: Row[] = [];
   const left = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
   const groups = new Set(ask.groups());
   let place: Row | null = null;
-  while (taken.length < params.limit) {
+  while (taken.length < params.limit + (params.ahead ?? 0)) {
     const next = ask.next(groups, place);
     if (next === undefined) break;
     const { row, group } = next;
     place = row;
     const leftInQueue = left.get(row.queue) ?? Number.POSITIVE_INFINITY;
     if (leftInQueue > 0 && ask.mayGo(row)) {
+      const isAhead = taken.length >= params.limit;
+      if (isAhead && !ask.mayGoAhead(row)) break;
       left.set(row.queue, leftInQueue - 1);
-      hold(space, row, ask, moment);
+      hold(space, row, ask, moment, isAhead);
       taken.push(row);
     } else if (leftInQueue <= 0 || laneOf(row) === null) {
       // What stops a plain job stops everything else of its name in its queue.
@@ -64,7 +66,7 @@ function take(space: Space, ask: Ask, moment: Moment): Row[] {
   return taken;
 }
 
-function hold(space: Space, row: Row, ask: Ask, moment: Moment): void {
+function hold(space: Space, row: Row, ask: Ask, moment: Moment, ahead: boolean): void {
   countClaim(space, row, ask.names.get(row.name), moment.now);
   space.write(row, {
     state: follow(row.state, "claim"),
@@ -74,13 +76,14 @@ function hold(space: Space, row: Row, ask: Ask, moment: Moment): void {
     claimer: ask.params.claimer,
     claimedAt: moment.now,
     leaseUntil: moment.monotonic + ask.params.leaseMs,
+    ahead,
   });
 }
 
 /** When the same question may bring more: now, when a job is due that runs, or the end of a rate window. */
 function nextAt(ask: Ask): Date | null {
   let earliest = Number.POSITIVE_INFINITY;
-  if (ask.params.limit <= 0) return null;
+  if (ask.params.limit + (ask.params.ahead ?? 0) <= 0) return null;
   if (ask.params.alone) {
     for (const row of ask.fragileJobs()) earliest = Math.min(earliest, ask.opensAt(row));
   }
@@ -142,6 +145,12 @@ class Ask {
 
   mayGo(row: Row): boolean {
     return this.opensAt(row) <= this.#now;
+  }
+
+  mayGoAhead(row: Row): boolean {
+    const queue = this.#space.queues.get(row.queue);
+    const isLimited = queue !== undefined && (queue.concurrency !== null || queue.rate !== null);
+    return !isLimited && mayClaimAhead(row);
   }
 
   /** Infinity where time alone opens nothing. */

@@ -119,6 +119,7 @@ function newRow(job: NewJob, order: number, waitsFor: ReadonlySet<string>, now: 
     retention: job.retention,
     relayed: job.relayed,
     slot: job.slot,
+    ahead: false,
     leaseUntil: null,
     finished: null,
     waitsFor,

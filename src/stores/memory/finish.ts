@@ -53,7 +53,7 @@ function finishOne(
   if (row === undefined) return { outcome: "stale", state: null };
   if (mine(row) && isHeldBy(row, claimer, token)) {
     settleClaim(space, row, outcome, now);
-    space.write(row, { finished: { token, claimer } });
+    space.write(row, { finished: { token, claimer }, ahead: false });
     return { outcome: "written", state: row.state };
   }
   const repeated = row.finished?.token === token && row.finished.claimer === claimer;
@@ -64,7 +64,7 @@ export function extend(space: Space, params: ExtendParams, moment: Moment): Exte
   return params.claims.map((claim) => {
     const row = held(space, params.claimer, claim);
     if (row === undefined) return { outcome: "stale", cancelRequested: false };
-    space.write(row, { leaseUntil: moment.monotonic + params.leaseMs });
+    space.write(row, { leaseUntil: moment.monotonic + params.leaseMs, ahead: false });
     return { outcome: "extended", cancelRequested: row.cancelRequested };
   });
 }

@@ -1,3 +1,4 @@
+import { silence } from "../../state.ts";
 import type { PruneParams, PruneResult, ReapParams, ReapResult } from "../../store.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
 import { pruneWindows } from "./limits.ts";
@@ -12,7 +13,7 @@ export function reap(space: Space, { limit, until }: ReapParams, moment: Moment)
     const row = nextToReap(space, { now: moment.now, monotonic: silentBy });
     if (row === undefined) break;
     if (row.state === "active") {
-      settleClaim(space, row, { kind: "crash", reason: "its lease ran out" }, moment.now);
+      settleClaim(space, row, silence(row), moment.now);
     } else {
       cancelIdle(space, row, "expire", "expired", moment.now);
     }

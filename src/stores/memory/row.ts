@@ -48,6 +48,8 @@ export interface Row {
   readonly retention: Retention | null;
   readonly relayed: boolean;
   readonly slot: number;
+  /** Claimed ahead, and not known to have started; see `ClaimParams.ahead`. */
+  readonly ahead: boolean;
   /** On the monotonic clock; null where there is no claim, or one of the relay's. */
   readonly leaseUntil: number | null;
   /** The last claim that its holder finished, so that a repeated finish is known for what it is. */

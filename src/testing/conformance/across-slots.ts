@@ -8,6 +8,7 @@ const concerns: ReadonlySet<string> = new Set([
   "debounce",
   "after",
   "claim order",
+  "claims ahead",
   "limits of queues",
   "limits of keys, and lanes",
   "usage of limits",

@@ -1,6 +1,7 @@
 import { after, before, describe, test as nodeTest } from "node:test";
 import { acrossSlotsReason, needsAcrossSlots } from "./across-slots.ts";
 import { afterTests } from "./after.ts";
+import { aheadTests } from "./ahead.ts";
 import { allOrNoneTests } from "./all-or-none.ts";
 import { batchTests } from "./batches.ts";
 import { cancelTests, redriveTests, updateTests } from "./change.ts";
@@ -42,6 +43,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   "limits of queues": limitTests,
   "limits of keys, and lanes": keyLimitTests,
   "usage of limits": usageTests,
+  "claims ahead": aheadTests,
   fragile: fragileTests,
   finish: finishTests,
   "stale and repeated finishes": staleTests,

@@ -26,11 +26,15 @@ async function randomClaim(world: World): Promise<ClaimParams> {
   const sequence = chance.oneIn(6) ? Math.max(1, last - chance.below(2)) : last + 1;
   world.sequences.set(claimer, Math.max(last, sequence));
   const names = chance.oneIn(3) ? [chance.pick(jobNames)] : jobNames;
+  const lanes = lanesIn(await world.jobs());
+  // While a lane is ready, stores may differ in what they take ahead.
+  const ahead = lanes === 0 ? chance.pick([0, 2, 5]) : 0;
   return {
     claimer,
     sequence,
     leaseMs: chance.pick([lease, shortLease]),
-    limit: Math.max(chance.pick([1, 3, 10]), lanesIn(await world.jobs())),
+    limit: Math.max(chance.pick(ahead > 0 ? [0, 1, 3] : [1, 3, 10]), lanes),
+    ahead,
     queues: chance.oneIn(3) ? queueNames.map((queue) => ({ queue, limit: chance.below(3) })) : null,
     names: names.flatMap((name) => limits[name] ?? []),
     alone: chance.oneIn(3),
