@@ -61,6 +61,11 @@ export interface EscapementOptions {
   readonly batch?: number;
   /** How many handlers this process runs at once. Environment: `ESCAPEMENT_CONCURRENCY`. @default 10 */
   readonly concurrency?: number;
+  /**
+   * Jobs that will start within this time, judged by how long handlers take, are claimed before there is room for them, so that short handlers do not
+   * wait for the store. Never at-most-once jobs, nor those with keys or in queues with limits. "0ms": never. @default "30ms"
+   */
+  readonly lookAhead?: Duration;
   /** Tries in all, for definitions that do not say. Environment: `ESCAPEMENT_ATTEMPTS`. @default 5 */
   readonly attempts?: number;
   /** Crashes until a job is dead as poison, for definitions that do not say. @default 3 */
@@ -103,6 +108,7 @@ export interface Settings {
   readonly pollMs: number;
   readonly batch: number;
   readonly concurrency: number;
+  readonly lookAheadMs: number;
   readonly attempts: number;
   readonly maxCrashes: number;
   readonly maxInputBytes: number;
@@ -142,6 +148,7 @@ const optionKeys = [
   "poll",
   "batch",
   "concurrency",
+  "lookAhead",
   "attempts",
   "maxCrashes",
   "maxInputBytes",
@@ -196,6 +203,7 @@ export function resolveSettings(
     heartbeatMs: parseDuration(merged.heartbeat ?? Math.floor(leaseMs / 3), "heartbeat"),
     pollMs: parseDuration(merged.poll ?? "1s", "poll"),
     batch: checkInteger(merged.batch ?? 100, 1, 10_000, "batch"),
+    lookAheadMs: parseDuration(merged.lookAhead ?? "30ms", "lookAhead"),
     concurrency: checkInteger(merged.concurrency ?? 10, 1, 100_000, "concurrency"),
     attempts: checkInteger(merged.attempts ?? 5, 1, 1_000, "attempts"),
     maxCrashes: checkInteger(merged.maxCrashes ?? 3, 1, 1_000, "maxCrashes"),

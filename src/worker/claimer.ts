@@ -7,13 +7,17 @@ import type { ClaimedJob, ClaimName, ClaimParams, ClaimResult, Store } from "../
 import { reconnectDelayMs } from "../transient.ts";
 import { Wakeup } from "../wakeup.ts";
 import type { Held } from "./held.ts";
-import type { Outbox } from "./outbox.ts";
+import type { Outbox, Sending } from "./outbox.ts";
 
-/** What the claimer must know about the jobs that run. */
+/** What the claimer must know about the jobs that are here. */
 export interface Slots {
   /** How many run now. */
   running(): number;
   runningIn(queue: string): number;
+  /** How many were claimed ahead and wait for room. */
+  ready(): number;
+  /** How many should, by how fast handlers are. */
+  wanted(): number;
 }
 
 export interface ClaimerParts {
@@ -44,9 +48,12 @@ const drainPauseLeases = 4;
 /** A claim that found nothing although the store said "now": do not ask again in a tight circle. */
 const minRepeatMs = 20;
 
+/** How far jobs claimed ahead may run down before more are asked for: a trip for each would cost more than it saves. */
+const refillBelow = 0.5;
+
 /**
- * The loop between this process and the store: one trip at a time carries outcomes there and new jobs back.
- * A trip whose reply is lost is repeated as it was: the same sequence, so the same claims.
+ * The loop between this process and the store. A trip carries outcomes there and new jobs back; while one that claims is under way, one more may
+ * carry outcomes. A claim whose reply is lost is repeated as it was: the same sequence, so the same jobs. So there is never a second one beside it.
  */
 export class Claimer {
   readonly #parts: ClaimerParts;
@@ -54,12 +61,18 @@ export class Claimer {
   #sequence = 0;
   /** Sent, and not answered; with when it was sent first, since that is when its leases may have begun. */
   #unanswered: { readonly claim: ClaimParams; readonly sentAtMs: number } | null = null;
+  /** Which trips are under way: one that claims, one with outcomes alone. */
+  readonly #underWay = { claiming: false, finishing: false };
   #claiming = true;
   #ended = false;
   #forced = false;
   #failures = 0;
+  /** On the monotonic clock: after a failure, when to try again. */
+  #pausedUntilMs = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
+  /** The last claim brought all it had asked for, so there may be more to claim ahead. */
+  #hasMore = false;
   /** Told, since the last claim was sent, that there may be something: its answer may be older than that. */
   #isHinted = false;
   /** On the monotonic clock: until when this process takes nothing, to be idle for a fragile job that waits. */
@@ -100,22 +113,34 @@ export class Claimer {
   }
 
   async run(): Promise<void> {
-    const { outbox, runtime } = this.#parts;
     while (!this.#isOver()) {
-      const claim = this.#nextClaim();
-      if (claim === null && outbox.isEmpty) {
-        await this.#wakeup.wait(this.#idleMs());
-      } else if (await this.#trip(claim)) {
-        this.#failures = 0;
-      } else {
-        this.#failures += 1;
-        await this.#wakeup.pause(reconnectDelayMs(this.#failures, runtime.random()));
-      }
+      if (!this.#depart()) await this.#wakeup.wait(this.#idleMs());
     }
   }
 
+  /** Sends what there is to send. False when that is nothing, or has to wait for a trip that is under way. */
+  #depart(): boolean {
+    if (this.#parts.runtime.clock.monotonic() < this.#pausedUntilMs) return false;
+    const claim = this.#underWay.claiming ? null : this.#nextClaim();
+    if (claim === null && (this.#underWay.finishing || this.#parts.outbox.waiting === 0)) return false;
+    void this.#travel(claim);
+    return true;
+  }
+
+  async #travel(claim: ClaimParams | null): Promise<void> {
+    const { runtime } = this.#parts;
+    const way = claim === null ? "finishing" : "claiming";
+    this.#underWay[way] = true;
+    const isAnswered = await this.#trip(claim);
+    this.#underWay[way] = false;
+    this.#failures = isAnswered ? 0 : this.#failures + 1;
+    if (!isAnswered)
+      this.#pausedUntilMs = runtime.clock.monotonic() + reconnectDelayMs(this.#failures, runtime.random());
+    this.#wakeup.wake();
+  }
+
   #isOver(): boolean {
-    if (!this.#ended) return false;
+    if (!this.#ended || this.#underWay.claiming || this.#underWay.finishing) return false;
     // A slow trip that succeeds after all may have brought claims, which the next one gives back.
     if (this.#forced && this.#failures > 0) return true;
     return this.#parts.outbox.isEmpty && this.#unanswered === null;
@@ -126,12 +151,14 @@ export class Claimer {
     // An unanswered claim may have taken jobs: it is repeated also when stopping, so that they can be given back.
     if (this.#unanswered !== null) return this.#unanswered.claim;
     const { settings, slots, names, claimer, outbox, runtime } = this.#parts;
-    const running = slots.running();
-    const free = Math.min(settings.concurrency - running, settings.batch);
-    const wanted = this.#askAtMs <= runtime.clock.monotonic() || !outbox.isEmpty;
-    if (!this.#claiming || !wanted || free <= 0 || names.length === 0) return null;
+    const running = slots.running() + slots.ready();
+    const free = Math.max(0, Math.min(settings.concurrency - running, settings.batch));
+    const wanted = this.#askAtMs <= runtime.clock.monotonic() || outbox.waiting > 0;
+    if (!this.#claiming || !wanted || names.length === 0) return null;
     if (this.#exclusive !== null || (this.#isDraining() && running > 0)) return null;
-    const queues = this.#queueLimits(free);
+    const ahead = this.#aheadOf(free);
+    if (free + ahead === 0) return null;
+    const queues = this.#queueLimits(free, ahead);
     if (queues !== null && queues.length === 0) return null;
     this.#sequence += 1;
     return {
@@ -139,19 +166,31 @@ export class Claimer {
       sequence: this.#sequence,
       leaseMs: settings.leaseMs,
       limit: free,
+      ahead,
       queues,
       names,
       alone: running === 0,
     };
   }
 
-  #queueLimits(free: number): ClaimParams["queues"] {
+  /** How many to claim ahead; without room for another job, only where there were more the last time, and not for a few. */
+  #aheadOf(free: number): number {
+    const { slots, queues } = this.#parts;
+    // With a limit of its own for a queue, what waits here would count against it.
+    if (queues?.some(({ concurrency }) => concurrency !== null) || this.#isDraining()) return 0;
+    const wanted = slots.wanted();
+    const lacking = wanted - slots.ready();
+    if (lacking <= 0) return 0;
+    return free > 0 || (this.#hasMore && slots.ready() <= wanted * refillBelow) ? lacking : 0;
+  }
+
+  #queueLimits(free: number, ahead: number): ClaimParams["queues"] {
     const { queues, slots } = this.#parts;
     if (queues === null) return null;
     return queues
       .map(({ queue, concurrency }) => ({
         queue,
-        limit: concurrency === null ? free : Math.min(free, concurrency - slots.runningIn(queue)),
+        limit: concurrency === null ? free + ahead : Math.min(free, concurrency - slots.runningIn(queue)),
       }))
       .filter(({ limit }) => limit > 0);
   }
@@ -160,23 +199,24 @@ export class Claimer {
   async #trip(claim: ClaimParams | null): Promise<boolean> {
     const { store, claimer, outbox, runtime, emit } = this.#parts;
     if (outbox.owesReports) await outbox.writeReports();
-    const finishes = outbox.take();
-    const sentAtMs = this.#unanswered?.sentAtMs ?? runtime.clock.monotonic();
-    this.#unanswered = claim && { claim, sentAtMs };
-    if (claim !== null) this.#isHinted = false;
+    const sending = outbox.take();
+    const { finishes } = sending;
     try {
-      if (claim === null) {
-        outbox.written(await store.finish({ claimer, finishes }));
-      } else {
+      if (claim !== null) {
+        const sentAtMs = this.#unanswered?.sentAtMs ?? runtime.clock.monotonic();
+        this.#unanswered = { claim, sentAtMs };
+        this.#isHinted = false;
         const { finished, claimed } = await store.step({ finishes, claim });
-        outbox.written(finished);
+        outbox.written(sending, finished);
         this.#unanswered = null;
         this.#receive(claimed, claim, sentAtMs);
+      } else if (finishes.length > 0) {
+        outbox.written(sending, await store.finish({ claimer, finishes }));
       }
       return true;
     } catch (error) {
-      if (finishes.length > 0 && isOutcomesFault(error)) this.#narrow();
-      else outbox.putBack();
+      if (finishes.length > 0 && isOutcomesFault(error)) this.#narrow(sending);
+      else outbox.putBack(sending);
       if (!isTransient(error) || this.#failures === 0)
         emit("error", { error, during: "claiming and finishing" });
       return false;
@@ -199,8 +239,8 @@ export class Claimer {
       this.#drainUntilMs = now + settings.leaseMs;
   }
 
-  #narrow(): void {
-    const given = this.#parts.outbox.narrow();
+  #narrow(sending: Sending): void {
+    const given = this.#parts.outbox.narrow(sending);
     if (given !== null) this.#parts.onGivenUp(given);
   }
 
@@ -210,7 +250,8 @@ export class Claimer {
     if (first !== undefined && claimed.jobs.length === 1 && isFragile(first)) this.#exclusive = first.id;
     onClaimed(claimed.jobs, sentAtMs);
     this.#drain(claimed.fragile && slots.running() > 0);
-    if (claimed.jobs.length >= claim.limit || this.#isHinted) {
+    this.#hasMore = claimed.jobs.length >= claim.limit + (claim.ahead ?? 0);
+    if (this.#hasMore || this.#isHinted) {
       this.#askAtMs = 0;
       return;
     }
@@ -222,7 +263,9 @@ export class Claimer {
 
   #idleMs(): number {
     const { settings, runtime } = this.#parts;
-    const waitMs = this.#askAtMs - runtime.clock.monotonic();
+    const now = runtime.clock.monotonic();
+    if (now < this.#pausedUntilMs) return this.#pausedUntilMs - now;
+    const waitMs = this.#askAtMs - now;
     // Overdue and yet not asking means that there is no room: a job that ends will wake the loop.
     return waitMs <= 0 ? settings.pollMs : Math.min(waitMs, settings.pollMs);
   }

@@ -1,5 +1,5 @@
 import type { ClaimRef, StoreAddress } from "../store.ts";
-import type { Renewal } from "./renewer.ts";
+import type { Sheet } from "./claim-table.ts";
 
 export interface HeartbeatPlan {
   readonly address: StoreAddress;
@@ -10,17 +10,9 @@ export interface HeartbeatPlan {
   readonly shared: BigInt64Array<SharedArrayBuffer>;
 }
 
-/** Claims travel as columns: lists of texts and numbers cross between threads at half the price of a list of objects. */
 export type HeartbeatMessage =
-  | {
-      readonly kind: "claims";
-      readonly held: Columns<Renewal>;
-      readonly dropped: Columns<ClaimRef>;
-      readonly heldAtMs: number;
-    }
-  | { readonly kind: "stop" };
-
-type Columns<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] };
+  /** More memory for claims. */
+  { readonly kind: "sheet"; readonly sheet: Sheet } | { readonly kind: "stop" };
 
 export type HeartbeatNews =
   | { readonly kind: "ready" | "stopped" }
@@ -31,8 +23,7 @@ export type HeartbeatNews =
 /** Places in the memory that both threads share, each an instant in microseconds of the monotonic clock. */
 export const sharedPulse = 0;
 export const sharedSentAt = 1;
-export const sharedCovers = 2;
-export const sharedLength = 3;
+export const sharedLength = 2;
 
 export function micros(ms: number): bigint {
   return BigInt(Math.round(ms * 1_000));

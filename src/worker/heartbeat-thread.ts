@@ -3,13 +3,13 @@ import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../clock.ts";
 import { consoleLogger } from "../log.ts";
 import type { Store, StoreContext } from "../store.ts";
+import { ClaimTableReader } from "./claim-table.ts";
 import {
   type HeartbeatMessage,
   type HeartbeatNews,
   type HeartbeatPlan,
   micros,
   millis,
-  sharedCovers,
   sharedPulse,
   sharedSentAt,
 } from "./heartbeat-protocol.ts";
@@ -20,6 +20,7 @@ const maxSilenceMs = 5 * 60_000;
 
 async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): Promise<void> {
   const store = await openStore(plan);
+  const claims = new ClaimTableReader();
   const tell = (news: HeartbeatNews): void => port.postMessage(news);
   const clock = systemClock;
   const silenceMs = (): number => clock.monotonic() - millis(Atomics.load(plan.shared, sharedPulse));
@@ -31,6 +32,7 @@ async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): 
     heartbeatMs: plan.heartbeatMs,
     clock,
     random: Math.random,
+    held: () => claims.read(),
     mayRenew({ timeoutAtMs }) {
       const silent = silenceMs();
       if (silent > maxSilenceMs) return false;
@@ -38,25 +40,15 @@ async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): 
       return silent < plan.leaseMs || timeoutAtMs === null || clock.monotonic() < timeoutAtMs;
     },
     onRenewed: (claims, sentAtMs) => tell({ kind: "renewed", claims, sentAtMs }),
-    onCovered(heldAtMs, sentAtMs) {
-      Atomics.store(plan.shared, sharedSentAt, micros(sentAtMs));
-      Atomics.store(plan.shared, sharedCovers, micros(heldAtMs));
-    },
+    onCovered: (sentAtMs) => void Atomics.store(plan.shared, sharedSentAt, micros(sentAtMs)),
     onStale: (claims) => tell({ kind: "stale", claims }),
     onCancel: (claims) => tell({ kind: "cancel", claims }),
     onError: (error) => tell({ kind: "error", error }),
   });
 
   port.on("message", async (message: HeartbeatMessage) => {
-    if (message.kind === "claims") {
-      const { held, dropped, heldAtMs } = message;
-      const renewals = held.id.map((id, row) => ({
-        id,
-        token: held.token[row] ?? 0,
-        timeoutAtMs: held.timeoutAtMs[row] ?? null,
-      }));
-      const claims = dropped.id.map((id, row) => ({ id, token: dropped.token[row] ?? 0 }));
-      renewer.keep(renewals, claims, heldAtMs);
+    if (message.kind === "sheet") {
+      claims.add(message.sheet);
     } else {
       await renewer.stop();
       await store.close();

@@ -2,13 +2,13 @@ import { Worker as Thread } from "node:worker_threads";
 import type { Logger } from "../log.ts";
 import { siblingModule } from "../sibling-module.ts";
 import type { ClaimRef, StoreAddress } from "../store.ts";
+import { ClaimTable } from "./claim-table.ts";
 import {
   type HeartbeatMessage,
   type HeartbeatNews,
   type HeartbeatPlan,
   micros,
   millis,
-  sharedCovers,
   sharedLength,
   sharedPulse,
   sharedSentAt,
@@ -18,24 +18,34 @@ import { threadOptions } from "./thread-options.ts";
 
 /** What keeps the leases of a worker alive. */
 export interface Heartbeat {
-  /** Keeps some claims from now on, and others no longer. */
-  keep(renewals: readonly Renewal[], dropped: readonly ClaimRef[]): void;
+  /** Resolves when it beats, or never will. */
+  readonly ready: Promise<void>;
+  /** Keeps a claim from now on, in place of an earlier one of the same job. */
+  keep(renewal: Renewal): void;
+  /** Keeps it no longer. */
+  drop(claim: ClaimRef): void;
   /** Told regularly that the main loop turns. */
   pulse(): void;
   /**
-   * When the latest renewal that covers a claim held since `heldAtMs` was sent, or null. It answers at once, also when the
+   * When the latest renewal that covers a claim kept since `keptSinceMs` was sent, or null. It answers at once, also when the
    * news of that renewal is still waiting behind a blocked main loop.
    */
-  renewedAtMs(heldAtMs: number): number | null;
+  renewedAtMs(keptSinceMs: number): number | null;
   stop(): Promise<void>;
 }
 
 /** In the main loop: for stores that no second thread can reach, and for simulations. A handler that blocks the loop also blocks it. */
-export function loopHeartbeat(parts: Omit<RenewerParts, "mayRenew" | "onCovered">): Heartbeat {
-  const renewer = new Renewer({ ...parts, mayRenew: () => true, onCovered() {} });
+export function loopHeartbeat(parts: Omit<RenewerParts, "held" | "mayRenew" | "onCovered">): Heartbeat {
+  const claims = new Map<string, Renewal>();
+  const held = (): Renewal[] => [...claims.values()];
+  const renewer = new Renewer({ ...parts, held, mayRenew: () => true, onCovered() {} });
   renewer.start();
   return {
-    keep: (renewals, dropped) => renewer.keep(renewals, dropped, parts.clock.monotonic()),
+    ready: Promise.resolve(),
+    keep: (renewal) => void claims.set(renewal.id, renewal),
+    drop({ id, token }) {
+      if (claims.get(id)?.token === token) claims.delete(id);
+    },
     pulse() {},
     renewedAtMs: () => null,
     stop: () => renewer.stop(),
@@ -43,7 +53,7 @@ export function loopHeartbeat(parts: Omit<RenewerParts, "mayRenew" | "onCovered"
 }
 
 export interface ThreadHeartbeatParts
-  extends Omit<RenewerParts, "mayRenew" | "onCovered" | "store" | "random"> {
+  extends Omit<RenewerParts, "held" | "mayRenew" | "onCovered" | "store" | "random"> {
   readonly address: StoreAddress;
   readonly namespace: string;
   readonly log: Logger;
@@ -55,11 +65,12 @@ const bundledHeartbeat =
   "escapement was bundled, and a bundle has no file to start the heartbeat's thread from; mark escapement as external in the bundler";
 
 /**
- * In a thread of its own, with a connection of its own: a handler may block the main loop and still keeps its lease.
+ * In a thread of its own, with a connection of its own: a handler may block the main loop and still keeps its lease. With a long lease
+ * it need not be waited for: what is held meanwhile, it finds when it is there.
  *
- * @returns null when there is no thread, or it cannot reach the store; the caller falls back to the main loop.
+ * @returns null when there can be no thread; the caller falls back to the main loop.
  */
-export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Heartbeat | null> {
+export function threadHeartbeat(parts: ThreadHeartbeatParts): Heartbeat | null {
   const { clock, log } = parts;
   const entry = siblingModule(import.meta.url, "heartbeat-thread");
   if (entry === null) {
@@ -82,42 +93,27 @@ export async function threadHeartbeat(parts: ThreadHeartbeatParts): Promise<Hear
   const thread = new Thread(entry, { workerData: plan, ...threadOptions() });
   thread.unref();
   const gone = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
-  const ready = await new Promise<boolean>((resolve) => {
-    thread.once("exit", () => resolve(false));
-    thread.on("error", (error) => {
-      log.warn({ error }, "the heartbeat thread failed");
-      resolve(false);
-    });
-    thread.on("message", (news: HeartbeatNews) => {
-      if (news.kind === "ready") resolve(true);
-      // Ended from here: not every runtime lets a thread close its own port.
-      else if (news.kind === "stopped") void thread.terminate();
-      else tell(news, parts);
-    });
+  thread.on("error", (error) => log.warn({ error }, "the heartbeat thread failed"));
+  const beats = Promise.withResolvers<void>();
+  void gone.then(beats.resolve);
+  thread.on("message", (news: HeartbeatNews) => {
+    // Ended from here: not every runtime lets a thread close its own port.
+    if (news.kind === "stopped") void thread.terminate();
+    else if (news.kind === "ready") beats.resolve();
+    else tell(news, parts);
   });
-  if (!ready) return null;
   let isStopping = false;
   void gone.then(() => isStopping || parts.onGone());
   const post = (message: HeartbeatMessage): void => thread.postMessage(message);
+  const claims = new ClaimTable((sheet) => post({ kind: "sheet", sheet }));
   return {
-    keep: (renewals, dropped) =>
-      post({
-        kind: "claims",
-        held: {
-          id: renewals.map(({ id }) => id),
-          token: renewals.map(({ token }) => token),
-          timeoutAtMs: renewals.map(({ timeoutAtMs }) => timeoutAtMs),
-        },
-        dropped: {
-          id: dropped.map(({ id }) => id),
-          token: dropped.map(({ token }) => token),
-        },
-        heldAtMs: clock.monotonic(),
-      }),
+    ready: beats.promise,
+    keep: (renewal) => claims.put(renewal),
+    drop: (claim) => claims.remove(claim),
     pulse,
-    renewedAtMs(heldAtMs) {
-      if (millis(Atomics.load(shared, sharedCovers)) < heldAtMs) return null;
-      return millis(Atomics.load(shared, sharedSentAt));
+    renewedAtMs(keptSinceMs) {
+      const sentAtMs = millis(Atomics.load(shared, sharedSentAt));
+      return sentAtMs <= keptSinceMs ? null : sentAtMs;
     },
     async stop() {
       isStopping = true;

@@ -7,8 +7,12 @@ import type { Renewal } from "./renewer.ts";
 export class Held {
   readonly job: ClaimedJob;
   readonly definition: AnyDefinition;
-  /** On the monotonic clock. */
-  readonly startedAtMs: number;
+  /** When the store's answer was here, on the monotonic clock. */
+  readonly claimedAtMs: number;
+  /** When its handler was called, on the monotonic clock; before that, as if it had been at once. */
+  startedAtMs: number;
+  /** Since when the heartbeat knows of it, on the monotonic clock; before that, never. */
+  keptSinceMs = Number.POSITIVE_INFINITY;
   /** When the lease ends by our own reckoning: counted from before the call was sent, so never later than the store's. */
   safeUntilMs: number;
   /** Why the handler was told to stop; see {@link stop} for which of several reasons stands. */
@@ -20,10 +24,11 @@ export class Held {
   #controllerMade: AbortController | null = null;
   #endControllerMade: AbortController | null = null;
 
-  constructor(job: ClaimedJob, definition: AnyDefinition, startedAtMs: number, safeUntilMs: number) {
+  constructor(job: ClaimedJob, definition: AnyDefinition, claimedAtMs: number, safeUntilMs: number) {
     this.job = job;
     this.definition = definition;
-    this.startedAtMs = startedAtMs;
+    this.claimedAtMs = claimedAtMs;
+    this.startedAtMs = claimedAtMs;
     this.safeUntilMs = safeUntilMs;
   }
 
@@ -45,6 +50,11 @@ export class Held {
   /** Nothing that this process has sent can have ended the claim. */
   get isUnderWay(): boolean {
     return this.transaction === "none" && !this.recorded;
+  }
+
+  /** The heartbeat keeps its lease: it has started, or is about to. */
+  get isKept(): boolean {
+    return Number.isFinite(this.keptSinceMs);
   }
 
   /** On the monotonic clock; null without a timeout. */

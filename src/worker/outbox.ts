@@ -7,8 +7,16 @@ interface Entry {
   readonly outcome: Outcome;
 }
 
+/** Outcomes that travel together. */
+export interface Sending {
+  readonly finishes: readonly Finish[];
+  readonly entries: readonly Entry[];
+}
+
 /** What jobs reported, which must be in the store before their outcomes are. */
 export interface Reports {
+  /** Nothing is waiting to be written, of no job. */
+  readonly isIdle: boolean;
   isWritten(held: Held): boolean;
   flush(): Promise<void>;
 }
@@ -20,7 +28,8 @@ export class Outbox {
   readonly #onWritten: (held: Held, outcome: Outcome, result: FinishResult) => void;
   readonly #reports: Reports;
   #waiting: Entry[] = [];
-  #sent: Entry[] = [];
+  /** How many are on their way. */
+  #underWay = 0;
   /** How many outcomes one trip takes. */
   #most = Number.POSITIVE_INFINITY;
 
@@ -29,8 +38,14 @@ export class Outbox {
     this.#reports = reports;
   }
 
+  /** Everything is written. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#sent.length === 0;
+    return this.#waiting.length === 0 && this.#underWay === 0;
+  }
+
+  /** How many wait to be sent. */
+  get waiting(): number {
+    return this.#waiting.length;
   }
 
   add(held: Held, outcome: Outcome): void {
@@ -39,7 +54,7 @@ export class Outbox {
 
   /** Whether a job among those waiting has reported something that the store does not have yet. */
   get owesReports(): boolean {
-    return this.#waiting.some(({ held }) => !this.#reports.isWritten(held));
+    return !this.#reports.isIdle && this.#waiting.some(({ held }) => !this.#reports.isWritten(held));
   }
 
   writeReports(): Promise<void> {
@@ -47,41 +62,48 @@ export class Outbox {
   }
 
   /** What goes with the next trip. Outcomes that came while reports were being written, and have some themselves, go with the one after it. */
-  take(): Finish[] {
-    const late = this.#waiting.filter(({ held }) => !this.#reports.isWritten(held));
-    if (late.length > 0) this.#waiting = this.#waiting.filter((entry) => !late.includes(entry));
-    this.#sent = this.#waiting.splice(0, this.#most);
-    this.#waiting.push(...late);
-    return this.#sent.map(({ held, outcome }) => ({ id: held.job.id, token: held.job.token, outcome }));
+  take(): Sending {
+    const late: Entry[] = [];
+    let ready = this.#waiting;
+    if (!this.#reports.isIdle) {
+      ready = [];
+      for (const entry of this.#waiting) (this.#reports.isWritten(entry.held) ? ready : late).push(entry);
+    }
+    const entries = ready.length <= this.#most ? ready : ready.slice(0, this.#most);
+    this.#waiting = [...ready.slice(entries.length), ...late];
+    this.#underWay += entries.length;
+    return {
+      entries,
+      finishes: entries.map(({ held, outcome }) => ({ id: held.job.id, token: held.job.token, outcome })),
+    };
   }
 
   /** The store did not answer: send the same again, before what has come since. */
-  putBack(): void {
-    this.#waiting = [...this.#sent, ...this.#waiting];
-    this.#sent = [];
+  putBack({ entries }: Sending): void {
+    this.#underWay -= entries.length;
+    this.#waiting = [...entries, ...this.#waiting];
   }
 
   /**
    * The store refused what was sent, and would refuse it again. The half of it goes next, and so on until the outcome that cannot be written stands
    * alone; that one is given up, so that it does not keep all the others back, and returned.
    */
-  narrow(): Held | null {
-    const [only] = this.#sent;
-    if (this.#sent.length === 1 && only !== undefined) {
-      this.#sent = [];
+  narrow(sending: Sending): Held | null {
+    const [only] = sending.entries;
+    if (sending.entries.length === 1 && only !== undefined) {
+      this.#underWay -= 1;
       this.#most = Number.POSITIVE_INFINITY;
       return only.held;
     }
-    this.#most = Math.max(1, Math.floor(this.#sent.length / 2));
-    this.putBack();
+    this.#most = Math.max(1, Math.floor(sending.entries.length / 2));
+    this.putBack(sending);
     return null;
   }
 
-  written(results: readonly FinishResult[]): void {
-    const sent = this.#sent;
-    this.#sent = [];
+  written({ entries }: Sending, results: readonly FinishResult[]): void {
+    this.#underWay -= entries.length;
     this.#most *= 2;
-    for (const [index, { held, outcome }] of sent.entries()) {
+    for (const [index, { held, outcome }] of entries.entries()) {
       const result = results[index];
       if (result !== undefined) this.#onWritten(held, outcome, result);
     }

@@ -28,6 +28,7 @@ describe("renewing leases", () => {
       heartbeatMs: 10_000,
       clock,
       random: () => 1,
+      held: () => ["a", "b", "c"].map((id) => ({ id, token: 1, timeoutAtMs: null })),
       mayRenew: () => true,
       onRenewed: (claims) => renewed.push(claims.map(({ id }) => id).join(",")),
       onCovered() {},
@@ -35,11 +36,6 @@ describe("renewing leases", () => {
       onCancel() {},
       onError: assert.fail,
     });
-    renewer.keep(
-      ["a", "b", "c"].map((id) => ({ id, token: 1, timeoutAtMs: null })),
-      [],
-      start,
-    );
     renewer.start();
     await clock.advance(11_000);
     await renewer.stop();

@@ -15,14 +15,16 @@ export interface RenewerParts {
   readonly heartbeatMs: number;
   readonly clock: Clock;
   random(): number;
+  /** What is held now. */
+  held(): readonly Renewal[];
   /** Whether a claim may be renewed now; a silent main loop loses that right after a while. */
   mayRenew(renewal: Renewal): boolean;
   onRenewed(claims: readonly ClaimRef[], sentAtMs: number): void;
   /**
-   * Everything that was held by `heldAtMs` has been renewed by calls sent at `sentAtMs` or later, but for what `onStale` named, and for what another
+   * Everything that was held at `sentAtMs` has been renewed by calls sent then or later, but for what `onStale` named, and for what another
    * transaction has locked all the time: nobody can take that away either, and it is asked for again soon.
    */
-  onCovered(heldAtMs: number, sentAtMs: number): void;
+  onCovered(sentAtMs: number): void;
   onStale(claims: readonly ClaimRef[]): void;
   onCancel(claims: readonly ClaimRef[]): void;
   onError(error: unknown): void;
@@ -36,20 +38,13 @@ const lockedTries = 4;
 /** Keeps leases alive, at each heartbeat and, after a failure, as soon as the store answers again. It runs in the main loop or in a thread of its own. */
 export class Renewer {
   readonly #parts: RenewerParts;
-  readonly #held = new Map<string, Renewal>();
+  /** What the store called stale, until it is held no longer. */
+  #stale: ReadonlySet<string> = new Set();
   readonly #stopping = new AbortController();
   #running: Promise<void> | null = null;
-  #heldAtMs = 0;
 
   constructor(parts: RenewerParts) {
     this.#parts = parts;
-  }
-
-  /** From now on, which is `heldAtMs`, keeps `renewals` too and `dropped` no longer. */
-  keep(renewals: readonly Renewal[], dropped: readonly ClaimRef[], heldAtMs: number): void {
-    this.#heldAtMs = heldAtMs;
-    this.#drop(dropped);
-    for (const renewal of renewals) this.#held.set(renewal.id, renewal);
   }
 
   start(): void {
@@ -79,15 +74,16 @@ export class Renewer {
   }
 
   async #renewAll(): Promise<void> {
-    const { mayRenew, clock, onCovered } = this.#parts;
-    const heldAtMs = this.#heldAtMs;
+    const { held, mayRenew, clock, onCovered } = this.#parts;
     const sentAtMs = clock.monotonic();
-    const renewals = [...this.#held.values()].filter(mayRenew);
+    const claims = held();
+    this.#stale = this.#stale.size === 0 ? this.#stale : new Set(claims.map(keyOf)).intersection(this.#stale);
+    const renewals = claims.filter((claim) => mayRenew(claim) && !this.#stale.has(keyOf(claim)));
     const locked: ClaimRef[] = [];
     for (let start = 0; start < renewals.length; start += renewChunk) {
       locked.push(...(await this.#renew(renewals.slice(start, start + renewChunk))));
     }
-    onCovered(heldAtMs, sentAtMs);
+    onCovered(sentAtMs);
     await this.#renewLocked(locked);
   }
 
@@ -101,7 +97,8 @@ export class Renewer {
         Math.min(reconnectDelayMs(tries, random()), heartbeatMs / (2 * lockedTries)),
         this.#stopping.signal,
       );
-      const wanted = locked.filter(({ id, token }) => this.#held.get(id)?.token === token);
+      const held = new Set(this.#parts.held().map(keyOf));
+      const wanted = locked.filter((claim) => held.has(keyOf(claim)));
       if (this.#stopping.signal.aborted || wanted.length === 0) return;
       locked = await this.#renew(wanted);
     }
@@ -118,14 +115,14 @@ export class Renewer {
     const stale = having("stale");
     const locked = having("locked");
     const cancelled = claims.filter((_, index) => results[index]?.cancelRequested === true);
-    this.#drop(stale);
+    if (stale.length > 0) this.#stale = new Set([...this.#stale, ...stale.map(keyOf)]);
     onRenewed(stale.length + locked.length === 0 ? claims : having("extended"), sentAtMs);
     if (stale.length > 0) onStale(stale);
     if (cancelled.length > 0) onCancel(cancelled);
     return locked;
   }
+}
 
-  #drop(claims: readonly ClaimRef[]): void {
-    for (const { id, token } of claims) if (this.#held.get(id)?.token === token) this.#held.delete(id);
-  }
+function keyOf({ id, token }: ClaimRef): string {
+  return `${token} ${id}`;
 }

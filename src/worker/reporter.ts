@@ -48,6 +48,10 @@ export class Reporter {
     if (lines.length > maxTrailLength) lines.shift();
   }
 
+  get isIdle(): boolean {
+    return this.#gathered.size === 0 && this.#sent.size === 0;
+  }
+
   /** Whether the store has answered everything that this job reported. Only then may its outcome be sent: afterwards its reports are stale. */
   isWritten(held: Held): boolean {
     return this.#gathered.get(held.job.id)?.held !== held && !this.#sent.has(held);

@@ -3,7 +3,6 @@ import type { AnyDefinition } from "../definition.ts";
 import type { JobsForHandlers } from "../enqueue.ts";
 import { recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
-import { Snooze } from "../handler.ts";
 import type { Logger } from "../log.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
@@ -16,13 +15,15 @@ import { Claimer, type ClaimerParts } from "./claimer.ts";
 import { type Heartbeat, loopHeartbeat, threadHeartbeat } from "./heartbeat.ts";
 import { asRenewal, Held } from "./held.ts";
 import { safetyMarginMs, startingMarginMs } from "./lease-margin.ts";
+import { LookAhead } from "./look-ahead.ts";
 import { Outbox } from "./outbox.ts";
 import { abandoned, decideOutcome, type Ending, released } from "./outcome.ts";
-import type { Renewal } from "./renewer.ts";
+import { Ready } from "./ready.ts";
 import { Reporter } from "./reporter.ts";
 import { type Run, type RunnerParts, runJob } from "./runner.ts";
 import { Threads } from "./threads.ts";
 import { UnreadableJobs } from "./unreadable.ts";
+import { WithoutEffect } from "./without-effect.ts";
 
 export interface WorkerParts {
   readonly store: Store;
@@ -36,6 +37,9 @@ export interface WorkerParts {
   readonly emit: Emit;
   readonly log: Logger;
 }
+
+/** In this time a thread starts also on a busy machine. */
+const threadStartMs = 10_000;
 
 /** How long handlers have to settle after their signal fired at the end of a shutdown. */
 const shutdownGraceMs = 1_000;
@@ -51,11 +55,14 @@ export class Worker {
   readonly #reporter: Reporter;
   readonly #threads = new Threads();
   readonly #unreadable = new UnreadableJobs();
+  readonly #withoutEffect: WithoutEffect;
   readonly #runnerParts: RunnerParts;
   /** Claims of this process until their outcome is written, by job id. */
   readonly #held = new Map<string, Held>();
   /** Handlers that have not settled. */
   readonly #running = new Set<Held>();
+  readonly #ready: Ready;
+  readonly #lookAhead: LookAhead;
   #heartbeat: Heartbeat | null = null;
   #loop: Promise<void> | null = null;
   #unsubscribe: (() => Promise<void>) | null = null;
@@ -66,15 +73,27 @@ export class Worker {
   constructor(parts: WorkerParts) {
     this.#parts = parts;
     const { store, claimer, runtime, settings, emit } = parts;
+    this.#withoutEffect = new WithoutEffect(parts.log);
     const onReportError = (error: unknown): void => emit("error", { error, during: "reporting progress" });
     this.#reporter = new Reporter(store, claimer, runtime.clock, onReportError);
     this.#outbox = new Outbox(this.#written, this.#reporter);
+    this.#lookAhead = new LookAhead(settings.lookAheadMs, settings.concurrency);
+    this.#ready = new Ready({
+      clock: runtime.clock,
+      room: () => settings.concurrency - this.#running.size,
+      mayStart: (held) => this.#mayStart(held),
+      start: this.#startAll,
+      giveBack: (held) => this.#record(held, released),
+      onStall: () => this.#lookAhead.stalled(),
+    });
     this.#claimer = new Claimer({
       ...parts,
       names: claimNames(parts.definitions),
       slots: {
         running: () => this.#running.size,
         runningIn: (queue) => [...this.#running].filter((held) => held.job.queue === queue).length,
+        ready: () => this.#ready.size,
+        wanted: () => this.#lookAhead.wanted,
       },
       outbox: this.#outbox,
       onClaimed: this.#claimed,
@@ -99,7 +118,9 @@ export class Worker {
   }
 
   async start(): Promise<void> {
-    this.#heartbeat = await this.#startHeartbeat();
+    this.#heartbeat = this.#startHeartbeat();
+    // A handler that blocks the loop at once must not lose its job because the thread is not there yet.
+    if (this.#parts.settings.leaseMs < threadStartMs) await this.#heartbeat.ready;
     this.#unsubscribe = await this.#parts.store.subscribe(this.#notice);
     this.#watch();
     this.#loop = this.#claimer.run();
@@ -113,6 +134,7 @@ export class Worker {
     const { clock } = this.#parts.runtime;
     this.#stopping = true;
     this.#claimer.stopClaiming();
+    this.#ready.stop();
     await this.#idle(timeoutMs);
     for (const held of this.#running) held.stop("shutdown", "the process is stopping");
     await this.#idle(shutdownGraceMs);
@@ -131,49 +153,55 @@ export class Worker {
   // ── From the claimer ──
 
   readonly #claimed = (jobs: readonly ClaimedJob[], sentAtMs: number): void => {
-    const { clock } = this.#parts.runtime;
+    const now = this.#parts.runtime.clock.monotonic();
     const { leaseMs } = this.#parts.settings;
-    const started: Held[] = [];
     for (const job of jobs) {
       const definition = this.#parts.definitions.get(job.name);
       const known = this.#held.get(job.id);
       // A repeated answer brings back what is already here: each (id, token) starts once.
       if (definition === undefined || known?.job.token === job.token) continue;
       known?.stop("lease-lost", "the lease ran out and the job was claimed again");
-      const held = new Held(job, definition, clock.monotonic(), sentAtMs + leaseMs);
+      const held = new Held(job, definition, now, sentAtMs + leaseMs);
       this.#held.set(job.id, held);
-      if (this.#mayStart(held)) started.push(held);
-      else this.#record(held, released);
+      this.#ready.add(held);
     }
-    // The heartbeat must know them before a handler can block the loop.
-    if (started.length > 0) this.#keep(started.map(asRenewal));
-    for (const held of started) this.#start(held);
+    this.#ready.fill();
   };
 
   /** A claim whose answer came too late to be renewed in time is not started: its handler would be stopped at once. It was not dispatched, so it may go back. */
   #mayStart(held: Held): boolean {
     const { runtime, settings } = this.#parts;
     const latestMs = held.safeUntilMs - startingMarginMs(settings.leaseMs, settings.heartbeatMs);
-    return !this.#stopping && runtime.clock.monotonic() <= latestMs && !held.job.cancelRequested;
+    const isUnwanted = this.#stopping || held.job.cancelRequested || held.stopCause !== null;
+    return !isUnwanted && runtime.clock.monotonic() <= latestMs;
   }
 
+  readonly #startAll = (jobs: readonly Held[]): void => {
+    for (const held of jobs) this.#running.add(held);
+    // The heartbeat must know all of them before a handler can block the loop.
+    for (const held of jobs) this.#keep(held);
+    for (const held of jobs) this.#start(held);
+  };
+
   #start(held: Held): void {
-    this.#running.add(held);
+    held.startedAtMs = this.#parts.runtime.clock.monotonic();
     this.#parts.emit("started", { job: held.job });
     const cancelWatch = this.#watchTimeout(held);
+    const end = (run: Run): void => {
+      cancelWatch();
+      this.#ended(held, run);
+    };
     // A runner that fails by itself is treated as its handler's failure: it must not end the process and all its neighbours.
-    const failed = (error: unknown): Run => ({ kind: "ended", ending: { kind: "threw", error } });
-    void runJob(held, this.#runnerParts)
-      .catch(failed)
-      .then((run) => {
-        cancelWatch();
-        this.#ended(held, run);
-      });
+    runJob(held, this.#runnerParts).then(end, (error) =>
+      end({ kind: "ended", ending: { kind: "threw", error } }),
+    );
   }
 
   #ended(held: Held, run: Run): void {
     this.#running.delete(held);
+    this.#lookAhead.ran(this.#sinceStart(held), held.job.input.length);
     if (!held.recorded) this.#conclude(held, run);
+    this.#ready.refill();
     if (this.#running.size === 0) this.#onIdle?.();
     this.#claimer.settled(held.job.id);
   }
@@ -181,34 +209,18 @@ export class Worker {
   #conclude(held: Held, run: Run): void {
     const { emit, log } = this.#parts;
     if (run.kind === "ended") {
-      this.#warnWithoutEffect(held, run.ending);
+      if (this.#parts.store.capabilities.transactions) this.#withoutEffect.ended(held, run.ending);
       return this.#record(held, this.#decide(held, run.ending));
     }
     held.recorded = true;
     this.#forget(held);
     if (run.late !== null) {
-      log.warn(
-        { job: held.job.id, error: recordError(run.late) },
-        "a handler failed after its tx had committed: the job has succeeded",
-      );
+      const facts = { job: held.job.id, error: recordError(run.late) };
+      log.warn(facts, "a handler failed after its tx had committed: the job has succeeded");
     }
     if (run.success !== null) warnNotKept(log, held.job, run.success);
     emit("succeeded", { job: held.job, result: run.value, ms: this.#sinceStart(held) });
   }
-
-  /** An effectively-once handler that never called tx has nothing that is protected from happening twice; that is told once. */
-  #warnWithoutEffect({ job, definition }: Held, ending: Ending): void {
-    const withTransaction = this.#parts.store.capabilities.transactions;
-    if (definition.delivery !== "effectively-once" || ending.kind !== "returned" || !withTransaction) return;
-    if (ending.value instanceof Snooze || this.#warned.has(definition.name)) return;
-    this.#warned.add(definition.name);
-    this.#parts.log.warn(
-      { job: job.id, name: definition.name },
-      "an effectively-once handler ended without calling tx: what it did may happen again after a crash",
-    );
-  }
-
-  readonly #warned = new Set<string>();
 
   #decide(held: Held, ending: Ending): Outcome {
     const { settings, runtime } = this.#parts;
@@ -238,9 +250,9 @@ export class Worker {
     if (timeoutMs === null) return () => {};
     return runtime.clock.after(timeoutMs + settings.leaseMs, () => {
       if (held.recorded) return;
-      const { id, name } = held.job;
+      const { id: job, name } = held.job;
       log.warn(
-        { job: id, name },
+        { job, name },
         "a handler has not settled a lease after its timeout; it keeps its slot, the job has failed",
       );
       // Whatever else it was told before, it is a timeout that ends it: it has not returned.
@@ -253,11 +265,8 @@ export class Worker {
 
   readonly #givenUp = (held: Held): void => {
     this.#forget(held);
-    const { id, name } = held.job;
-    this.#parts.log.error(
-      { job: id, name },
-      "the store cannot take what became of this job; its lease will run out",
-    );
+    const { id: job, name } = held.job;
+    this.#parts.log.error({ job, name }, "the store cannot take what became of it; its lease will run out");
   };
 
   readonly #written = (held: Held, outcome: Outcome, result: FinishResult): void => {
@@ -266,23 +275,15 @@ export class Worker {
     announce(this.#parts.emit, held.job, outcome, result, this.#sinceStart(held));
   };
 
+  #keep(held: Held): void {
+    this.#heartbeat?.keep(asRenewal(held));
+    held.keptSinceMs = this.#parts.runtime.clock.monotonic();
+  }
+
   #forget(held: Held): void {
     if (this.#held.get(held.job.id) === held) this.#held.delete(held.job.id);
-    this.#dropped.push({ id: held.job.id, token: held.job.token });
-    if (this.#dropped.length > 1) return;
-    // Gathered, because a trip settles many at once; where it also brings new ones, one message tells both.
-    this.#parts.runtime.clock.defer(() => {
-      if (this.#dropped.length > 0) this.#keep([]);
-    });
+    this.#heartbeat?.drop(held.job);
   }
-
-  #keep(renewals: readonly Renewal[]): void {
-    const dropped = this.#dropped;
-    this.#dropped = [];
-    this.#heartbeat?.keep(renewals, dropped);
-  }
-
-  #dropped: ClaimRef[] = [];
 
   #sinceStart(held: Held): number {
     return this.#parts.runtime.clock.monotonic() - held.startedAtMs;
@@ -290,23 +291,23 @@ export class Worker {
 
   // ── From the heartbeat and the store's notices ──
 
-  async #startHeartbeat(): Promise<Heartbeat> {
+  #startHeartbeat(): Heartbeat {
     const { store, settings, runtime, log } = this.#parts;
     const { address } = store;
     // A clock of one's own means a simulation, in which everything happens in one thread.
     if (runtime.clock !== systemClock) return this.#beatInLoop();
     const own =
       address &&
-      (await threadHeartbeat({
+      threadHeartbeat({
         ...this.#heartbeatParts(),
         address,
         namespace: settings.namespace,
         log,
         onGone: () => {
           this.#heartbeat = this.#beatInLoop();
-          this.#keep([...this.#held.values()].map(asRenewal));
+          for (const held of this.#held.values()) if (held.isKept) this.#keep(held);
         },
-      }));
+      });
     return own ?? this.#beatInLoop();
   }
 
@@ -353,12 +354,15 @@ export class Worker {
       if (held?.job.token !== token || !held.stop(cause, message)) continue;
       if (cause === "lease-lost") this.#parts.emit("leaseLost", { job: held.job });
     }
+    this.#ready.giveBack((held) => held.stopCause !== null);
   }
 
   readonly #cancelled = (claims: readonly ClaimRef[]): void =>
     this.#stopEach(claims, "cancelled", "the job was cancelled");
 
   readonly #notice = (notice: Notice): void => {
+    // A queue may be paused, or have a limit now, that this process claimed ahead from.
+    if (notice.kind === "queues") this.#ready.giveBack(() => true);
     if (notice.kind === "jobs" || notice.kind === "queues" || notice.kind === "ended") this.#claimer.hungry();
     if (notice.kind === "cancel")
       void cancelledAmong(this.#parts.store, this.#held, notice.ids).then(this.#cancelled);
@@ -370,7 +374,7 @@ export class Worker {
     const nowMs = runtime.clock.monotonic();
     this.#heartbeat?.pulse();
     for (const held of this.#running) {
-      const renewedAtMs = this.#heartbeat?.renewedAtMs(held.startedAtMs) ?? null;
+      const renewedAtMs = this.#heartbeat?.renewedAtMs(held.keptSinceMs) ?? null;
       if (renewedAtMs !== null) held.safeUntilMs = Math.max(held.safeUntilMs, renewedAtMs + settings.leaseMs);
       if (held.transaction === "committed" || nowMs < held.safeUntilMs - safetyMarginMs(settings.leaseMs))
         continue;

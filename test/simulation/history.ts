@@ -35,6 +35,8 @@ export interface Claim {
   readonly process: SimulatedProcess;
   readonly at: number;
   leaseUntil: number;
+  /** Taken before its holder had room for it, and not renewed since. */
+  ahead: boolean;
   /** When the store took it from its holder, or its holder ended it. */
   endedAt: number | null;
   endedBy: "holder" | "reaper" | null;

@@ -20,8 +20,10 @@ export class NodeWitness {
   /** Outcomes that its handlers have come to and that no answer has settled. */
   readonly #owed = new Map<string, number>();
   readonly #settled = new Set<string>();
-  /** Outcomes that were left out of one trip, because what their jobs had reported was still to be written. */
-  readonly #behindReports = new Set<string>();
+  /** How many trips have left without an outcome, because what its job had reported was still to be written. */
+  readonly #behindReports = new Map<string, number>();
+  /** Outcomes that are on their way: two trips may be, at the same time. */
+  readonly #underWay = new Set<string>();
   readonly #sent = new Set<string>();
   /** Claims that an answer has told it of. */
   readonly #known = new Set<string>();
@@ -50,13 +52,20 @@ export class NodeWitness {
     for (const ref of sent) this.#sent.add(ref);
     for (const [ref, at] of this.#owed) {
       // What came to its end in this very moment may still be on its way to the outbox.
-      if (at < this.#history.now && !sent.has(ref)) this.#leftOut(ref);
+      if (at < this.#history.now && !sent.has(ref) && !this.#underWay.has(ref)) this.#leftOut(ref);
     }
+    for (const ref of sent) this.#underWay.add(ref);
   }
 
-  /** An outcome waits for one trip, no longer, if it came while reports were being written and its own are not among them. */
+  /** A call came to its end in some way or other, as far as the process knows. */
+  returned(verb: string, params: unknown): void {
+    for (const finish of finishesOf(verb, params) ?? []) this.#underWay.delete(refOf(finish));
+  }
+
+  /** An outcome waits for two trips, no longer, if it came while both were waiting for reports and its own are not among them. */
   #leftOut(ref: string): void {
-    if (!this.#sent.has(ref) && !this.#behindReports.has(ref)) return void this.#behindReports.add(ref);
+    const trips = this.#behindReports.get(ref) ?? 0;
+    if (!this.#sent.has(ref) && trips < 2) return void this.#behindReports.set(ref, trips + 1);
     this.#history.violate(
       "an outcome is sent until it is answered",
       `${ref} of ${this.#process.name} was left out`,

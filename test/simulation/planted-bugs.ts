@@ -348,6 +348,41 @@ const lateStart: PlantedBug = {
   },
 };
 
+/** Whatever comes next is claimed ahead, as if it were to start at once. */
+const unmarkedAhead: PlantedBug = {
+  name: "a store claims ahead without marking it",
+  breaks: [
+    "only what may wait is claimed ahead",
+    "a crash is counted when, and only when, a started job's lease ran out",
+  ],
+  below: (store) =>
+    override(store, {
+      step: ({ finishes, claim }) =>
+        store.step({ finishes, claim: { ...claim, limit: claim.limit + (claim.ahead ?? 0), ahead: 0 } }),
+    }),
+};
+
+/** The answer to one trip is taken for the answer to the other that was under way with it. */
+const mixedTrips: PlantedBug = {
+  name: "outcomes that travel beside a claim count as written when the claim is answered",
+  breaks: ["an outcome is sent until it is answered"],
+  above: (store) => {
+    let claims = 0;
+    return override(store, {
+      step: async (params) => {
+        claims += 1;
+        return store.step(params).finally(() => {
+          claims -= 1;
+        });
+      },
+      finish: async (params) => {
+        if (claims === 0) return store.finish(params);
+        return params.finishes.map(() => ({ outcome: "written", state: "succeeded" }));
+      },
+    });
+  },
+};
+
 export const plantedBugs: readonly PlantedBug[] = [
   finishWithoutToken,
   reapTooEarly,
@@ -370,4 +405,6 @@ export const plantedBugs: readonly PlantedBug[] = [
   lazyPlanner,
   hastyReaper,
   lateStart,
+  unmarkedAhead,
+  mixedTrips,
 ];

@@ -62,6 +62,7 @@ export async function simulate(
     batch: chance.pick([1, 3, 100]),
     concurrency: chance.pick([1, 2, 4, 8]),
     attempts: 4,
+    lookAhead: new Chance(seed, "look-ahead").pick([0, 30, leaseMs / 10, leaseMs]),
   };
   const weather = new Weather(seed, leaseMs, crashPoint);
   const store = memory({ clock: storeClock(world) });

@@ -1,5 +1,6 @@
 import { isFragile, isTerminal, settle } from "../../src/state.ts";
 import type {
+  ClaimedJob,
   ClaimParams,
   ClaimResult,
   EnqueueParams,
@@ -32,6 +33,8 @@ interface Licence {
   readonly finished: Set<string>;
   readonly claimed: Set<string>;
   readonly reaped: Set<string>;
+  /** Those among them whose claim was taken ahead. */
+  readonly spared: Set<string>;
   readonly verb: string;
 }
 
@@ -50,6 +53,8 @@ export class StoreWitness {
   readonly #limits: LimitsWitness;
   readonly ledger: LedgerWitness;
   readonly #sequences = new Map<string, number>();
+  /** Jobs whose holder fell silent before their start, as far as the store could tell. */
+  readonly #spared = new Set<string>();
   #looks = 0;
 
   constructor(store: Store, history: History) {
@@ -67,7 +72,13 @@ export class StoreWitness {
     call: () => Promise<T>,
   ): Promise<T> {
     const result = await call();
-    const licence: Licence = { finished: new Set(), claimed: new Set(), reaped: new Set(), verb };
+    const licence: Licence = {
+      finished: new Set(),
+      claimed: new Set(),
+      reaped: new Set(),
+      spared: new Set(),
+      verb,
+    };
     this.#looks += 1;
     if (!changes(verb, params, result) && this.#looks % sweepEvery !== 0) {
       if (verb === "extend") this.#extended(params as ExtendParams, result as ExtendResult[]);
@@ -195,10 +206,11 @@ export class StoreWitness {
   ): void {
     const repeats = this.#sequences.get(params.claimer) === params.sequence;
     this.#sequences.set(params.claimer, params.sequence);
-    for (const job of result.jobs) {
+    for (const [place, job] of result.jobs.entries()) {
       const was = before.get(job.id);
       const now = after.get(job.id);
       const ref = refOf(job);
+      const ahead = place >= params.limit;
       this.#history.tell("store", `claim ${ref} by ${process.name}${repeats ? " (repeated)" : ""}`);
       if (repeats) {
         if (was?.state !== "active" || was.token !== job.token || was.claimer !== params.claimer) {
@@ -226,10 +238,18 @@ export class StoreWitness {
           `${ref} was claimed with ${result.jobs.length - 1} others`,
         );
       }
+      if (ahead) this.#judgeAhead(job, now);
+      else this.#spared.delete(job.id);
       const at = this.#history.now;
-      const claim = { id: job.id, token: job.token, process, at, leaseUntil: at + params.leaseMs };
+      const claim = { ahead, id: job.id, token: job.token, process, at, leaseUntil: at + params.leaseMs };
       this.#history.claims.set(ref, { ...claim, endedAt: null, endedBy: null });
     }
+  }
+
+  #judgeAhead(job: ClaimedJob, now: StoredJob | undefined): void {
+    const isKeyed = now?.concurrencyKey !== null || now.rateKey !== null;
+    if (job.delivery === "at-most-once" || isKeyed || job.crashes > 0 || this.#spared.has(job.id))
+      this.#history.violate("only what may wait is claimed ahead", refOf(job));
   }
 
   #extended(params: ExtendParams, results: readonly ExtendResult[]): void {
@@ -237,7 +257,10 @@ export class StoreWitness {
       const known = this.#history.claims.get(refOf(claim));
       const extended = results[index]?.outcome === "extended";
       if (known === undefined) continue;
-      if (extended) known.leaseUntil = this.#history.now + params.leaseMs;
+      if (extended) {
+        known.leaseUntil = this.#history.now + params.leaseMs;
+        known.ahead = false;
+      }
       if (extended !== (known.endedAt === null)) {
         this.#history.violate("only a live claim is renewed", `${refOf(claim)}: ${results[index]?.outcome}`);
       }
@@ -269,6 +292,10 @@ export class StoreWitness {
       if (was?.state !== "active") continue;
       licence.reaped.add(id);
       const claim = this.#history.claims.get(refOf(was));
+      if (claim?.ahead === true) {
+        licence.spared.add(id);
+        this.#spared.add(id);
+      }
       if (claim !== undefined && claim.leaseUntil > this.#history.now) {
         this.#history.violate(
           "only an expired lease is reaped",
@@ -320,8 +347,9 @@ export class StoreWitness {
     if (job.state !== was.state && isTerminal(was.state) && !redriven) say("terminal states never regress");
     if (job.token !== was.token + (licence.claimed.has(job.id) ? 1 : 0))
       say("a token rises by one with each claim, and only then");
-    const crashes = redriven ? 0 : was.crashes + (licence.reaped.has(job.id) ? 1 : 0);
-    if (job.crashes !== crashes) say("a crash is counted when, and only when, a lease ran out");
+    const isCrash = licence.reaped.has(job.id) && !licence.spared.has(job.id);
+    const crashes = redriven ? 0 : was.crashes + (isCrash ? 1 : 0);
+    if (job.crashes !== crashes) say("a crash is counted when, and only when, a started job's lease ran out");
     const moved = job.runAt.getTime() !== was.runAt.getTime();
     if (moved && !["update", "enqueue"].includes(verb) && !redriven && !licence.finished.has(job.id))
       say("a due time moves only by a client or an end");

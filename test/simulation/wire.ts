@@ -76,7 +76,7 @@ export class Wire {
     const slow = isSlow
       ? history.fault(process, `slow ${verb}`, history.now + plan.thereMs + plan.backMs)
       : null;
-    return new Promise((resolve, reject) => {
+    const returned = new Promise<T>((resolve, reject) => {
       world.after(plan.thereMs, () => {
         if (!process.alive) return;
         const { blackout } = weather;
@@ -95,6 +95,9 @@ export class Wire {
         }
       });
     });
+    const note = (): void => nodeWitness.returned(verb, params);
+    returned.then(note, note);
+    return returned;
   }
 
   /** A store that stalls does what it was asked when it goes on, one after the other and in no particular order. */
