@@ -111,11 +111,15 @@ export class Node {
       this.#reaper = new Reaper({ store, settings, clock, random, emit, ...(waitMs !== null && { waitMs }) });
     }
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
-    await this.#presence.start();
-    await this.#planner?.start();
+    const isReady = await Promise.allSettled([
+      this.#presence.start(),
+      this.#planner?.start(),
+      this.#worker?.prepare(),
+    ]);
+    for (const one of isReady) if (one.status === "rejected") throw one.reason;
     await this.#startRelay();
-    // The last that can fail: a start that failed must not have begun a handler, which could outlive it.
-    await this.#worker?.start();
+    // A start that failed must not have begun a handler, which could outlive it.
+    this.#worker?.start();
     this.#canary?.start();
     this.#reaper?.start();
     // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.

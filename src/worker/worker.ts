@@ -1,4 +1,3 @@
-import { systemClock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { JobsForHandlers } from "../enqueue.ts";
 import { recordError } from "../errors.ts";
@@ -12,7 +11,7 @@ import { announce, warnNotKept } from "./announce.ts";
 import { cancelledAmong } from "./cancels.ts";
 import { claimNames } from "./claim-names.ts";
 import { Claimer, type ClaimerParts } from "./claimer.ts";
-import { type Heartbeat, loopHeartbeat, threadHeartbeat } from "./heartbeat.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import { asRenewal, Held } from "./held.ts";
 import { safetyMarginMs, startingMarginMs } from "./lease-margin.ts";
 import { LookAhead } from "./look-ahead.ts";
@@ -21,6 +20,7 @@ import { abandoned, decideOutcome, type Ending, released } from "./outcome.ts";
 import { Ready } from "./ready.ts";
 import { Reporter } from "./reporter.ts";
 import { type Run, type RunnerParts, runJob } from "./runner.ts";
+import { startHeartbeat } from "./start-heartbeat.ts";
 import { Threads } from "./threads.ts";
 import { UnreadableJobs } from "./unreadable.ts";
 import { WithoutEffect } from "./without-effect.ts";
@@ -117,11 +117,16 @@ export class Worker {
     return this.#running.size;
   }
 
-  async start(): Promise<void> {
+  /** All that can fail, and nothing else. */
+  async prepare(): Promise<void> {
     this.#heartbeat = this.#startHeartbeat();
     // A handler that blocks the loop at once must not lose its job because the thread is not there yet.
-    if (this.#parts.settings.leaseMs < threadStartMs) await this.#heartbeat.ready;
+    const ready = this.#parts.settings.leaseMs < threadStartMs ? this.#heartbeat.ready : null;
     this.#unsubscribe = await this.#parts.store.subscribe(this.#notice);
+    await ready;
+  }
+
+  start(): void {
     this.#watch();
     this.#loop = this.#claimer.run();
   }
@@ -292,49 +297,16 @@ export class Worker {
   // ── From the heartbeat and the store's notices ──
 
   #startHeartbeat(): Heartbeat {
-    const { store, settings, runtime, log } = this.#parts;
-    const { address } = store;
-    // A clock of one's own means a simulation, in which everything happens in one thread.
-    if (runtime.clock !== systemClock) return this.#beatInLoop();
-    const own =
-      address &&
-      threadHeartbeat({
-        ...this.#heartbeatParts(),
-        address,
-        namespace: settings.namespace,
-        log,
-        onGone: () => {
-          this.#heartbeat = this.#beatInLoop();
-          for (const held of this.#held.values()) if (held.isKept) this.#keep(held);
-        },
-      });
-    return own ?? this.#beatInLoop();
-  }
-
-  #beatInLoop(): Heartbeat {
-    const { store, runtime, log } = this.#parts;
-    // Expected of a store that only this process can reach; elsewhere the thread has failed.
-    if (runtime.clock === systemClock)
-      log[store.address === null ? "debug" : "warn"](
-        {},
-        "leases are renewed from the main loop: a handler that blocks it for longer than the lease loses its job",
-      );
-    return loopHeartbeat({ ...this.#heartbeatParts(), store, random: runtime.random });
-  }
-
-  #heartbeatParts() {
-    const { claimer, settings, runtime, emit } = this.#parts;
-    return {
-      claimer,
-      leaseMs: settings.leaseMs,
-      heartbeatMs: settings.heartbeatMs,
-      clock: runtime.clock,
+    return startHeartbeat({
+      ...this.#parts,
       onRenewed: this.#renewed,
-      onStale: (claims: readonly ClaimRef[]) =>
-        this.#stopEach(claims.filter(this.#mayBeLost), "lease-lost", "the lease ran out"),
+      onStale: (claims) => this.#stopEach(claims.filter(this.#mayBeLost), "lease-lost", "the lease ran out"),
       onCancel: this.#cancelled,
-      onError: (error: unknown) => emit("error", { error, during: "renewing leases" }),
-    } as const;
+      onReplaced: (heartbeat) => {
+        this.#heartbeat = heartbeat;
+        for (const held of this.#held.values()) if (held.isKept) this.#keep(held);
+      },
+    });
   }
 
   readonly #renewed = (claims: readonly ClaimRef[], sentAtMs: number): void => {
