@@ -26,7 +26,7 @@ export const sharedSentAt = 1;
 export const sharedLength = 2;
 
 export function micros(ms: number): bigint {
-  return BigInt(Math.round(ms * 1_000));
+  return BigInt(Math.floor(ms * 1_000));
 }
 
 export function millis(us: bigint): number {

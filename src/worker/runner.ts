@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.ts";
+import type { AnyDefinition } from "../definition.ts";
 import type { JobsForHandlers } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import type { HandlerContext, HandlerJob } from "../handler.ts";
@@ -46,38 +47,11 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   const transaction = new JobTransaction(held, parts);
   const cancelTimeout = armTimeout(held, parts.runtime.clock);
   try {
-    const input = await readInput(held).catch((error: unknown) => {
-      throw new Unreadable("the job cannot be read here", { cause: error });
-    });
-    const described = describeJob(held, parts.namespace);
-    const { inbox, jobs } = parts;
-    const context: HandlerContext<never> = {
-      input: input as never,
-      job: described,
-      get signal() {
-        return held.signal;
-      },
-      tx:
-        inbox === null
-          ? transaction.run
-          : transaction.watch(
-              inboxTransaction(inbox, described.idempotencyKey, {
-                clock: parts.runtime.clock,
-                signal: () => held.signal,
-              }),
-            ),
-      enqueue: transaction.joined(jobs, "enqueue"),
-      enqueueMany: transaction.joined(jobs, "enqueueMany"),
-      get: jobs.get,
-      log: (line) => parts.reporter.line(held, line),
-      progress: (value) => {
-        parts.reporter.progress(held, value);
-        parts.onProgress(held, value);
-      },
-    };
     const { run } = definition;
     if (run === null)
       throw new EscapementError("unknown-job", `job ${JSON.stringify(job.name)} has no handler here`);
+    const input = definition.schema === null ? parseInput(held) : await checkInput(held, definition.schema);
+    const context = contextOf(held, input, transaction, parts);
     const value =
       run instanceof URL ? await parts.threads.run(run, context, held.endSignal) : await run(context);
     if (transaction.committed) return committed(transaction, null);
@@ -93,17 +67,55 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
     const kind = transaction.isBrokenBy(error) ? "store-failed" : "threw";
     return { kind: "ended", ending: { kind, error } };
   } finally {
-    cancelTimeout();
+    cancelTimeout?.();
   }
+}
+
+/** What is not cheap is made when the handler looks at it: most look at little. */
+function contextOf(
+  held: Held,
+  input: unknown,
+  transaction: JobTransaction,
+  parts: RunnerParts,
+): HandlerContext<never> {
+  const { jobs, reporter, namespace } = parts;
+  let described: HandlerJob | null = null;
+  return {
+    input: input as never,
+    get job() {
+      described ??= describeJob(held, namespace);
+      return described;
+    },
+    get signal() {
+      return held.signal;
+    },
+    tx: (fn) => txOf(held, transaction, parts)(fn),
+    enqueue: transaction.joined(jobs, "enqueue"),
+    enqueueMany: transaction.joined(jobs, "enqueueMany"),
+    get: jobs.get,
+    log: (line) => reporter.line(held, line),
+    progress(value) {
+      reporter.progress(held, value);
+      parts.onProgress(held, value);
+    },
+  };
+}
+
+function txOf(held: Held, transaction: JobTransaction, parts: RunnerParts): HandlerContext<never>["tx"] {
+  const { inbox, namespace, runtime } = parts;
+  if (inbox === null) return transaction.run;
+  const signal = (): AbortSignal => held.signal;
+  const key = idempotencyKey({ namespace, ...held.job });
+  return transaction.watch(inboxTransaction(inbox, key, { clock: runtime.clock, signal }));
 }
 
 function committed({ value, success }: JobTransaction, late: unknown): Run {
   return { kind: "committed", value, success, late };
 }
 
-function armTimeout(held: Held, clock: Clock): () => void {
+function armTimeout(held: Held, clock: Clock): (() => void) | null {
   const { timeoutMs } = held.definition;
-  if (timeoutMs === null) return () => {};
+  if (timeoutMs === null) return null;
   return clock.after(timeoutMs, () => {
     held.stop("timeout", `the job took longer than its timeout of ${timeoutMs} ms`);
   });
@@ -112,14 +124,29 @@ function armTimeout(held: Held, clock: Clock): () => void {
 /** Thrown in place of a handler's call; what a handler throws itself is its own failure. */
 class Unreadable extends Error {
   override readonly name = "Unreadable";
+
+  constructor(cause: unknown) {
+    super("the job cannot be read here", { cause });
+  }
+}
+
+function parseInput({ job }: Held): unknown {
+  try {
+    checkDispatchable(job);
+    return JSON.parse(job.input);
+  } catch (error) {
+    throw new Unreadable(error);
+  }
 }
 
 /** The input as the schema returns it: what was enqueued by another version of the code may not fit any more. */
-async function readInput(held: Held): Promise<unknown> {
-  checkDispatchable(held.job);
-  const value: unknown = JSON.parse(held.job.input);
-  const { schema, name } = held.definition;
-  return schema === null ? value : validate(schema, value, `job ${JSON.stringify(name)}`);
+async function checkInput(held: Held, schema: NonNullable<AnyDefinition["schema"]>): Promise<unknown> {
+  const value = parseInput(held);
+  try {
+    return await validate(schema, value, `job ${JSON.stringify(held.definition.name)}`);
+  } catch (error) {
+    throw new Unreadable(error);
+  }
 }
 
 /** Field by field: copying what is left of an object by `...` takes a hundred times as long. */
