@@ -27,12 +27,12 @@ export interface RaceReport {
   readonly heats: readonly Heat[];
 }
 
-function middle({ runs }: Result, detail = "value"): number {
+export function middle({ runs }: Result, detail = "value"): number {
   return median(runs.map((run) => run[detail] ?? Number.NaN));
 }
 
 /** Ours divided by theirs, medians both; null where one of them has no run. */
-function ratio(heat: Heat, against: string, detail = "value"): number | null {
+export function ratio(heat: Heat, against: string, detail = "value"): number | null {
   const [ours] = heat.results;
   const theirs = heat.results.find(({ contestant }) => contestant === against);
   if (ours === undefined || theirs === undefined) return null;

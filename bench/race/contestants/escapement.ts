@@ -10,7 +10,8 @@ export const escapement = (store: Ground["store"]): Contestant => ({
   name: "escapement",
   store,
   settings: (concurrency) => ({ concurrency }),
-  prefetch: (concurrency) => Math.max(100, concurrency),
+  // It claims up to 1,000 jobs ahead of short handlers.
+  prefetch: (concurrency) => concurrency + 1_000,
   async open(ground) {
     const factory = await openStore(ground);
     let handle: (load: Load) => void = () => {};
