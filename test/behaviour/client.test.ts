@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createEscapement, defineJob, type HandlerContext } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
+import { FaultyStore } from "./faulty.ts";
 import { onEveryStore } from "./stores.ts";
 
 onEveryStore(
@@ -78,6 +79,33 @@ onEveryStore(
       });
       assert.equal(await app.count(), 2);
     });
+
+    for (const fault of ["refuse", "lose-reply"] as const) {
+      test(`enqueueMany of several definitions is all or none of them when the store fails (${fault})`, async () => {
+        const [a, b] = [defineJob<number>({ name: "a" }), defineJob<string>({ name: "b" })];
+        const store = new FaultyStore(bed.store());
+        await using app = await bed.app({ jobs: [], store });
+        const ask = (ids: readonly string[]): Promise<unknown> =>
+          app.enqueueMany(
+            ids.map((id, n) => (n % 2 === 0 ? { job: a, input: n, id } : { job: b, input: "x", id })),
+          );
+        const ids = ["{t}1", "{t}2", "{t}3"];
+        store.fail(fault, ["enqueue"], 1);
+        const asked = ask(ids);
+        await app.advance("5s");
+        await asked;
+        assert.equal(await app.count(), 3, "it was repeated, and is there once");
+        store.fail(fault, ["enqueue"]);
+        const lost = ask(["{t}4", "{t}5"]).then(
+          () => assert.fail("it was acknowledged"),
+          (error: unknown) => error,
+        );
+        await app.advance("5m");
+        assert.equal(((await lost) as { code: string }).code, "store-unavailable");
+        store.heal();
+        assert.equal(await app.count(), fault === "refuse" ? 3 : 5);
+      });
+    }
 
     test("enqueueMany takes part in the caller's transaction", { skip: bed.noTransactions }, async () => {
       const [a, b] = [defineJob<number>({ name: "a" }), defineJob<number>({ name: "b" })];

@@ -177,11 +177,18 @@ onEveryStore("faults", (bed) => {
     const again = await victim.enqueue("again", null);
     await clock.advance(100);
     dead.fail("refuse", allVerbs);
+    const warnings: string[] = [];
+    const log = { ...silentLogger, warn: (_facts: object, line: string) => void warnings.push(line) };
     await using rescuer = await start(new FaultyStore(inner), clock, [], {
       jobs: [define("once", "at-most-once", false), define("again", "at-least-once", false)],
+      log,
     });
     await clock.advance(80_000);
     assert.deepEqual(started, ["once", "again", "again"]);
+    assert.deepEqual(
+      warnings.filter((line) => line.startsWith("job ")),
+      [`job ${JSON.stringify(once.id)} (once) is lost: its lease ran out`],
+    );
     const [lost, done] = await Promise.all([rescuer.get(once.id), rescuer.get(again.id)]);
     assert.deepEqual([lost?.state, lost?.reason], ["lost", "its lease ran out"]);
     assert.deepEqual([done?.state, done?.crashes, done?.attempt], ["succeeded", 1, 2]);

@@ -54,4 +54,17 @@ onEveryStore("results", (bed) => {
     assert.deepEqual([(await app.get(receipt))?.reason, await app.trail(receipt)], [null, []]);
     assert.deepEqual(lines, []);
   });
+
+  test("without a timeout, result waits for five minutes", async () => {
+    const job = defineJob<null>({ name: "job", run: () => 1 });
+    await using app = await bed.app({ jobs: [job] });
+    const soon = app.result(await app.enqueue(job, null, { delay: "290s" }));
+    const late = assert.rejects(app.result(await app.enqueue(job, null, { delay: "1h" })), {
+      code: "result-timeout",
+      message: /still waiting after 300000 ms/,
+    });
+    await app.advance("6m");
+    assert.equal(await soon, 1);
+    await late;
+  });
 });
