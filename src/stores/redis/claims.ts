@@ -97,13 +97,14 @@ interface Known {
 }
 
 /** A claim as lua/claim.lua reads it; what is null is false there. */
-function claimJson(params: ClaimParams, known: Known, limit = params.limit): string {
+function claimJson(params: ClaimParams, known: Known): string {
   return JSON.stringify({
     ...known,
     claimer: params.claimer,
     sequence: params.sequence,
     leaseMs: params.leaseMs,
-    limit,
+    limit: params.limit,
+    ahead: params.ahead ?? 0,
     alone: params.alone,
     names: params.names.map(({ name, concurrency, rate }) => [
       name,
@@ -111,28 +112,36 @@ function claimJson(params: ClaimParams, known: Known, limit = params.limit): str
       rate?.limit ?? false,
       rate?.perMs ?? 0,
     ]),
-    queues: params.queues === null ? false : params.queues.map(({ queue, limit: most }) => [queue, most]),
+    queues: params.queues === null ? false : params.queues.map(({ queue, limit }) => [queue, limit]),
   });
 }
 
-function readClaim([head = Buffer.alloc(0), ...parts]: readonly Buffer[]): ClaimResult {
+/** An answer of lua/claim.lua. */
+interface Claimed {
+  readonly result: ClaimResult;
+  /** What was taken ahead ended at a job that only a direct claim may take. */
+  readonly isHeldUp: boolean;
+}
+
+function readClaim([head = Buffer.alloc(0), ...parts]: readonly Buffer[]): Claimed {
   const reader = new Reader(head);
   const outcome = reader.u8() === 1 ? "claimed" : "stale";
   const now = new Date(reader.f64());
   const nextAt = reader.date();
   const fragile = reader.u8() === 1;
+  const isHeldUp = reader.u8() === 1;
   const jobs: ClaimedJob[] = [];
   for (let index = 0; index + 2 < parts.length; index += 3) {
     const job = claimedFrom(parts, index);
     if (job !== null) jobs.push(job);
   }
-  return { outcome, jobs, now, nextAt, fragile };
+  return { result: { outcome, jobs, now, nextAt, fragile }, isHeldUp };
 }
 
 export function claim(space: Space, params: ClaimParams): Promise<ClaimResult> {
   return space.sequences.send(params.claimer, params.sequence, async (known) => {
     if (space.slots > 1) return claimEverywhere(space, params, known);
-    return readClaim(await space.list("claim", 0, claimJson(params, known)));
+    return readClaim(await space.list("claim", 0, claimJson(params, known))).result;
   });
 }
 
@@ -148,13 +157,18 @@ export async function step(space: Space, { finishes, claim: wanted }: StepParams
     const [finished = Buffer.alloc(0), ...claimed] = await space
       .list("step", 0, ...args)
       .catch(explainRefusal);
-    return { finished: readFinished(new Reader(finished), finishes.length), claimed: readClaim(claimed) };
+    return {
+      finished: readFinished(new Reader(finished), finishes.length),
+      claimed: readClaim(claimed).result,
+    };
   });
 }
 
 /**
  * One slot after the other, until the limit is reached; each is told of the sequence all the same, so that a copy that comes late
- * finds it used everywhere. The order follows from the sequence: a repetition meets the slots that answered before in front.
+ * finds it used everywhere. The order follows from the sequence: a repetition meets the slots that answered before in front. Where one
+ * slot has a job that only a direct claim may take, nothing is taken ahead anywhere until that slot was offered one: jobs of other slots
+ * would overtake it for as long as they last.
  */
 async function claimEverywhere(space: Space, params: ClaimParams, { answered }: Known): Promise<ClaimResult> {
   // What was taken in one slot must be known in all of them.
@@ -164,19 +178,24 @@ async function claimEverywhere(space: Space, params: ClaimParams, { answered }: 
   let nextAt: Date | null = null;
   let fragile = false;
   let isAlone = false;
+  const most = params.limit + (params.ahead ?? 0);
   for (const offset of space.everySlot) {
     const index = (params.sequence + offset) % space.slots;
-    const room = isAlone ? 0 : Math.max(0, params.limit - jobs.length);
+    const limit = isAlone ? 0 : Math.max(0, params.limit - jobs.length);
+    const ahead = isAlone || space.heldUp.size > 0 ? 0 : Math.max(0, most - jobs.length - limit);
     // A fragile job has no company, of another slot neither.
     const alone = params.alone && jobs.length === 0;
-    const part = readClaim(await space.list("claim", index, claimJson({ ...params, alone }, known, room)));
-    if (part.outcome === "stale") return part;
-    jobs.push(...part.jobs);
-    isAlone ||= alone && part.jobs.some(isFragile);
-    now = part.now;
-    fragile ||= part.fragile;
+    const json = claimJson({ ...params, limit, ahead, alone }, known);
+    const { result, isHeldUp } = readClaim(await space.list("claim", index, json));
+    if (result.outcome === "stale") return result;
+    if (isHeldUp) space.heldUp.add(index);
+    else if (limit > 0) space.heldUp.delete(index);
+    jobs.push(...result.jobs);
+    isAlone ||= alone && result.jobs.some(isFragile);
+    now = result.now;
+    fragile ||= result.fragile;
     // A slot that was asked for nothing may have something.
-    const at = room === 0 && params.limit > 0 ? part.now : part.nextAt;
+    const at = limit + ahead === 0 && most > 0 ? result.now : result.nextAt;
     if (at !== null && (nextAt === null || at < nextAt)) nextAt = at;
   }
   return { outcome: "claimed", jobs, now, nextAt, fragile };

@@ -142,8 +142,8 @@ function readParts(reader: Reader): Parts {
 function readRecord(id: string, reader: Reader): Omit<Parts, "input"> {
   const state = stateAt(reader.u8());
   const cancelRequested = reader.u8() === 1;
-  // Whether it is special is for the scripts.
-  reader.u8();
+  // Whether it is special, or was claimed ahead, is for the scripts.
+  reader.u16();
   const attempt = reader.u32();
   const token = reader.u32();
   reader.u32();

@@ -81,6 +81,34 @@ describe("a namespace over three slots of a Cluster", { skip: cluster.skip }, ()
     await store.close();
   });
 
+  test("claims ahead in other slots do not overtake an at-most-once job for as long as they last", async () => {
+    const store = await open();
+    await store.enqueue({ jobs: [placed("once", { delivery: "at-most-once" })] });
+    await store.enqueue({ jobs: Array.from({ length: 300 }, (_, n) => placed(`j${n}`)) });
+    const taken: string[] = [];
+    let isRoom = false;
+    for (let sequence = 1; sequence <= 100 && !taken.includes("once"); sequence += 1) {
+      // A worker that holds jobs has no room; one that has run out of them has.
+      const [limit, ahead] = isRoom ? [1, 0] : [0, 10];
+      const claim = {
+        claimer: "c",
+        sequence,
+        leaseMs: 60_000,
+        limit,
+        ahead,
+        queues: null,
+        names,
+        alone: false,
+      };
+      const { jobs } = await store.claim(claim);
+      taken.push(...jobs.map(({ id }) => id));
+      isRoom = jobs.length === 0;
+    }
+    await store.close();
+    assert(taken.includes("once"));
+    assert(taken.length < 150, `expected it before most others, got it after ${taken.length} of them`);
+  });
+
   test("jobs with one tag lie together and may wait for each other; others may not", async () => {
     const store = await open();
     const [parent, child] = ["{order 7} pack", "{order 7} send"];

@@ -23,6 +23,8 @@ export class Space {
   readonly link: Link;
   readonly slots: number;
   readonly sequences = new Sequences();
+  /** Redis slots with a due job that only a direct claim may take. */
+  readonly heldUp = new Set<number>();
   readonly #tag: string;
   readonly #clock: Clock | null;
   #closed = false;

@@ -1,6 +1,6 @@
 -- uses: base record notices lines gates index end answer limits sources claim
 -- Takes due jobs for one claimer.
--- ARGV[2] JSON: { claimer, sequence, leaseMs, limit, alone, names: [[name, concurrency, rate limit, rate window]],
+-- ARGV[2] JSON: { claimer, sequence, leaseMs, limit, ahead, alone, names: [[name, concurrency, rate limit, rate window]],
 -- queues?: [[queue, limit]], answered: the last sequence of this claimer that was answered, doubtful: whether this one was sent before }.
 -- Promise: a job is held by one claimer at a time; a lower sequence than the last takes nothing, the same one repeats its answer.
 -- A claim that takes nothing is not written, so that an idle node writes nothing: only the claimer's handle remembers it. One that was

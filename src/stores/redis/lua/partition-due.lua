@@ -46,7 +46,7 @@ while heap[1] do
   local id = idOf(member)
   local text = texts[id]
   if text then
-    local _, _, _, attempt, _, _, _, _, _, _, back = struct.unpack(FRONT, text)
+    local _, _, _, _, attempt, _, _, _, _, _, _, back = struct.unpack(FRONT, text)
     local runAt, _, _, expireAt = struct.unpack(">dddd", text, back + BACKSIZE - 32)
     if attempt > 0 or expireAt > now then
       if #jobs == limit or runAt > horizon then

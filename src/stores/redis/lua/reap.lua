@@ -41,7 +41,8 @@ end
 
 for _, job in ipairs(overdue(LEASES, limit, silentBy)) do
   if job[STATE] == ACTIVE then
-    settleClaim(job, outcomes.crash, -1, "its lease ran out", "")
+    -- One that was claimed ahead may not have been started, which is no crash of the job's; the mark stays for its next claim.
+    settleClaim(job, job[AHEAD] == 1 and outcomes.release or outcomes.crash, -1, "its lease ran out", "")
     reaped(job)
   else
     place(LEASES, job.id, false)

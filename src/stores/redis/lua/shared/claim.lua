@@ -17,7 +17,7 @@ do
   end
 
   -- Everything that this claimer could run: lines and gates with something due, and lanes that may be ready.
-  local function look(limit)
+  local function look(most)
     local view = { lines = {}, fragile = {}, gates = {}, lanes = {}, sources = {} }
     for name in pairs(ask.names) do
       for _, entry in ipairs(call("ZRANGEBYSCORE", P .. "names:" .. name, "-inf", now)) do
@@ -29,12 +29,12 @@ do
           else
             local key = lineKey(kind, queue, name)
             local listOf = function(priority) return listKey(kind, priority, queue, name) end
-            group.source = newSource(duePriorities(key), listOf, kind == PLAIN and math.min(limit, 1000) or maxFragile)
+            group.source = newSource(duePriorities(key), listOf, kind == PLAIN and math.max(1, math.min(most, 1000)) or maxFragile)
             view.lines[#view.lines + 1] = group
             if kind == PLAIN then
-            group.source.free, group.source.leases = isFree(queue), listIn(added, LEASES)
-            view.sources[#view.sources + 1] = group.source
-          end
+              group.source.free, group.source.leases = isFree(queue), listIn(added, LEASES)
+              view.sources[#view.sources + 1] = group.source
+            end
           end
         end
       end
@@ -91,25 +91,38 @@ do
     end
   end
 
-  local function take(job, leaseMs)
+  -- Whether a job may be claimed before its holder has room for it: `mayClaimAhead` of src/state.ts, and its queue has no limit.
+  local function mayGoAhead(job)
+    local tail = tailOf(job)
+    local config = queueConfig(tail[QUEUE])
+    if config and (config[2] < huge or config[3] < huge) then return false end
+    return tail[DELIVERY] ~= ATMOSTONCE and job[KEYED] + job[CRASHES] + job[AHEAD] == 0
+  end
+
+  local function take(job, leaseMs, isAhead)
     countClaim(job)
     leave(job)
     setReason(job, nil)
     setHolder(job, ask.claimer)
     job[STATE], job[ATTEMPT] = ACTIVE, job[ATTEMPT] + 1
+    job[AHEAD] = isAhead and 1 or 0
     enter(job)
     place(LEASES, job.id, now + leaseMs)
   end
 
   -- The front of a record that nobody has claimed yet, and what it becomes.
-  local fresh = struct.pack(FRONT, WAITING, 0, 0, 0, 0, 0, huge, huge, 0, "", 0, "")
-  local freshLength, held = #fresh, nil
+  local fresh = struct.pack(FRONT, WAITING, 0, 0, 0, 0, 0, 0, huge, huge, 0, "", 0, "")
+  local freshLength, held, heldAhead = #fresh, nil, nil
 
   -- Takes a job without keys, children or a past: all that changes is the front of its record. Returns nil if it is no such job.
-  local function takeSwiftly(source, id, leaseUntil)
+  local function takeSwiftly(source, id, leaseUntil, isAhead)
     local text = untouched(id)
     if not text or string.sub(text, 1, freshLength) ~= fresh then return nil end
-    text = held .. string.sub(text, freshLength + 1)
+    if isAhead then
+      local tail = readTail(string.sub(text, freshLength + BACKSIZE + 1))
+      if not tail or tail[DELIVERY] == ATMOSTONCE then return nil end
+    end
+    text = (isAhead and heldAhead or held) .. string.sub(text, freshLength + 1)
     rewrite(id, text)
     local leases, away = source.leases, source.away
     local place = #leases
@@ -143,14 +156,15 @@ do
     return "take"
   end
 
-  local function choose(view, limit, leaseMs)
+  -- Direct claims up to the limit, then ahead. Also returns whether those ahead ended at a job that only a direct claim may take.
+  local function choose(view, limit, ahead, leaseMs)
     local taken, aside = {}, 0
     if limit > 0 and ask.alone then
       for n, job in ipairs(view.fragile) do
         if opensAt(job) <= now then
           table.remove(view.fragile, n)
           take(job, leaseMs)
-          return { job }
+          return { job }, false
         end
       end
     end
@@ -160,11 +174,13 @@ do
       for queue, most in pairs(ask.queues) do left[queue] = most end
     end
     local heap, leaseUntil = newHeap(view.sources), textOf(now + leaseMs)
-    held = struct.pack(FRONT, ACTIVE, 0, 0, 1, 1, 0, now, huge, #ask.claimer, ask.claimer, 0, "")
-    while heap[1] and #taken < limit and aside < maxAside do
+    held = struct.pack(FRONT, ACTIVE, 0, 0, 0, 1, 1, 0, now, huge, #ask.claimer, ask.claimer, 0, "")
+    heldAhead = struct.pack(FRONT, ACTIVE, 0, 0, 1, 1, 1, 0, now, huge, #ask.claimer, ask.claimer, 0, "")
+    while heap[1] and #taken < limit + ahead and aside < maxAside do
+      local isAhead = #taken >= limit
       local source = heap[1]
       local id = idOf(source.member)
-      local job, verdict = source.free and takeSwiftly(source, id, leaseUntil), nil
+      local job, verdict = source.free and takeSwiftly(source, id, leaseUntil, isAhead), nil
       if not job then
         job = jobOf(id)
         verdict = judge(source, job, left)
@@ -172,8 +188,10 @@ do
       if not verdict then
         taken[#taken + 1] = job
       elseif verdict == "take" then
+        -- Whatever follows would overtake it.
+        if isAhead and not mayGoAhead(job) then return taken, true end
         if left then left[tailOf(job)[QUEUE]] = left[tailOf(job)[QUEUE]] - 1 end
-        take(job, leaseMs)
+        take(job, leaseMs, isAhead)
         taken[#taken + 1] = job
       elseif verdict == "skip" then
         aside = aside + 1
@@ -182,7 +200,7 @@ do
       end
       moveOn(heap, verdict == "stop")
     end
-    return taken
+    return taken, false
   end
 
   -- Moves the lower bounds of a line to where its jobs are now.
@@ -287,8 +305,8 @@ do
   end
 
   -- When the same question may bring more: now, when a job becomes due, or when a rate window ends.
-  local function nextAt(view, limit)
-    if limit <= 0 then return huge end
+  local function nextAt(view, most)
+    if most <= 0 then return huge end
     local earliest = huge
     for name in pairs(ask.names) do earliest = math.min(earliest, nextOf(name)) end
     if not ask.alone then return earliest end
@@ -322,7 +340,8 @@ do
     call("ZADD", P .. "claimersseen", now, ask.claimer)
   end
 
-  -- Answers outcome (1: claimed, 0: stale), now, nextAt and whether a fragile job is due in one text, then the parts of the jobs.
+  -- Answers outcome (1: claimed, 0: stale), now, nextAt, whether a fragile job is due and whether those ahead ended at a job that may not
+  -- be among them in one text, then the parts of the jobs.
   function claim(params)
     ask = { claimer = params.claimer, alone = params.alone, names = {} }
     for _, name in ipairs(params.names) do ask.names[name[1]] = { name[2] or nil, name[3] or nil, name[4] } end
@@ -334,16 +353,17 @@ do
     local kept, position = -1, 1
     if last then kept, position = struct.unpack(">d", last) end
     local latest = math.max(kept, params.answered)
-    if params.sequence < latest then return { struct.pack(">BddB", 0, now, huge, 0) } end
+    if params.sequence < latest then return { struct.pack(">BddBB", 0, now, huge, 0, 0) } end
     local limit, repeated = params.limit, params.sequence == latest
-    local view = look(limit)
+    local most = limit + params.ahead
+    local view = look(most)
     findFragile(view)
-    local jobs
+    local jobs, isHeldUp
     if repeated then
       jobs = kept == latest and stillHeld(string.sub(last, position)) or {}
     else
       findLanes(view, limit)
-      jobs = choose(view, limit, params.leaseMs)
+      jobs, isHeldUp = choose(view, limit, params.ahead, params.leaseMs)
       countTaken(view)
       flush()
       flushLimits()
@@ -356,6 +376,6 @@ do
     for _, job in ipairs(view.fragile) do
       if opensAt(job) <= now then fragile = 1 end
     end
-    return claimedParts(jobs, { struct.pack(">BddB", 1, now, nextAt(view, limit), fragile) })
+    return claimedParts(jobs, { struct.pack(">BddBB", 1, now, nextAt(view, most), fragile, isHeldUp and 1 or 0) })
   end
 end

@@ -8,7 +8,7 @@ local FRAME = ">I4HddI4c0"
 local answers = { added = 1, existing = 2, alias = 3, absorbed = 4, debounced = 5, unknownParent = 6, withheld = 7 }
 
 -- The front of a record that nobody has claimed yet.
-local fresh = struct.pack(FRONT, WAITING, 0, 0, 0, 0, 0, huge, huge, 0, "", 0, "")
+local fresh = struct.pack(FRONT, WAITING, 0, 0, 0, 0, 0, 0, huge, huge, 0, "", 0, "")
 
 local function readKinds(blob, position)
   local kinds, amount = {}, nil
@@ -61,7 +61,7 @@ local function insert(new, state, runAt)
   nextSeq = nextSeq + 1
   local kind = new.kind
   local job = {
-    state, 0, 0, 0, 0, 0, huge, huge, "", "", kind.relayed, kind.keyed, 0, 0, 0, 0, kind.maxCrashes, new.slot, nextSeq,
+    state, 0, 0, 0, 0, 0, 0, huge, huge, "", "", kind.relayed, kind.keyed, 0, 0, 0, 0, kind.maxCrashes, new.slot, nextSeq,
     kind.priority, runAt, kind.fireAt < huge and kind.fireAt or runAt, now, runAt + kind.expireInMs, kind.tail,
     id = new.id,
   }

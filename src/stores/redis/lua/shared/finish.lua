@@ -37,11 +37,11 @@ end
 local successes = {}
 
 local function successOf(front, text, claimer)
-  local state, cancel, special, attempt, token, _, claimedAt, _, holder, _, back = struct.unpack(FRONT, text)
+  local state, cancel, special, _, attempt, token, _, claimedAt, _, holder, _, back = struct.unpack(FRONT, text)
   local swift = state == ACTIVE and special == 0 and holder == claimer and back == #front + 1
   local after = swift and {
     token = token,
-    front = struct.pack(FRONT, SUCCEEDED, cancel, 0, attempt, token, token, claimedAt, now, #holder, holder, 0, ""),
+    front = struct.pack(FRONT, SUCCEEDED, cancel, 0, 0, attempt, token, token, claimedAt, now, #holder, holder, 0, ""),
   }
   successes[front] = after
   return after
@@ -52,7 +52,7 @@ end
 local function finishSwiftly(claimer, id, token, result)
   local text = untouched(id)
   if not text then return false end
-  local length = 37 + #claimer
+  local length = 38 + #claimer
   local front = string.sub(text, 1, length)
   local after = successes[front]
   if after == nil then after = successOf(front, text, claimer) end
@@ -92,7 +92,7 @@ local function finishOne(claimer, list, n, mine)
   if not job then return verdicts.stale, 0 end
   if mine(job) and isHeldBy(job, claimer, token) then
     settleClaim(job, list.kinds[n], list.delays[n] or -1, list.texts[n] or "", list.errors[n] or "")
-    job[SETTLED] = token
+    job[SETTLED], job[AHEAD] = token, 0
     if hasRare(job) and rareOf(job).settledBy then changeRare(job).settledBy = nil end
     return verdicts.written, job[STATE]
   end

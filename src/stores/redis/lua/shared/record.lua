@@ -2,17 +2,17 @@
 -- src/stores/redis/record.ts reads and writes the same layout.
 
 -- First what a claim and a finish change, so that they need not take the rest apart; SPECIAL is 1 where there is more to it than that.
-local FRONT = ">BBBI4I4I4ddHc0I4c0"
-local STATE, CANCEL, SPECIAL, ATTEMPT, TOKEN, SETTLED, CLAIMEDAT, FINISHEDAT, CLAIMER, RESULT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local FRONT = ">BBBBI4I4I4ddHc0I4c0"
+local STATE, CANCEL, SPECIAL, AHEAD, ATTEMPT, TOKEN, SETTLED, CLAIMEDAT, FINISHEDAT, CLAIMER, RESULT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local BACK = ">BBBBBHHHI6i4dddd"
 local HEAD = FRONT .. string.sub(BACK, 2)
-local RELAYED, KEYED, PARENT, ALIASED, TRAILED, CRASHES, MAXCRASHES, SLOT, SEQ, PRIORITY = 11, 12, 13, 14, 15, 16, 17, 18, 19, 20
-local RUNAT, FIREAT, ENQUEUEDAT, EXPIREAT, REST = 21, 22, 23, 24, 25
+local RELAYED, KEYED, PARENT, ALIASED, TRAILED, CRASHES, MAXCRASHES, SLOT, SEQ, PRIORITY = 12, 13, 14, 15, 16, 17, 18, 19, 20, 21
+local RUNAT, FIREAT, ENQUEUEDAT, EXPIREAT, REST = 22, 23, 24, 25, 26
 -- Where the back has its seq, and how long it is.
 local SEQPLACE, BACKSIZE = 11, 53
 
 -- A record whose texts are all empty.
-local SHORTEST = 115
+local SHORTEST = 116
 
 -- What follows the head is mostly the same for all jobs of a definition, so it is taken apart once.
 local TAIL = ">Hc0Hc0BI4I4I4I4I4c0"
@@ -104,10 +104,10 @@ end
 local function pack(job)
   local claimer, result = job[CLAIMER], job[RESULT]
   return struct.pack(
-    FRONT, job[1], job[2], isSpecial(job), job[4], job[5], job[6], job[7], job[8], #claimer, claimer, #result, result
+    FRONT, job[1], job[2], isSpecial(job), job[4], job[5], job[6], job[7], job[8], job[9], #claimer, claimer, #result, result
   ) .. struct.pack(
-    BACK, job[11], job[12], job[13], job[14], job[15], job[16], job[17], job[18], job[19], job[20], job[21], job[22],
-    job[23], job[24]
+    BACK, job[12], job[13], job[14], job[15], job[16], job[17], job[18], job[19], job[20], job[21], job[22], job[23],
+    job[24], job[25]
   ) .. packTail(job)
 end
 

@@ -22,13 +22,13 @@ end
 local function settleSwiftly(claimer, id, token, result)
   local text = untouched(id)
   if not text or result then return false end
-  local state, cancel, special, attempt, held, _, claimedAt, _, holder, _, back = struct.unpack(FRONT, text)
+  local state, cancel, special, _, attempt, held, _, claimedAt, _, holder, _, back = struct.unpack(FRONT, text)
   local relayed, _, parent, _, _, _, _, slot, seq = struct.unpack(BACK, text, back)
   local tail = readTail(string.sub(text, back + BACKSIZE))
   local isPlain = tail and parent == 0 and tail[RARE] == "" and isOurs(relayed, slot)
   if not isPlain or state ~= ACTIVE or held ~= token or holder ~= claimer then return false end
   rewrite(id, struct.pack(
-    FRONT, SUCCEEDED, cancel, special, attempt, token, token, claimedAt, now, #holder, holder, 0, ""
+    FRONT, SUCCEEDED, cancel, special, 0, attempt, token, token, claimedAt, now, #holder, holder, 0, ""
   ) .. string.sub(text, back))
   local away, ended, told = listIn(gone, P .. "named"), listIn(added, endedKeys[SUCCEEDED]), notices.ended
   local place = #ended
@@ -45,13 +45,13 @@ local function nameSwiftly(id, version)
   local text = untouched(id)
   if not text then return false end
   local owner = swiftly.owner
-  local state, cancel, special, attempt, token, settled, _, finishedAt, holder, result, back = struct.unpack(FRONT, text)
+  local state, cancel, special, _, attempt, token, settled, _, finishedAt, holder, result, back = struct.unpack(FRONT, text)
   local relayed, _, _, _, _, _, _, slot, seq, _, runAt, _, _, expireAt = struct.unpack(BACK, text, back)
   local tail = readTail(string.sub(text, back + BACKSIZE))
   local isPlain = tail and expireAt == huge and tail[RARE] == "" and (settled == 0 or holder == owner) and isOurs(relayed, slot)
   if not isPlain or state ~= WAITING or runAt > swiftly.dueBy or tail[VERSION] ~= version then return false end
   text = struct.pack(
-    FRONT, ACTIVE, cancel, special, attempt + 1, token + 1, settled, now, finishedAt, #owner, owner, #result, result
+    FRONT, ACTIVE, cancel, special, 0, attempt + 1, token + 1, settled, now, finishedAt, #owner, owner, #result, result
   ) .. string.sub(text, back)
   rewrite(id, text)
   local waiting = relayPlace(slot)
