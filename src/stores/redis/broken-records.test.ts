@@ -20,7 +20,7 @@ async function damaged(
   const { open, advance } = harness({ url: server.url, prefix });
   const store = await open();
   after(() => store.close());
-  await store.enqueue({ jobs: ["a", "victim", "z"].map((id) => newJob(id, changes)) });
+  await store.enqueue({ jobs: ["a", "victim", "z"].map((id) => newJob(id, { input: "1", ...changes })) });
   const client = new Redis(server.url);
   const [key = ""] = (await client.keys(`*${prefix}:*jobs`)).filter((one) => one.endsWith("}:jobs"));
   const record = await client.hgetBuffer(key, "victim");
@@ -30,7 +30,7 @@ async function damaged(
   return { store, advance };
 }
 
-/** The last part of a record is JSON. */
+/** The last part of a record before its input is JSON, and has the last brace. */
 function garble(record: Buffer): Buffer {
   const broken = Buffer.from(record);
   broken[record.lastIndexOf("}")] = 0x7b;

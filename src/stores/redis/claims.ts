@@ -14,9 +14,9 @@ import type {
   StepParams,
   StepResult,
 } from "../../store.ts";
-import { claimedFrom, stateAt } from "./record.ts";
+import { readClaimedList, stateAt } from "./record.ts";
 import { type Space, spread } from "./space.ts";
-import { Reader, Writer } from "./wire.ts";
+import { orInfinite, Reader, Writer } from "./wire.ts";
 
 /** The scripts count outcomes from 1, in this order. */
 const kinds: readonly Outcome["kind"][] = [
@@ -32,21 +32,37 @@ const kinds: readonly Outcome["kind"][] = [
 /** A success whose result is left out has a reason instead, and a number of its own. */
 const succeedWithout = kinds.length + 1;
 
-/** Claims as lua/shared/finish.lua reads them: a plain success, which most are, needs no more than its kind. */
+/** Claims as lua/shared/finish.lua reads them: plain successes, which most are, need no more than their id, in groups with one token. */
 export function finishFrames(finishes: readonly Finish[]): Buffer {
   const writer = new Writer();
-  for (const { id, token, outcome } of finishes) {
-    writer.short(id).i32(token);
-    if (isPlainSuccess(outcome) && outcome.result === null) writer.u8(0);
-    else {
+  for (let from = 0; from < finishes.length; ) {
+    const to = plainUntil(finishes, from);
+    const { id, token, outcome } = finishes[from] as Finish;
+    if (to === from) {
+      writer.u8(1).i32(token).u32(1).short(id).u8(numberOf(outcome));
+      writer.f64(("delayMs" in outcome ? outcome.delayMs : undefined) ?? -1);
+      writer.long(textOf(outcome)).long(("error" in outcome ? outcome.error : undefined) ?? "");
+      from += 1;
+    } else {
       writer
-        .u8(numberOf(outcome))
-        .f64(("delayMs" in outcome ? outcome.delayMs : undefined) ?? -1)
-        .long(textOf(outcome))
-        .long(("error" in outcome ? outcome.error : undefined) ?? "");
+        .u8(0)
+        .i32(token)
+        .u32(to - from);
+      for (; from < to; from += 1) writer.short((finishes[from] as Finish).id);
     }
   }
   return writer.toBuffer();
+}
+
+/** How far plain successes with the same token go. */
+function plainUntil(finishes: readonly Finish[], from: number): number {
+  const token = finishes[from]?.token;
+  let at = from;
+  for (; at < finishes.length; at += 1) {
+    const { outcome, token: own } = finishes[at] as Finish;
+    if (own !== token || !isPlainSuccess(outcome) || outcome.result !== null) break;
+  }
+  return at;
 }
 
 function numberOf(outcome: Outcome): number {
@@ -96,24 +112,21 @@ interface Known {
   readonly doubtful: boolean;
 }
 
-/** A claim as lua/claim.lua reads it; what is null is false there. */
-function claimJson(params: ClaimParams, known: Known): string {
-  return JSON.stringify({
-    ...known,
-    claimer: params.claimer,
-    sequence: params.sequence,
-    leaseMs: params.leaseMs,
-    limit: params.limit,
-    ahead: params.ahead ?? 0,
-    alone: params.alone,
-    names: params.names.map(({ name, concurrency, rate }) => [
-      name,
-      concurrency ?? false,
-      rate?.limit ?? false,
-      rate?.perMs ?? 0,
-    ]),
-    queues: params.queues === null ? false : params.queues.map(({ queue, limit }) => [queue, limit]),
-  });
+/** A claim as lua/shared/claim.lua reads it; no limit is an infinite one. */
+function askFrames(params: ClaimParams, { answered, doubtful }: Known): Buffer {
+  const { claimer, sequence, leaseMs, limit, ahead = 0, alone, queues, names } = params;
+  const writer = new Writer().short(claimer).f64(sequence).f64(answered).f64(leaseMs).f64(limit).f64(ahead);
+  writer.u8(alone ? 1 : 0).u8(doubtful ? 1 : 0);
+  writer.i32(queues === null ? -1 : queues.length).u32(names.length);
+  for (const { queue, limit: most } of queues ?? []) writer.short(queue).f64(most);
+  for (const { name, concurrency, rate } of names) {
+    writer
+      .short(name)
+      .f64(orInfinite(concurrency))
+      .f64(orInfinite(rate?.limit ?? null))
+      .f64(rate?.perMs ?? 0);
+  }
+  return writer.toBuffer();
 }
 
 /** An answer of lua/claim.lua. */
@@ -130,18 +143,14 @@ function readClaim([head = Buffer.alloc(0), ...parts]: readonly Buffer[]): Claim
   const nextAt = reader.date();
   const fragile = reader.u8() === 1;
   const isHeldUp = reader.u8() === 1;
-  const jobs: ClaimedJob[] = [];
-  for (let index = 0; index + 2 < parts.length; index += 3) {
-    const job = claimedFrom(parts, index);
-    if (job !== null) jobs.push(job);
-  }
+  const jobs = readClaimedList(reader, parts);
   return { result: { outcome, jobs, now, nextAt, fragile }, isHeldUp };
 }
 
 export function claim(space: Space, params: ClaimParams): Promise<ClaimResult> {
   return space.sequences.send(params.claimer, params.sequence, async (known) => {
     if (space.slots > 1) return claimEverywhere(space, params, known);
-    return readClaim(await space.list("claim", 0, claimJson(params, known))).result;
+    return readClaim(await space.list("claim", 0, askFrames(params, known))).result;
   });
 }
 
@@ -153,7 +162,7 @@ export async function step(space: Space, { finishes, claim: wanted }: StepParams
     return { finished, claimed: await claim(space, wanted) };
   }
   return space.sequences.send(claimer, sequence, async (known) => {
-    const args = [claimJson(wanted, known), finishes.length, finishFrames(finishes)];
+    const args = [askFrames(wanted, known), claimer, finishes.length, finishFrames(finishes)];
     const [finished = Buffer.alloc(0), ...claimed] = await space
       .list("step", 0, ...args)
       .catch(explainRefusal);
@@ -185,8 +194,8 @@ async function claimEverywhere(space: Space, params: ClaimParams, { answered }: 
     const ahead = isAlone || space.heldUp.size > 0 ? 0 : Math.max(0, most - jobs.length - limit);
     // A fragile job has no company, of another slot neither.
     const alone = params.alone && jobs.length === 0;
-    const json = claimJson({ ...params, limit, ahead, alone }, known);
-    const { result, isHeldUp } = readClaim(await space.list("claim", index, json));
+    const asked = askFrames({ ...params, limit, ahead, alone }, known);
+    const { result, isHeldUp } = readClaim(await space.list("claim", index, asked));
     if (result.outcome === "stale") return result;
     if (isHeldUp) space.heldUp.add(index);
     else if (limit > 0) space.heldUp.delete(index);

@@ -136,6 +136,7 @@ export class JobFrames {
       .u8(job.concurrencyKey === null && job.rateKey === null ? 0 : 1)
       .u8(isBound ? 1 : 0)
       .u8(job.retention === null ? 0 : 1)
+      .u8(job.delivery === "at-most-once" ? 1 : 0)
       .u32(tail.length)
       .bytes(tail);
     this.#numbers.set(key, this.#numbers.size);

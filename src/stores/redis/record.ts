@@ -113,125 +113,166 @@ function keptOf({ succeededMs, cancelledMs, deadMs, lostMs }: Retention): NonNul
   };
 }
 
-/** A record as the scripts keep it (lua/shared/record.lua), taken apart. */
-interface Parts {
-  readonly seq: number;
-  readonly facts: JobFacts;
-  readonly input: string;
-  readonly state: JobState;
-  readonly cancelRequested: boolean;
-  readonly relayed: boolean;
-  readonly slot: number;
-  readonly expireAt: Date | null;
-  readonly claimedAt: Date | null;
-  readonly finishedAt: Date | null;
-  readonly claimer: string;
-  readonly result: string;
+/** What a definition says of its jobs, and what few jobs have. */
+interface Tail {
+  readonly queue: string;
+  readonly name: string;
+  readonly delivery: Delivery;
+  readonly attempts: number;
   readonly version: number;
+  readonly redrives: number;
   readonly rollbacks: number;
   readonly rare: Rare;
 }
 
-/** Id, record and input of one job, in one text. */
-function readParts(reader: Reader): Parts {
-  const id = reader.short();
-  reader.u32();
-  return { ...readRecord(id, reader), input: reader.long() };
+/** Tails that were read, by their bytes: most jobs share theirs with many others. */
+const tails = new Map<string, Tail>();
+const maxTails = 1_000;
+
+function readTail(reader: Reader, bytes: number): Tail {
+  const key = reader.peek(bytes);
+  const known = tails.get(key);
+  if (known !== undefined) {
+    reader.skip(bytes);
+    return known;
+  }
+  const [queue, name] = [reader.short(), reader.short()];
+  const delivery = deliveries[reader.u8() - 1] ?? "at-least-once";
+  const [attempts, version, redrives, rollbacks] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()];
+  const text = reader.long();
+  const rare = text === "" ? noRare : readRare(text);
+  const tail = { queue, name, delivery, attempts, version, redrives, rollbacks, rare };
+  if (tails.size >= maxTails) tails.clear();
+  // What few jobs have is different in each of them.
+  if (text === "") tails.set(key, tail);
+  return tail;
 }
 
-function readRecord(id: string, reader: Reader): Omit<Parts, "input"> {
-  const state = stateAt(reader.u8());
-  const cancelRequested = reader.u8() === 1;
-  // Whether it is special, or was claimed ahead, is for the scripts.
-  reader.u16();
-  const attempt = reader.u32();
-  const token = reader.u32();
-  reader.u32();
-  const claimedAt = reader.date();
-  const finishedAt = reader.date();
-  const claimer = reader.short();
-  const result = reader.long();
+/** The rest of a job as the scripts keep it (lua/shared/record.lua), taken apart. */
+interface Rest {
+  readonly isApart: boolean;
+  readonly seq: number;
+  readonly slot: number;
+  readonly relayed: boolean;
+  readonly crashes: number;
+  readonly maxCrashes: number;
+  readonly priority: number;
+  readonly runAt: Date;
+  readonly fireAt: Date;
+  readonly enqueuedAt: Date;
+  readonly expireAt: Date | null;
+  readonly tail: Tail;
+  /** Empty where it is kept apart. */
+  readonly input: string;
+}
+
+/** @param end where the rest of this job ends. */
+function readRest(reader: Reader, end: number): Rest {
+  const isApart = (reader.u8() & 1) === 1;
+  const [seq, slot] = [reader.u48(), reader.u16()];
   const relayed = reader.u8() === 1;
-  // So are keys, children, aliases and a trail.
-  reader.u32();
-  const crashes = reader.u16();
-  const maxCrashes = reader.u16();
-  const slot = reader.u16();
-  const seq = reader.u48();
-  const priority = reader.i32();
+  // Keys, children, aliases and a trail are for the scripts.
+  reader.skip(4);
+  const [crashes, maxCrashes, priority] = [reader.u16(), reader.u16(), reader.i32()];
   const runAt = instantOf(reader.f64());
   const fireAt = instantOf(reader.f64());
   const enqueuedAt = instantOf(reader.f64());
   const expireAt = reader.date();
-  const queue = reader.short();
-  const name = reader.short();
-  const delivery = deliveries[reader.u8() - 1] ?? "at-least-once";
-  const attempts = reader.u32();
-  const version = reader.u32();
-  const redrives = reader.u32();
-  const rollbacks = reader.u32();
-  const rareText = reader.long();
-  const rare = rareText === "" ? noRare : readRare(rareText);
-  const facts: JobFacts = {
-    id,
-    name,
-    queue,
-    delivery,
+  const tail = readTail(reader, reader.u32());
+  const input = reader.textUntil(end);
+  return {
+    isApart,
+    seq,
+    slot,
+    relayed,
+    crashes,
+    maxCrashes,
     priority,
-    tags: rare.tags ?? [],
     runAt,
     fireAt,
     enqueuedAt,
+    expireAt,
+    tail,
+    input,
+  };
+}
+
+function factsOf(id: string, attempt: number, token: number, rest: Rest): JobFacts {
+  const { tail } = rest;
+  const { rare } = tail;
+  return {
+    id,
+    name: tail.name,
+    queue: tail.queue,
+    delivery: tail.delivery,
+    priority: rest.priority,
+    tags: rare.tags ?? [],
+    runAt: rest.runAt,
+    fireAt: rest.fireAt,
+    enqueuedAt: rest.enqueuedAt,
     attempt,
-    attempts,
-    crashes,
-    maxCrashes,
-    redrives,
+    attempts: tail.attempts,
+    crashes: rest.crashes,
+    maxCrashes: rest.maxCrashes,
+    redrives: tail.redrives,
     token,
     schedule: rare.schedule ?? null,
     ...(rare.unreadable === undefined ? {} : { unreadable: rareFields }),
   };
+}
+
+/**
+ * The jobs of a claim: where each stands, then in texts of their own id and rest of each, then the inputs that are kept apart. A record that is
+ * cut short is left out: its claim runs out, and no other has it then.
+ */
+export function readClaimedList(stands: Reader, parts: readonly Buffer[]): ClaimedJob[] {
+  const jobs: ClaimedJob[] = [];
+  let at = 0;
+  let apart = stands.left / standBytes;
+  apart *= 2;
+  while (!stands.isAtEnd) {
+    const [cancel, attempt, token] = [stands.u8(), stands.u32(), stands.u32()];
+    const id = String(parts[at]);
+    const text = parts[at + 1] ?? Buffer.alloc(0);
+    at += 2;
+    const isApart = ((text[0] ?? 0) & 1) === 1;
+    const input = isApart ? String(parts[apart]) : null;
+    if (isApart) apart += 1;
+    try {
+      const rest = readRest(new Reader(text), text.length);
+      const facts = factsOf(id, attempt, token, rest);
+      jobs.push({ ...facts, input: input ?? rest.input, cancelRequested: cancel === 1 });
+    } catch {
+      // It is cut short.
+    }
+  }
+  return jobs;
+}
+
+/** A byte and two numbers. */
+const standBytes = 9;
+
+/** A job that the relay has named, in one text. */
+export function readClaimed(reader: Reader): ClaimedJob {
+  const id = reader.short();
+  const cancelRequested = reader.u8() === 1;
+  const [attempt, token] = [reader.u32(), reader.u32()];
+  const rest = readRest(reader, reader.u32() + reader.position);
+  const apart = reader.long();
   return {
-    seq,
-    facts,
-    state,
+    ...factsOf(id, attempt, token, rest),
+    input: rest.isApart ? apart : rest.input,
     cancelRequested,
-    relayed,
-    slot,
-    expireAt,
-    claimedAt,
-    finishedAt,
-    claimer,
-    result,
-    version,
-    rollbacks,
-    rare,
   };
 }
 
-/** The same in three texts that follow each other. Null for a record that is cut short: its claim runs out, and no other has it then. */
-export function claimedFrom(parts: readonly Buffer[], index: number): ClaimedJob | null {
-  const id = String(parts[index]);
-  try {
-    const { facts, cancelRequested } = readRecord(id, new Reader(parts[index + 1] ?? Buffer.alloc(0)));
-    return { ...facts, input: String(parts[index + 2]), cancelRequested };
-  } catch {
-    return null;
-  }
-}
-
-export function readClaimed(reader: Reader): ClaimedJob {
-  const { facts, input, cancelRequested } = readParts(reader);
-  return { ...facts, input, cancelRequested };
-}
-
-/** Id and record, without the input. */
+/** Id, attempt, token and rest. */
 export function readDue(reader: Reader): DueJob {
   const own = reader.short();
-  reader.u32();
-  const { facts, version } = readRecord(own, reader);
-  const { id, name, queue, delivery, runAt, token } = facts;
-  return { id, name, queue, delivery, runAt, token, version };
+  const [attempt, token] = [reader.u32(), reader.u32()];
+  const rest = readRest(reader, reader.u32() + reader.position);
+  const { id, name, queue, delivery, runAt } = factsOf(own, attempt, token, rest);
+  return { id, name, queue, delivery, runAt, token, version: rest.tail.version };
 }
 
 /** A job with its place in the order of enqueueing. */
@@ -241,29 +282,44 @@ export interface FoundJob {
 }
 
 export function readStored(reader: Reader): FoundJob {
-  const parts = readParts(reader);
-  const { facts, rare } = parts;
+  const id = reader.short();
+  reader.u32();
+  const state = stateAt(reader.u8());
+  const cancelRequested = reader.u8() === 1;
+  // Whether it is special, or was claimed ahead, is for the scripts.
+  reader.skip(2);
+  const [attempt, token] = [reader.u32(), reader.u32()];
+  reader.skip(4);
+  const [claimedAt, finishedAt] = [reader.date(), reader.date()];
+  // The block, queue and name: the rest has them, too.
+  reader.skip(6);
+  reader.skip(reader.u16());
+  reader.skip(reader.u16());
+  const [claimer, result] = [reader.short(), reader.long()];
+  const rest = readRest(reader, reader.u32() + reader.position);
+  const apart = reader.long();
+  const { rare } = rest.tail;
   const waitsFor = Array.from({ length: reader.u16() }, () => reader.short());
   const job = {
-    ...facts,
-    state: parts.state,
+    ...factsOf(id, attempt, token, rest),
+    state,
     reason: rare.reason ?? null,
-    input: parts.input,
-    result: parts.result === "" ? null : parts.result,
+    input: rest.isApart ? apart : rest.input,
+    result: result === "" ? null : result,
     error: rare.error ?? null,
     progress: rare.progress ?? null,
-    expireAt: parts.expireAt,
-    rollbacks: parts.rollbacks,
-    version: parts.version,
-    claimer: parts.claimer === "" ? null : parts.claimer,
-    claimedAt: parts.claimedAt,
-    finishedAt: parts.finishedAt,
-    cancelRequested: parts.cancelRequested,
+    expireAt: rest.expireAt,
+    rollbacks: rest.tail.rollbacks,
+    version: rest.tail.version,
+    claimer: claimer === "" ? null : claimer,
+    claimedAt,
+    finishedAt,
+    cancelRequested,
     waitsFor,
     concurrencyKey: rare.concurrencyKey ?? null,
     rateKey: rare.rateKey ?? null,
-    relayed: parts.relayed,
-    slot: parts.slot,
+    relayed: rest.relayed,
+    slot: rest.slot,
   };
-  return { seq: parts.seq, job };
+  return { seq: rest.seq, job };
 }

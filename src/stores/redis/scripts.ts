@@ -10,17 +10,26 @@ interface Script {
 
 const loaded = new Map<string, Script>();
 
-/** A script as it is sent: the shared parts that its first line names, and then the verb's own. */
+/**
+ * A script as it is sent: the shared parts that it uses, and then the verb's own. Those that it names as rare are in a function that is run
+ * when one of them is needed first: most calls need none, and making their functions takes longer than the rest of a small call.
+ */
 function loadScript(name: string): Script {
   const known = loaded.get(name);
   if (known !== undefined) return known;
   const own = textOf(`${name}.lua`);
-  const uses = /^-- uses: (.+)$/m.exec(own)?.[1]?.split(" ") ?? [];
-  const shared = uses.map((part) => textOf(`shared/${part}.lua`));
-  const source = inlineConstants([...shared, own].join("\n"));
+  const rare = partsNamed("rarely", own);
+  const wrapped = rare.length === 0 ? [] : ["makeRare = function()", ...rare, "end"];
+  const source = inlineConstants([...partsNamed("uses", own), ...wrapped, own].join("\n"));
   const script = { source, sha: createHash("sha1").update(source).digest("hex") };
   loaded.set(name, script);
   return script;
+}
+
+/** The shared parts that a line in the head of a script names. */
+function partsNamed(word: string, script: string): string[] {
+  const names = new RegExp(`^-- ${word}: (.+)$`, "m").exec(script)?.[1]?.split(" ") ?? [];
+  return names.map((part) => textOf(`shared/${part}.lua`));
 }
 
 function textOf(name: string): string {

@@ -84,6 +84,24 @@ export class Reader {
     this.#buffer = buffer;
   }
 
+  get position(): number {
+    return this.#position;
+  }
+
+  /** How many bytes there still are. */
+  get left(): number {
+    return this.#buffer.length - this.#position;
+  }
+
+  skip(bytes: number): void {
+    this.#position += bytes;
+  }
+
+  /** The next bytes, one character each. They are not read yet. */
+  peek(bytes: number): string {
+    return this.#buffer.toString("latin1", this.#position, this.#position + bytes);
+  }
+
   get isAtEnd(): boolean {
     return this.#position >= this.#buffer.length;
   }
@@ -132,7 +150,11 @@ export class Reader {
   }
 
   rest(): string {
-    return this.#text(this.#buffer.length - this.#position);
+    return this.#text(this.left);
+  }
+
+  textUntil(end: number): string {
+    return this.#text(end - this.#position);
   }
 
   /** An instant, or null for one that is infinitely far away. */

@@ -19,6 +19,8 @@ export const redis: readonly Mutant[] = [
   ...mutantsOf(at("shared/finish.lua", "finish|stale|step|checkpoint"), [
     ["a swift success minds no token", "if not after or after.token ~= token then", "if not after then"],
     ["a swift success minds no claimer", "special == 0 and holder == claimer and", "special == 0 and"],
+  ]),
+  ...mutantsOf(at("shared/settle.lua", "finish|stale|step|checkpoint"), [
     [
       "another's repeated finish is taken for one's own",
       "and (rareOf(job).settledBy or job[CLAIMER]) == claimer",
@@ -31,14 +33,21 @@ export const redis: readonly Mutant[] = [
       "and false then return job.id",
     ],
   ]),
-  ...mutantsOf(at("shared/claim.lua", "claim|step|limits|fragile|finish|expire"), [
+  ...mutantsOf(at("shared/claim.lua", "claims ahead"), [
+    ["at-most-once is claimed ahead", "if isAhead and mark >= ONCE then break end", ""],
+    ["a claim ahead is not marked", "isAhead and 1 or 0, 1, 1, 0, now", "0, 1, 1, 0, now"],
+  ]),
+  ...mutantsOf(at("reap.lua", "claims ahead"), [
+    ["a claim ahead that runs out is a crash", "job[AHEAD] == 1 and outcomes.release or", ""],
+  ]),
+  ...mutantsOf(at("shared/keyed.lua", "claim|step|limits|fragile|finish|expire"), [
     ["a claim counts no try", "job[STATE], job[ATTEMPT] = ACTIVE, job[ATTEMPT] + 1", "job[STATE] = ACTIVE"],
     [
       "the limit of a queue is not counted",
       "if left then left[tailOf(job)[QUEUE]] = left[tailOf(job)[QUEUE]] - 1 end",
       "",
     ],
-    ["fragile jobs run beside others", "if limit > 0 and ask.alone then", "if limit > 0 then"],
+    ["fragile jobs run beside others", "if ask.limit <= 0 or not ask.alone then", "if ask.limit <= 0 then"],
     [
       "expired jobs are claimed",
       'job[STATE] ~= WAITING or isExpired(job) then return "skip"',

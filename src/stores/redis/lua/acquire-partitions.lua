@@ -1,4 +1,4 @@
--- uses: base record answer partition
+-- uses: base record job answer partition
 -- Takes partitions of the relay that are free or whose lease ran out, with what an earlier owner had named in them.
 -- ARGV[2] JSON: { owner, leaseMs, partitions, made, epoch, want, slotCount, index, of }: this is Redis slot `index` of so many. `made` is how
 -- many partitions the first slot has, and `epoch` the highest of all slots where they may be cut anew: null otherwise.

@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end holder finish answer partition relay
+-- uses: base record notices places finish job lines gates index end holder settle answer partition relay
 -- Settles the named batch of a partition, moves its mark and names the next batch.
 -- ARGV[2] the owner, ARGV[3] partition, ARGV[4] epoch, ARGV[5] the mark or "", ARGV[6] how many to settle, ARGV[7] their frames
 -- (shared/finish.lua), ARGV[8] JSON: [[id, version]] to be named, ARGV[9] how long before its time one may be.
@@ -26,10 +26,11 @@ local function name(job)
 end
 
 swiftly.owner, swiftly.partition, swiftly.dueBy = owner, partition, now + tonumber(ARGV[9])
-local list = readFinishes(ARGV[7], 1, tonumber(ARGV[6]))
-local refused = refusedFinish(owner, list, mine)
+local list = readFinishes(ARGV[7], tonumber(ARGV[6]))
+readRests(list.ids)
+local refused = rare.refusedFinish(owner, list, mine)
 if refused then return redis.error_reply("REFUSED " .. refused) end
-local finished = finishAll(owner, list, mine, settleSwiftly)
+local finished = finishAll(owner, list, settleSwiftly, mine)
 if ARGV[5] ~= "" then
   partition[MARK] = tonumber(ARGV[5])
   writePartition(ARGV[3], partition)

@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index search
+-- uses: base record notices places job lines gates index search
 -- Counts jobs by state, queue and name, a bounded piece at a time.
 -- ARGV[2] JSON: { filter, cursor }, or { } for all jobs, which are counted already.
 -- Answers where to go on (0: nowhere), then for each group its count, state, queue and name.

@@ -1,4 +1,5 @@
--- uses: base record notices lines gates index end unique change enqueue
+-- uses: base record notices places aliases enqueue
+-- rarely: job resolve lines gates index end unique change bound
 -- Adds a batch of jobs.
 -- ARGV[2] how many, ARGV[3] their kinds, ids and frames (shared/enqueue.lua); ARGV[4], for all or none of them, JSON of the parents that are
 -- not in the batch: { place, parents } each.
@@ -8,13 +9,12 @@
 local amount, frames, blob, ids = tonumber(ARGV[2]), {}, ARGV[3], {}
 local kinds, position = readKinds(blob, 1)
 for n = 1, amount do ids[n], position = struct.unpack(">Hc0", blob, position) end
-readJobs(ids)
+readRests(ids)
 if ARGV[4] and ARGV[4] ~= "" then
-  local missing = missingParents(ids, cjson.decode(ARGV[4]))
+  local missing = rarely().missingParents(ids, cjson.decode(ARGV[4]))
   if missing then return missing end
 end
 reserveSeqs(amount)
-local lastRunAt, lastText
 local wasAdded = string.char(answers.added)
 for n = 1, amount do
   local id, number, slot, runAt, delayMs, input, bound = ids[n], nil, nil, nil, nil, nil, nil
@@ -22,12 +22,11 @@ for n = 1, amount do
   local kind = kinds[number + 1]
   if kind.isPlain and not isKnown(id) then
     if runAt == huge then runAt = now + delayMs end
-    if runAt ~= lastRunAt then lastRunAt, lastText = runAt, textOf(runAt) end
-    insertSwiftly(id, kind, slot, runAt, lastText, input)
+    insertSwiftly(id, kind, slot, runAt, input)
     frames[n] = wasAdded
   else
     if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
-    frames[n] = enqueueAnswer(enqueueOne(newJob(id, kind, slot, runAt, delayMs, input, bound)))
+    frames[n] = enqueueAnswer(rarely().enqueueOne(rare.newJob(id, kind, slot, runAt, delayMs, input, bound)))
   end
 end
 flushDoors(kinds)

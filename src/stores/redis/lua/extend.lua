@@ -1,4 +1,4 @@
--- uses: base record holder
+-- uses: base record job holder
 -- Renews leases. A claim that is renewed counts as started.
 -- ARGV[2] the claimer, ARGV[3] leaseMs, ARGV[4] how many, ARGV[5] a frame for each: id and token.
 -- Promise: a lease is renewed only while the claim is the claimer's; a lease that ran out but was not reaped counts as its own.

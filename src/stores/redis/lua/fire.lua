@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end unique change enqueue schedule ledger
+-- uses: base record notices places aliases enqueue job resolve lines gates index end unique change bound schedule ledger
 -- Writes occurrences and their jobs, and advances their schedules, each by itself.
 -- ARGV[2] the node, ARGV[3] how many schedules, ARGV[4] how many occurrences in all, ARGV[5] kinds, then for each schedule a frame
 -- (key, version, the nextAt that this rests on, where it advances to, replaceSkipped, how many occurrences), and for each of its
@@ -23,7 +23,7 @@ local function plan(key, one, new, replaceSkipped)
   if not mayWrite(key, one.fireAt, replaceSkipped) then return false end
   local id = ""
   if new then
-    local outcome, other = enqueueOne(new)
+    local outcome, other = rare.enqueueOne(new)
     if outcome ~= answers.unknownParent then id = other or new.id end
   end
   writeOccurrence(key, node, one, id)
@@ -61,7 +61,6 @@ for _ = 1, tonumber(ARGV[3]) do
     marks[#marks + 1] = string.char(0)
   end
 end
-flushInputs()
 flush()
 publish()
 return table.concat(marks)

@@ -1,4 +1,4 @@
--- uses: base record answer
+-- uses: base record aliases job resolve answer
 -- Jobs by id or alias.
 -- ARGV[2] JSON: the ids.
 -- Answers a byte for each, 1 if it is there; then the frames of those that are (shared/answer.lua).

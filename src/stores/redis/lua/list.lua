@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index answer search
+-- uses: base record notices places job lines gates index answer search
 -- Jobs that match a filter, in the order of enqueueing, a bounded piece at a time.
 -- ARGV[2] JSON: { filter, limit, newest, cursor }; the cursor is the seq to go on behind.
 -- Answers where to go on (0: nowhere), then the jobs' frames (shared/answer.lua).

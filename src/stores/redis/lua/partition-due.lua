@@ -1,9 +1,9 @@
--- uses: base record lines sources partition
+-- uses: base record places sources partition
 -- What a partition will fire, by runAt. Sorted sets used: relays (its slots by their earliest job), relay:<slot>. It writes nothing.
 -- ARGV[2] the partition, ARGV[3] aheadMs, ARGV[4] how many at the most, ARGV[5] and ARGV[6] the runAt and seq behind which they stand,
 -- or "" each.
 -- Answers the store's time, the earliest runAt that was left out (infinite for none), runAt (infinite for none) and seq of the last
--- job, then id and record of each.
+-- job, then id, attempt, token and rest of each.
 
 local partition, horizon, limit = readPartition(ARGV[2]), now + ARGV[3], tonumber(ARGV[4])
 if not partition then return struct.pack(">dddd", now, huge, huge, 0) end
@@ -18,7 +18,7 @@ local function skipped(key)
   while low < high do
     local middle = math.floor((low + high) / 2)
     local member = call("ZRANGE", key, middle, middle)[1]
-    if tonumber(string.sub(member, 1, 13)) <= afterSeq then low = middle + 1 else high = middle end
+    if struct.unpack(">I6", member) <= afterSeq then low = middle + 1 else high = middle end
   end
   return low
 end
@@ -42,19 +42,19 @@ end
 for _, source in ipairs(sources) do source.chunk = math.max(4, math.min(1000, math.ceil(1.5 * limit / #sources))) end
 local heap, lastAt, lastSeq = newHeap(sources), huge, 0
 while heap[1] do
-  local member = heap[1].member
-  local id = idOf(member)
-  local text = texts[id]
-  if text then
-    local _, _, _, _, attempt, _, _, _, _, _, _, back = struct.unpack(FRONT, text)
-    local runAt, _, _, expireAt = struct.unpack(">dddd", text, back + BACKSIZE - 32)
+  local source = heap[1]
+  local id, front, rest = source.ids[source.n], source.fronts[source.n], wholeRest(source.rests[source.n])
+  if rest then
+    local attempt = front and select(5, struct.unpack(FRONT, front)) or 0
+    local _, seq, _, _, _, _, _, _, _, _, _, runAt, _, _, expireAt = struct.unpack(BACK, rest)
     if attempt > 0 or expireAt > now then
       if #jobs == limit or runAt > horizon then
         leftAt = math.min(leftAt, runAt)
         break
       end
-      jobs[#jobs + 1] = struct.pack(">Hc0I4c0", #id, id, #text, text)
-      lastAt, lastSeq = runAt, tonumber(string.sub(member, 1, 13))
+      local token = front and select(6, struct.unpack(FRONT, front)) or 0
+      jobs[#jobs + 1] = struct.pack(">Hc0I4I4I4c0", #id, id, attempt, token, #rest, rest)
+      lastAt, lastSeq = runAt, seq
     end
   end
   moveOn(heap)

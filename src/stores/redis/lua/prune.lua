@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index unique forget
+-- uses: base record notices places aliases job lines gates index unique forget
 -- Forgets terminal jobs past their retention, old rows of the ledger, and nodes, windows and claimers that are of no use any more.
 -- ARGV[2] JSON: { kept: [[state, ms]], nodesMs, claimersMs, occurrencesMs, limit }.
 -- Promise: a job that still holds its unique key stays until it does not; with a job go its trail and its aliases.
@@ -74,7 +74,7 @@ pruneBystanders()
 local more = pruneLedger()
 takeBack()
 for _, kept in ipairs(params.kept) do
-  more = pruneSet(endedKeys[kept[1]], now - kept[2]) or more
+  more = pruneSet(endedKey(kept[1]), now - kept[2]) or more
 end
 more = pruneSet(FORGETTING, now) or more
 flushForgotten()

@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end
+-- uses: base record notices places job lines gates index end
 -- Ends claims whose lease ran out, and jobs that expired.
 -- ARGV[2] how many at the most, ARGV[3] by when leases must have run out, empty: by now.
 -- Promise: expiry is decided here, in the same step as the write. Sorted sets used: leases, expiring.

@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end unique search select
+-- uses: base record notices places aliases job resolve lines gates index end unique search select
 -- Sends dead and lost jobs back to waiting.
 -- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 redriven, 2 held, 3 refused.
 -- Promise: a job whose unique key another holds stays where it is; otherwise it takes the key again.

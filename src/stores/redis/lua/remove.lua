@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end unique forget search select
+-- uses: base record notices places aliases job resolve lines gates index end unique forget search select
 -- Forgets jobs that have ended, before their time.
 -- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 deleted, 2 held, 3 refused.
 -- Promise: a job that holds its unique key for a time stays until it does not; with a job go its trail and its aliases.

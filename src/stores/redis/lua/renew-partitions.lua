@@ -1,4 +1,4 @@
--- uses: base record partition
+-- uses: base partition
 -- Renews what an owner holds, or gives it back.
 -- ARGV[2] the owner, ARGV[3] leaseMs, or "" to give back, ARGV[4] JSON: [[partition, epoch]].
 -- Promise: only a partition that is the owner's under this epoch changes.

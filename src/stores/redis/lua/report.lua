@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end holder
+-- uses: base record notices places job lines gates index end holder
 -- Keeps progress and log lines of held jobs.
 -- ARGV[2] the claimer, ARGV[3] JSON: [{ id, token, progress?, lines }].
 -- Promise: reports of stale claims are dropped.

@@ -1,4 +1,4 @@
--- uses: base record notices lines gates index end change
+-- uses: base record notices places aliases job resolve lines gates index end change
 -- Changes a job that is waiting or blocked.
 -- ARGV[2] JSON: { id, input?, runAt?, delayMs?, priority?, concurrencyKey?, rateKey? }; a key that is false is taken away.
 -- Promise: what is left out stays; the version rises.
@@ -12,7 +12,7 @@ tell(job, lines.updated)
 leave(job)
 local runAt = params.runAt or (params.delayMs and now + params.delayMs)
 if runAt then move(job, runAt) end
-if params.input then call("HSET", INPUTS, job.id, params.input) end
+if params.input then setInput(job, params.input) end
 if params.priority then job[PRIORITY] = params.priority end
 if params.concurrencyKey ~= nil or params.rateKey ~= nil then
   local rare, concurrencyKey, rateKey = rareOf(job), params.concurrencyKey, params.rateKey

@@ -1,36 +1,36 @@
--- Jobs as they leave the store: id, record and input of each, and for whole jobs also the parents that they wait for.
+-- Jobs as they leave the store, whole or as they are dispatched.
 
-local function inputsOf(jobs)
-  local ids = {}
-  for n, job in ipairs(jobs) do ids[n] = job.id end
-  return hashValues(INPUTS, ids)
-end
-
--- The same in parts, behind what the answer has already: joining them would cost as much as making them.
-local function claimedParts(jobs, answer)
-  local found, place = inputsOf(jobs), #answer
-  for n, job in ipairs(jobs) do
-    answer[place + 1], answer[place + 2], answer[place + 3] = job.id, job.text or pack(job), found[n] or "null"
-    place = place + 3
+-- Inputs that are kept apart, in the order of the jobs; "" for the others.
+local function inputsApart(jobs)
+  local ids, found = {}, {}
+  for _, job in ipairs(jobs) do
+    if job.apart then ids[#ids + 1] = job.id end
   end
-  return answer
+  for n, input in ipairs(hashValues(INPUTS, ids)) do found[ids[n]] = input end
+  return found
 end
 
+-- Id, whether its cancel is requested, attempt, token, rest, and its input where that is kept apart.
 local function claimedFrames(jobs)
-  local found, frames = inputsOf(jobs), {}
+  local apart, frames = inputsApart(jobs), {}
   for n, job in ipairs(jobs) do
-    local record, input = job.text or pack(job), found[n] or "null"
-    frames[n] = struct.pack(">Hc0I4c0I4c0", #job.id, job.id, #record, record, #input, input)
+    local rest, input = job.whole or packRest(job), apart[job.id] or ""
+    frames[n] = struct.pack(
+      ">Hc0BI4I4I4c0I4c0", #job.id, job.id, job[CANCEL], job[ATTEMPT], job[TOKEN], #rest, rest, #input, input
+    )
   end
   return table.concat(frames)
 end
 
+-- Id, front, rest, input where that is kept apart, and the parents that it waits for.
 local function storedFrames(jobs)
-  local found, frames = inputsOf(jobs), {}
+  local apart, frames = inputsApart(jobs), {}
   for n, job in ipairs(jobs) do
-    local record, input = pack(job), found[n] or "null"
+    local front, rest, input = packFront(job), packRest(job), apart[job.id] or ""
     local parents = job[STATE] == BLOCKED and call("SMEMBERS", P .. "parents:" .. job.id) or {}
-    local parts = { struct.pack(">Hc0I4c0I4c0H", #job.id, job.id, #record, record, #input, input, #parents) }
+    local parts = {
+      struct.pack(">Hc0I4c0I4c0I4c0H", #job.id, job.id, #front, front, #rest, rest, #input, input, #parents),
+    }
     for _, parent in ipairs(parents) do parts[#parts + 1] = struct.pack(">Hc0", #parent, parent) end
     frames[n] = table.concat(parts)
   end

@@ -14,6 +14,19 @@ if not now then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
+-- Lua makes every function anew at each call, which would cost more than all else that a small script does. So what only few jobs
+-- need is made at its first use: the files that a script names as rare put here what the others call of them.
+local rare, makeRare = {}, nil
+
+local function rarely()
+  if makeRare then
+    local make = makeRare
+    makeRare = nil
+    make()
+  end
+  return rare
+end
+
 -- A number that goes to Redis is written out anew each time, which costs more than everything else about it.
 local function textOf(number)
   return string.format("%.17g", number)
@@ -43,21 +56,6 @@ local function hashValues(key, fields)
   return values
 end
 
--- Sorted sets: what each member shall be in the end, a score or false for gone. Written by flushSets.
-local sets = {}
-
-local function place(key, member, score)
-  local set = sets[key]
-  if not set then
-    set = {}
-    sets[key] = set
-  end
-  set[member] = score
-end
-
--- Members that are known to be added, or gone, for good: score and member in turn, or members. Cheaper than `place`, and written first.
-local added, gone = {}, {}
-
 local function listIn(lists, key)
   local list = lists[key]
   if not list then
@@ -66,6 +64,16 @@ local function listIn(lists, key)
   end
   return list
 end
+
+-- Sorted sets: what each member must be in the end, a score or false for gone. Written by flushSets.
+local sets = {}
+
+local function place(key, member, score)
+  listIn(sets, key)[member] = score
+end
+
+-- Members that are known to be added, or gone, for good: score and member in turn, or members. Cheaper than `place`, and written first.
+local added, gone = {}, {}
 
 -- What was added or gone for good stays gathered: whoever adds to such a list may hold on to it.
 local function flushPlaced()
@@ -96,11 +104,7 @@ end
 local sums = {}
 
 local function add(key, field, by)
-  local sum = sums[key]
-  if not sum then
-    sum = {}
-    sums[key] = sum
-  end
+  local sum = listIn(sums, key)
   sum[field] = (sum[field] or 0) + by
 end
 

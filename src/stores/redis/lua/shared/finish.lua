@@ -1,118 +1,93 @@
--- Ends claims by their holders. One frame for each: id, token and kind of outcome; 0 is a success without a result. The others have
--- delayMs (below 0 for none), result or reason, and error.
+-- Ends claims by their holders. They come in groups: what kind, token, how many; then, for kind 0, successes without a result, the ids;
+-- for kind 1, id, outcome, delayMs (below 0 for none), result or reason, and error of each.
 
-local verdicts = { stale = 0, written = 1, repeated = 2 }
+local SUCCEED = 1
 
-local function notRelayed(job)
-  return job[RELAYED] == 0
-end
-
--- The claims in columns.
-local function readFinishes(frames, position, amount)
-  local list = { ids = {}, tokens = {}, kinds = {}, delays = {}, texts = {}, errors = {} }
-  local ids, tokens, kinds = list.ids, list.tokens, list.kinds
-  for n = 1, amount do
-    ids[n], tokens[n], kinds[n], position = struct.unpack(">Hc0i4B", frames, position)
-    if kinds[n] == 0 then
-      kinds[n] = outcomes.succeed
-    else
-      list.delays[n], list.texts[n], list.errors[n], position = struct.unpack(">dI4c0I4c0", frames, position)
+-- The claims in columns. `isPlain`: nothing but successes.
+local function readFinishes(frames, amount)
+  local list = { ids = {}, tokens = {}, kinds = {}, delays = {}, texts = {}, errors = {}, isPlain = true }
+  local ids, tokens, kinds, position, n = list.ids, list.tokens, list.kinds, 1, 0
+  while n < amount do
+    local kind, token, many
+    kind, token, many, position = struct.unpack(">Bi4I4", frames, position)
+    for _ = 1, many do
+      n = n + 1
+      tokens[n], kinds[n] = token, SUCCEED
+      if kind == 0 then
+        ids[n], position = struct.unpack(">Hc0", frames, position)
+      else
+        ids[n], kinds[n], list.delays[n], list.texts[n], list.errors[n], position =
+          struct.unpack(">Hc0BdI4c0I4c0", frames, position)
+        if kinds[n] ~= SUCCEED then list.isPlain = false end
+      end
     end
   end
-  readJobs(ids)
+  readFronts(ids)
   return list
 end
 
--- An outcome that the core refuses must change nothing at all, also where it hides behind another of the same claim.
-local function refusedFinish(claimer, list, mine)
-  for n, kind in ipairs(list.kinds) do
-    if kind == outcomes.retry or kind == outcomes.snooze or kind == outcomes.rollback then
-      local job = jobOf(list.ids[n])
-      if job and mine(job) and isHeldBy(job, claimer, list.tokens[n]) and isRefused(job, kind) then return job.id end
-    end
-  end
-end
-
--- Fronts of records that were met, and what becomes of each by a success; false where there is more to do than that.
+-- Fronts that were met, and what becomes of each by a success; false where there is more to do than that.
 local successes = {}
 
-local function successOf(front, text, claimer)
-  local state, cancel, special, _, attempt, token, _, claimedAt, _, holder, _, back = struct.unpack(FRONT, text)
-  local swift = state == ACTIVE and special == 0 and holder == claimer and back == #front + 1
-  local after = swift and {
-    token = token,
-    front = struct.pack(FRONT, SUCCEEDED, cancel, 0, 0, attempt, token, token, claimedAt, now, #holder, holder, 0, ""),
+local function successOf(front, claimer)
+  local state, cancel, special, _, attempt, token, _, claimedAt, _, block, queue, name, holder, result, place = struct.unpack(FRONT, front)
+  local isSwift = state == ACTIVE and special == 0 and holder == claimer and result == "" and place == #front + 1
+  local after = isSwift and {
+    token = token, block = block, queue = queue, name = name, amount = 0,
+    front = struct.pack(
+      FRONT, SUCCEEDED, cancel, 0, 0, attempt, token, token, claimedAt, now, block, #queue, queue, #name, name, #holder, holder, 0, ""
+    ),
   }
   successes[front] = after
   return after
 end
 
--- A success of a job without keys, children or a past: all that changes is the front of its record, and jobs that were claimed
--- together have the same.
+-- A success of a job without keys, children or a past: all that changes is its front, and jobs that were claimed together share it.
 local function finishSwiftly(claimer, id, token, result)
-  local text = untouched(id)
-  if not text then return false end
-  local length = 38 + #claimer
-  local front = string.sub(text, 1, length)
+  local front = fronts[id]
+  if not front or known[id] then return false end
   local after = successes[front]
-  if after == nil then after = successOf(front, text, claimer) end
+  if after == nil then after = successOf(front, claimer) end
   if not after or after.token ~= token then return false end
-  local rest = string.sub(text, length + 1)
-  local tail = readTail(string.sub(rest, BACKSIZE + 1))
-  if not tail then return false end
   local new = after.front
-  if result then new = string.sub(new, 1, length - 4) .. struct.pack(">I4c0", #result, result) end
-  rewrite(id, new .. rest)
-  tail.finished = (tail.finished or 0) + 1
-  add(LIVES, math.floor(struct.unpack(">I6", rest, SEQPLACE + 1) / blockSize), -1)
-  local away, ended, told = listIn(gone, LEASES), listIn(added, endedKeys[SUCCEEDED]), notices.ended
+  if result then new = string.sub(new, 1, -5) .. struct.pack(">I4c0", #result, result) end
+  fronts[id] = new
+  local place, away, ended, told = #writtenFronts, listIn(gone, LEASES), listIn(added, ENDED .. "succeeded"), notices.ended
+  writtenFronts[place + 1], writtenFronts[place + 2] = id, new
   away[#away + 1] = id
-  local place = #ended
+  place = #ended
   ended[place + 1], ended[place + 2] = nowText, id
   told[#told + 1] = id
+  after.amount = after.amount + 1
   return true
 end
 
--- Counts what was finished swiftly, once for each definition.
+-- Counts what was finished swiftly, once for each front.
 local function countFinished()
-  for _, tail in pairs(tails) do
-    if tail.finished then
-      countIn(ACTIVE, tail, -tail.finished)
-      countIn(SUCCEEDED, tail, tail.finished)
-      add(ACTIVES, "q" .. tail[QUEUE], -tail.finished)
-      noteFreedIn(tail[QUEUE])
-      tail.finished = nil
+  for _, after in pairs(successes) do
+    local amount = after and after.amount or 0
+    if amount > 0 then
+      local queue, name = after.queue, after.name
+      countIn(ACTIVE, queue, name, -amount)
+      countIn(SUCCEEDED, queue, name, amount)
+      add(ACTIVES, "q" .. queue, -amount)
+      live(after.block, -amount)
+      noteFreedIn(queue)
+      after.amount = 0
     end
   end
 end
 
-local function finishOne(claimer, list, n, mine)
-  local token = list.tokens[n]
-  local job = jobOf(list.ids[n])
-  if not job then return verdicts.stale, 0 end
-  if mine(job) and isHeldBy(job, claimer, token) then
-    settleClaim(job, list.kinds[n], list.delays[n] or -1, list.texts[n] or "", list.errors[n] or "")
-    job[SETTLED], job[AHEAD] = token, 0
-    if hasRare(job) and rareOf(job).settledBy then changeRare(job).settledBy = nil end
-    return verdicts.written, job[STATE]
-  end
-  -- Whoever settled the last token is the claimer still, unless another has claimed the job since.
-  if job[SETTLED] == token and token > 0 and (rareOf(job).settledBy or job[CLAIMER]) == claimer then
-    return verdicts.repeated, job[STATE]
-  end
-  return verdicts.stale, job[STATE]
-end
-
--- Two bytes for each: what became of it, and where the job stands (0: unknown). `swiftly` ends a success where nothing about it is out
--- of the ordinary, and says whether it did.
-local function finishAll(claimer, list, mine, swiftly)
-  local ids, tokens, kinds, results = list.ids, list.tokens, list.kinds, {}
-  local succeeded = string.char(verdicts.written, SUCCEEDED)
+-- Two bytes for each: what became of it (0 stale, 1 written, 2 repeated), and where the job stands (0: unknown). `swiftly` ends a success
+-- where nothing about it is out of the ordinary, and says whether it did; of the others, only those that are `mine` are ended.
+local function finishAll(claimer, list, swiftly, mine)
+  local ids, tokens, kinds, texts, results = list.ids, list.tokens, list.kinds, list.texts, {}
+  local succeeded = string.char(1, SUCCEEDED)
   for n = 1, #ids do
-    if kinds[n] == outcomes.succeed and swiftly(claimer, ids[n], tokens[n], list.texts[n]) then
+    if kinds[n] == SUCCEED and swiftly(claimer, ids[n], tokens[n], texts[n]) then
       results[n] = succeeded
     else
-      results[n] = string.char(finishOne(claimer, list, n, mine))
+      results[n] = string.char(rarely().finishOne(claimer, list, n, mine))
     end
   end
   countFinished()

@@ -19,14 +19,15 @@ local function forget(job)
     if call("HGET", P .. "uniques", key) == job.id then call("HDEL", P .. "uniques", key) end
     call("ZREM", HELDBACK, job.id)
   end
-  local block = math.floor(job[SEQ] / blockSize)
+  local block = math.floor(job[SEQ] / BLOCKSIZE)
   call("LREM", P .. "block:" .. block, 1, job.id)
   blocksLeft[block] = true
-  known[job.id], texts[job.id] = nil, false
+  known[job.id], rests[job.id], fronts[job.id] = nil, false, false
 end
 
 local function flushForgotten()
   callMany("HDEL", JOBS, forgotten, 1)
+  callMany("HDEL", FRONTS, forgotten, 1)
   callMany("HDEL", INPUTS, forgotten, 1)
   for block in pairs(blocksLeft) do
     if call("EXISTS", P .. "block:" .. block) == 0 then call("ZREM", P .. "blocks", block) end

@@ -4,7 +4,8 @@
 --   lanes:<priority>:<lane>     sorted set of its jobs with one priority, by runAt, then seq
 --   lane:<lane>                 sorted set of its priorities, by the earliest runAt in each
 --   gates:<queue>␟<name>        sorted set of lanes, by when they may be ready; closed ones are not in it
---   full:<name>                 sorted set of <queue>␟<lane>: closed because so many jobs with the key were active, the score
+--   full:<name>                 sorted set of <queue>␟<lane>: closed because so many jobs with the key were active, the score; while there
+--                               is any, names:<name> says so
 --   gatesof:<lane>              hash of <queue>␟<name>: "open", "full", or "behind" a job that is not the gate's own
 
 local function laneOf(job)
@@ -39,12 +40,14 @@ local function closeFull(lane, gate, limit)
   local queue, name = splitGate(gate)
   call("ZREM", P .. "gates:" .. gate, lane)
   call("ZADD", P .. "full:" .. name, limit, queue .. SEPARATOR .. lane)
+  call("ZADD", P .. "names:" .. name, 0, FULL)
   call("HSET", P .. "gatesof:" .. lane, gate, "full")
 end
 
 local function leaveFull(lane, gate)
   local queue, name = splitGate(gate)
-  call("ZREM", P .. "full:" .. name, queue .. SEPARATOR .. lane)
+  local removed = call("ZREM", P .. "full:" .. name, queue .. SEPARATOR .. lane)
+  if removed == 1 and call("EXISTS", P .. "full:" .. name) == 0 then call("ZREM", P .. "names:" .. name, FULL) end
 end
 
 -- Nothing waits behind the gate any more.

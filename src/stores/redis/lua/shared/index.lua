@@ -1,54 +1,27 @@
--- How jobs are found by what may change in them. A job leaves its places before it changes and enters them after.
+-- How jobs are found by what may change in them, beside what places.lua has. A job leaves its places before it changes and enters them after.
 --
---   leases       sorted set of held jobs, by when the lease ends (written by whoever grants it)
 --   named        sorted set of active jobs of the relay, by slot
 --   expiring     sorted set of jobs not yet started, by expireAt
---   ended:<state>  sorted set of terminal jobs, by finishedAt
 --   forgetting   sorted set of terminal jobs with a retention of their own, by when they are forgotten; they are not in ended:<state>
---   counts       hash of <state>␟<queue>␟<name>: how many
---   active       hash of q<queue> and k<concurrency key>: how many held jobs
---   block:<n>    list of the ids of a hundred jobs in the order of enqueueing; blocks: those with any, live: those with any not terminal
 
-local LEASES, EXPIRING, ACTIVES = P .. "leases", P .. "expiring", P .. "active"
-local blockSize = 100
-local endedKeys = {}
-for state = SUCCEEDED, CANCELLED do endedKeys[state] = P .. "ended:" .. stateNames[state] end
+local EXPIRING, FORGETTING = P .. "expiring", P .. "forgetting"
 
-local FORGETTING = P .. "forgetting"
+local function endedKey(state)
+  return ENDED .. stateNames[state]
+end
 
 -- Where a job that has ended stands, and its score there.
 local function endedPlace(job)
   local kept = hasRare(job) and rareOf(job).kept
   local keptMs = kept and kept[stateNames[job[STATE]]]
   if keptMs then return FORGETTING, job[FINISHEDAT] + keptMs end
-  return endedKeys[job[STATE]], job[FINISHEDAT]
-end
-
--- Queues are few and read often: false, or { paused, concurrency, rate limit, rate window }; huge means no limit.
-local queueConfigs
-local function queueConfig(queue)
-  if not queueConfigs then
-    queueConfigs = { none = call("EXISTS", P .. "queues") == 0, read = {} }
-  end
-  if queueConfigs.none then return false end
-  local config = queueConfigs.read[queue]
-  if config == nil then
-    local text = call("HGET", P .. "queues", queue)
-    config = text and { struct.unpack(">Bddd", text) }
-    queueConfigs.read[queue] = config
-  end
-  return config
-end
-
-local COUNTS, LIVES = P .. "counts", P .. "lives"
-
-local function countIn(state, tail, by)
-  add(COUNTS, state .. SEPARATOR .. tail[QUEUE] .. SEPARATOR .. tail[NAME], by)
+  return endedKey(job[STATE]), job[FINISHEDAT]
 end
 
 local function count(job, by)
-  countIn(job[STATE], tailOf(job), by)
-  if not isTerminal(job[STATE]) then add(LIVES, math.floor(job[SEQ] / blockSize), by) end
+  local tail = tailOf(job)
+  countIn(job[STATE], tail[QUEUE], tail[NAME], by)
+  if not isTerminal(job[STATE]) then live(math.floor(job[SEQ] / BLOCKSIZE), by) end
 end
 
 local function countActive(job, by)
@@ -87,11 +60,6 @@ local function placeDebounced(job, score)
   if not hasRare(job) then return end
   local key = rareOf(job).debounceKey
   if key then place(P .. "debounce:" .. key, job.id, score) end
-end
-
-local function noteFreedIn(queue)
-  local config = queueConfig(queue)
-  if config and config[2] < huge then notices.queues[queue] = true end
 end
 
 local function noteFreed(job)
@@ -148,39 +116,9 @@ local function enter(job)
   changed[job.id] = job
 end
 
--- New jobs of each block, in the order of enqueueing.
-local blocks = {}
-
-local function joinBlock(id, seq)
-  local block = listIn(blocks, math.floor(seq / blockSize))
-  block[#block + 1] = id
-end
-
-local function flushBlocks()
-  for number, ids in pairs(blocks) do
-    call("RPUSH", P .. "block:" .. number, unpack(ids))
-    call("ZADD", P .. "blocks", number, number)
-    add(LIVES, number, #ids)
-  end
-  blocks = {}
-  for number, by in pairs(sums[LIVES] or {}) do
-    if by > 0 then
-      call("ZADD", P .. "live", number, number)
-    elseif by < 0 and (tonumber(call("HGET", LIVES, number)) or 0) + by <= 0 then
-      call("ZREM", P .. "live", number)
-    end
-  end
-end
-
--- Writes whatever the script has gathered. It may be called in the middle, too.
-local function flush()
-  flushJobs()
-  flushSets()
-  flushLowered()
+function rare.flushPlaces()
   flushLanes()
   flushRelay()
-  flushBlocks()
-  flushSums()
 end
 
 -- One line of a job's story, as it stands before what the line tells is written. The oldest go first.

@@ -3,17 +3,7 @@
 --   windows      hash of q<queue> and k<rate key>: when its window started, how many claims it has seen, how long it is
 --   windowends   sorted set of the same, by when the window is over
 
--- names: name -> { concurrency?, rate limit?, rate window }; queues: queue -> how many at the most, or nil for every queue.
-local ask
-
--- Whether the claimer asks for jobs of this queue, and it is not paused.
-local function looksInto(queue)
-  if ask.queues and (ask.queues[queue] or 0) <= 0 then return false end
-  local config = queueConfig(queue)
-  return not (config and config[1] == 1)
-end
-
-local activeUnder, windowOpensAt, countInWindow, flushLimits
+local activeUnder, windowOpensAt, countInWindow
 do
   local activeBefore = {}
 
@@ -55,7 +45,7 @@ do
   end
 
   -- What was counted is written by now, and read anew.
-  function flushLimits()
+  function rare.flushLimits()
     activeBefore = {}
     for field, window in pairs(usedWindows) do
       call("HSET", P .. "windows", field, struct.pack(">ddd", window[1], window[2], window[3]))
@@ -71,6 +61,7 @@ local function queueOpensAt(queue)
   if config[1] == 1 or (config[2] < huge and activeUnder("q" .. queue) >= config[2]) then return huge end
   return windowOpensAt("q" .. queue, config[3], config[4])
 end
+rare.queueOpensAt = queueOpensAt
 
 local function isFull(job)
   local limit, key = ask.names[tailOf(job)[NAME]][1], rareOf(job).concurrencyKey

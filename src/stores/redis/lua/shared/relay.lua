@@ -14,63 +14,72 @@ local function relayPlace(slot)
   return found
 end
 
-local function isOurs(relayed, slot)
-  return relayed == 1 and slot >= swiftly.partition[FIRSTSLOT] and slot < swiftly.partition[ENDSLOT]
+-- What there is to know of a job of this partition about which nothing is out of the ordinary; nil for others.
+local function readOurs(id)
+  local rest = not known[id] and rests[id]
+  if not rest then return nil end
+  local marks, seq, slot, relayed, _, parent, _, _, _, _, _, runAt, _, _, expireAt, size = struct.unpack(BACK, rest)
+  local isHere = relayed == 1 and slot >= swiftly.partition[FIRSTSLOT] and slot < swiftly.partition[ENDSLOT]
+  if not isHere or parent ~= 0 or expireAt ~= huge then return nil end
+  local tail = readTail(string.sub(rest, BACKSIZE + 1, BACKSIZE + size))
+  if not tail or tail[RARE] ~= "" then return nil end
+  return tail, seq, slot, runAt, marks, rest
+end
+
+local function packOurs(tail, seq, state, cancel, attempt, token, settled, claimedAt, finishedAt, claimer)
+  local queue, name = tail[QUEUE], tail[NAME]
+  return struct.pack(
+    FRONT, state, cancel, 1, 0, attempt, token, settled, claimedAt, finishedAt, math.floor(seq / BLOCKSIZE), #queue, queue, #name, name,
+    #claimer, claimer, 0, ""
+  )
 end
 
 -- Whether it ended a named job with success.
 local function settleSwiftly(claimer, id, token, result)
-  local text = untouched(id)
-  if not text or result then return false end
-  local state, cancel, special, _, attempt, held, _, claimedAt, _, holder, _, back = struct.unpack(FRONT, text)
-  local relayed, _, parent, _, _, _, _, slot, seq = struct.unpack(BACK, text, back)
-  local tail = readTail(string.sub(text, back + BACKSIZE))
-  local isPlain = tail and parent == 0 and tail[RARE] == "" and isOurs(relayed, slot)
-  if not isPlain or state ~= ACTIVE or held ~= token or holder ~= claimer then return false end
-  rewrite(id, struct.pack(
-    FRONT, SUCCEEDED, cancel, special, 0, attempt, token, token, claimedAt, now, #holder, holder, 0, ""
-  ) .. string.sub(text, back))
-  local away, ended, told = listIn(gone, P .. "named"), listIn(added, endedKeys[SUCCEEDED]), notices.ended
+  local tail, seq = readOurs(id)
+  local front = fronts[id]
+  if not tail or not front or result then return false end
+  local state, cancel, _, _, attempt, held, _, claimedAt, _, _, _, _, holder = struct.unpack(FRONT, front)
+  if state ~= ACTIVE or held ~= token or holder ~= claimer then return false end
+  writeFront(id, packOurs(tail, seq, SUCCEEDED, cancel, attempt, token, token, claimedAt, now, holder))
+  local away, ended, told = listIn(gone, P .. "named"), listIn(added, ENDED .. "succeeded"), notices.ended
   local place = #ended
   away[#away + 1] = id
   ended[place + 1], ended[place + 2] = nowText, id
   told[#told + 1] = id
   tail.settled = (tail.settled or 0) + 1
-  add(LIVES, math.floor(seq / blockSize), -1)
+  live(math.floor(seq / BLOCKSIZE), -1)
   return true
 end
 
--- Names a waiting job that is due: its id and its record, or false.
+-- Names a waiting job that is due: what claimedFrames needs of it, or false.
 local function nameSwiftly(id, version)
-  local text = untouched(id)
-  if not text then return false end
-  local owner = swiftly.owner
-  local state, cancel, special, _, attempt, token, settled, _, finishedAt, holder, result, back = struct.unpack(FRONT, text)
-  local relayed, _, _, _, _, _, _, slot, seq, _, runAt, _, _, expireAt = struct.unpack(BACK, text, back)
-  local tail = readTail(string.sub(text, back + BACKSIZE))
-  local isPlain = tail and expireAt == huge and tail[RARE] == "" and (settled == 0 or holder == owner) and isOurs(relayed, slot)
-  if not isPlain or state ~= WAITING or runAt > swiftly.dueBy or tail[VERSION] ~= version then return false end
-  text = struct.pack(
-    FRONT, ACTIVE, cancel, special, 0, attempt + 1, token + 1, settled, now, finishedAt, #owner, owner, #result, result
-  ) .. string.sub(text, back)
-  rewrite(id, text)
+  local tail, seq, slot, runAt, marks, rest = readOurs(id)
+  if not tail or runAt > swiftly.dueBy or tail[VERSION] ~= version then return false end
+  local owner, state, cancel, attempt, token, settled, finishedAt, holder = swiftly.owner, WAITING, 0, 0, 0, 0, huge, ""
+  if fronts[id] then
+    local _
+    state, cancel, _, _, attempt, token, settled, _, finishedAt, _, _, _, holder = struct.unpack(FRONT, fronts[id])
+  end
+  if state ~= WAITING or not (settled == 0 or holder == owner) then return false end
+  writeFront(id, packOurs(tail, seq, ACTIVE, cancel, attempt + 1, token + 1, settled, now, finishedAt, owner))
   local waiting = relayPlace(slot)
   local away, here = listIn(gone, waiting.key), listIn(added, P .. "named")
   local place = #here
-  away[#away + 1] = seq .. id
+  away[#away + 1] = struct.pack(">I6", seq) .. id
   here[place + 1], here[place + 2] = waiting.text, id
   relaySlots[slot] = true
   tail.named = (tail.named or 0) + 1
-  return { id = id, text = text }
+  return { id = id, whole = rest, apart = marks % 2 == APART, [CANCEL] = cancel, [ATTEMPT] = attempt + 1, [TOKEN] = token + 1 }
 end
 
 -- Counts what was settled and named swiftly, once for each definition.
 local function countSwift()
   for _, tail in pairs(tails) do
     local settled, named = tail.settled or 0, tail.named or 0
-    if settled > 0 then countIn(SUCCEEDED, tail, settled) end
-    if named > 0 then countIn(WAITING, tail, -named) end
-    if settled ~= named then countIn(ACTIVE, tail, named - settled) end
+    if settled > 0 then countIn(SUCCEEDED, tail[QUEUE], tail[NAME], settled) end
+    if named > 0 then countIn(WAITING, tail[QUEUE], tail[NAME], -named) end
+    if settled ~= named then countIn(ACTIVE, tail[QUEUE], tail[NAME], named - settled) end
     tail.settled, tail.named = nil, nil
   end
 end

@@ -51,7 +51,7 @@ local function fewIds(wanted)
   local ids, keys = {}, { P .. "heldback", FORGETTING }
   for state in pairs(wanted.states) do
     if not isTerminal(state) then return nil end
-    keys[#keys + 1] = endedKeys[state]
+    keys[#keys + 1] = endedKey(state)
   end
   for _, key in ipairs(keys) do
     if #ids + call("ZCARD", key) > maxLookedAt then return nil end
@@ -100,7 +100,7 @@ local function search(wanted, cursor, newest, limit)
   local few = fewIds(wanted)
   if few then return searchFew(few, wanted, cursor, newest, limit) end
   local key, found, looked, at = blocksKey(wanted), {}, 0, cursor
-  local numbers = blocksFrom(key, math.floor(cursor / blockSize), newest)
+  local numbers = blocksFrom(key, math.floor(cursor / BLOCKSIZE), newest)
   while numbers[1] do
     for _, number in ipairs(numbers) do
       local ids = call("LRANGE", P .. "block:" .. number, 0, -1)

@@ -3,6 +3,7 @@
 
 -- More priorities than this in one place, and the order among them is no longer exact.
 local maxPriorities = 1000
+local maxChunk = 1500
 
 local function duePriorities(key)
   local found = call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, maxPriorities)
@@ -11,47 +12,60 @@ local function duePriorities(key)
   return found
 end
 
--- Goes to the next job; false when there is none. A lane's jobs are taken out as they come, a line's stay until the end. Scores
--- are asked for only where several sources are compared.
-local function advance(source)
-  local buffer, width = source.buffer, source.width
-  source.at = source.at + width
-  while not buffer or not buffer[source.at] do
+-- Reads the next jobs of a source, with their fronts and rests; false when there are none. A lane's jobs are taken out as they come, a
+-- line's stay until the end. Scores are asked for only where several sources are compared.
+local function fetch(source)
+  local width = source.width
+  while true do
     local priority = source.priorities[source.turn]
-    if not priority then return false end
-    local key = source.listOf(priority)
+    if not priority then
+      source.isOver = true
+      return false
+    end
+    local key, buffer = source.listOf(priority), nil
     if width == 2 then
       buffer = call("ZRANGEBYSCORE", key, "-inf", source.to, "WITHSCORES", "LIMIT", source.skip, source.chunk)
     else
       buffer = call("ZRANGEBYSCORE", key, "-inf", source.to, "LIMIT", source.skip, source.chunk)
     end
-    source.buffer, source.at, source.priority, source.away = buffer, 1, priority, listIn(gone, key)
     if buffer[1] then
       local ids = {}
       for n = 1, #buffer, width do ids[#ids + 1] = idOf(buffer[n]) end
-      readJobs(ids)
+      source.buffer, source.ids, source.n, source.priority, source.key = buffer, ids, 1, priority, key
+      source.fronts, source.rests = hashValues(FRONTS, ids), hashValues(JOBS, ids)
       if not source.lane then source.skip = source.skip + #ids end
-      source.chunk = math.min(source.chunk * 4, 1000)
-    else
-      source.turn, source.skip = source.turn + 1, 0
+      source.chunk = math.min(source.chunk * 4, maxChunk)
+      return true
     end
+    source.turn, source.skip = source.turn + 1, 0
   end
-  source.member = buffer[source.at]
-  if width == 2 then source.runAt = tonumber(buffer[source.at + 1]) end
+end
+
+-- Goes to the next job; false when there is none.
+local function advance(source)
+  local n, width = source.n + 1, source.width
+  if source.ids[n] then source.n = n elseif not fetch(source) then return false end
+  if width == 2 then
+    n = source.n * 2
+    source.member, source.runAt = source.buffer[n - 1], tonumber(source.buffer[n])
+  else
+    source.member = source.buffer[source.n]
+  end
   return true
 end
 
 local function newSource(priorities, listOf, chunk, lane)
   return {
-    priorities = priorities, listOf = listOf, chunk = chunk, lane = lane, to = now, turn = 1, skip = 0, at = 0, buffer = false,
-    taken = 0, width = 1,
+    priorities = priorities, listOf = listOf, chunk = math.max(1, math.min(chunk, maxChunk)), lane = lane, to = now, turn = 1, skip = 0,
+    n = 0, ids = {}, taken = 0, width = 1,
   }
 end
 
 local function isBefore(a, b)
   if a.priority ~= b.priority then return a.priority > b.priority end
   if a.runAt ~= b.runAt then return a.runAt < b.runAt end
-  return string.sub(a.member, 1, 13) < string.sub(b.member, 1, 13)
+  -- Not as texts: the server compares those by the rules of its language.
+  return struct.unpack(">I6", a.member) < struct.unpack(">I6", b.member)
 end
 
 local function sink(heap, place)

@@ -1,0 +1,168 @@
+-- Jobs taken apart, to be looked at and changed: a list of the numbers and texts of front and rest, by the names in record.lua.
+
+local stateNames = { "blocked", "waiting", "active", "succeeded", "dead", "lost", "cancelled" }
+
+-- What a job's definition says, and what few jobs have. Only for reading: changeTail gives one to write to.
+local function tailOf(job)
+  return job.tail or readTail(job[REST])
+end
+
+local function changeTail(job)
+  local own = job.tail
+  if not own then
+    own = { unpack(tailOf(job), 1, RARE) }
+    job.tail = own
+  end
+  return own
+end
+
+-- Keys, reasons, errors and the like, by name. Only for reading: changeRare gives one to write to.
+local function rareOf(job)
+  local found = job.rare
+  if not found then
+    local text = tailOf(job)[RARE]
+    if text == "" then
+      found = {}
+    else
+      -- What something else has written there must not stop a script that works on others, too.
+      local isJson, value = pcall(cjson.decode, text)
+      found = isJson and type(value) == "table" and value or { unreadable = true }
+    end
+    job.rare = found
+  end
+  return found
+end
+
+local function hasRare(job)
+  if job.rare then return next(job.rare) ~= nil end
+  return tailOf(job)[RARE] ~= ""
+end
+
+local function changeRare(job)
+  changeTail(job)
+  return rareOf(job)
+end
+
+-- Who settled the last token stays known, also when another holds the job now.
+local function setHolder(job, claimer)
+  if job[SETTLED] > 0 and job[CLAIMER] ~= claimer and not rareOf(job).settledBy then
+    changeRare(job).settledBy = job[CLAIMER]
+  end
+  job[CLAIMER], job[CLAIMEDAT], job[TOKEN] = claimer, now, job[TOKEN] + 1
+end
+
+local function packTail(job)
+  local tail = job.tail
+  if not tail then return job[REST] end
+  if job.rare then tail[RARE] = next(job.rare) and cjson.encode(job.rare) or "" end
+  return struct.pack(TAIL, #tail[1], tail[1], #tail[2], tail[2], tail[3], tail[4], tail[5], tail[6], tail[7], #tail[8], tail[8])
+end
+
+-- Whether a claim or a finish of it must do more than change its front.
+local function isSpecial(job)
+  if job[RELAYED] + job[KEYED] + job[PARENT] + job[CRASHES] > 0 or job[EXPIREAT] < huge then return 1 end
+  if not hasRare(job) then return 0 end
+  local found = rareOf(job)
+  return (found.reason or found.settledBy or found.debounceKey or found.kept) and 1 or 0
+end
+
+local function packFront(job)
+  local claimer, result, tail = job[CLAIMER], job[RESULT], tailOf(job)
+  return struct.pack(
+    FRONT, job[1], job[2], isSpecial(job), job[4], job[5], job[6], job[7], job[8], job[9], math.floor(job[SEQ] / BLOCKSIZE),
+    #tail[QUEUE], tail[QUEUE], #tail[NAME], tail[NAME], #claimer, claimer, #result, result
+  )
+end
+
+local function packRest(job)
+  local tail = packTail(job)
+  local marks = (job.apart and APART or 0) + (tailOf(job)[DELIVERY] == ATMOSTONCE and ONCE or 0)
+  return struct.pack(
+    BACK, marks, job[SEQ], job[SLOT], job[12], job[13], job[14], job[15], job[16], job[17], job[18], job[21], job[22], job[23],
+    job[24], job[25], #tail
+  ) .. tail .. job.input
+end
+
+local function isFresh(job)
+  return job[STATE] == WAITING and job[TOKEN] + job[CANCEL] + isSpecial(job) == 0
+end
+
+-- Writes down what has changed of the jobs that did. One that is fresh and has no front needs none.
+function rare.packChanged()
+  for id, job in pairs(changed) do
+    local rest = packRest(job)
+    if rest ~= rests[id] then
+      rests[id] = rest
+      local place = #writtenRests
+      writtenRests[place + 1], writtenRests[place + 2] = id, rest
+    end
+    if fronts[id] or not isFresh(job) then
+      local front = packFront(job)
+      if front ~= fronts[id] then writeFront(id, front) end
+    end
+  end
+  changed = {}
+end
+
+-- Fails where either is cut short.
+local function unpackJob(id, front, rest)
+  local job = { WAITING, 0, 0, 0, 0, 0, 0, huge, huge, "", "", id = id }
+  if front then
+    local state, cancel, special, ahead, attempt, token, settled, claimedAt, finishedAt, _, _, _, claimer, result =
+      struct.unpack(FRONT, front)
+    job[1], job[2], job[3], job[4], job[5], job[6], job[7], job[8], job[9], job[10], job[11] =
+      state, cancel, special, ahead, attempt, token, settled, claimedAt, finishedAt, claimer, result
+  end
+  local marks, seq, slot, relayed, keyed, parent, aliased, trailed, crashes, maxCrashes, priority, runAt, fireAt, enqueuedAt, expireAt, size =
+    struct.unpack(BACK, rest)
+  job[12], job[13], job[14], job[15], job[16], job[17], job[18], job[19], job[20], job[21], job[22], job[23], job[24], job[25] =
+    relayed, keyed, parent, aliased, trailed, crashes, maxCrashes, slot, seq, priority, runAt, fireAt, enqueuedAt, expireAt
+  job[REST] = string.sub(rest, BACKSIZE + 1, BACKSIZE + size)
+  if #job[REST] < size or not readTail(job[REST]) then error("cut short") end
+  job.apart, job.input = marks % 2 == APART, string.sub(rest, BACKSIZE + size + 1)
+  return job
+end
+
+local function readJobs(ids)
+  readRests(ids)
+  readFronts(ids)
+end
+
+-- The job, or false.
+local function jobOf(id)
+  local job = known[id]
+  if job then return job end
+  if rests[id] == nil then rests[id] = wholeRest(call("HGET", JOBS, id)) end
+  if not rests[id] then return false end
+  if fronts[id] == nil then fronts[id] = call("HGET", FRONTS, id) end
+  -- A record that is cut short is as good as none: it must not stop a script that works on others, too.
+  local isWhole, found = pcall(unpackJob, id, fronts[id], rests[id])
+  if not isWhole then return false end
+  known[id] = found
+  return found
+end
+
+local function setInput(job, input)
+  job.apart = #input > MAXINSIDE
+  job.input = job.apart and "" or input
+  if job.apart then call("HSET", INPUTS, job.id, input) end
+  changed[job.id] = job
+end
+
+local function isTerminal(state)
+  return state >= SUCCEEDED
+end
+
+local function mayExpire(job)
+  return job[ATTEMPT] == 0 and job[EXPIREAT] < huge
+end
+
+-- Not started in time: it is never claimed any more, and the next reap says so.
+local function isExpired(job)
+  return job[EXPIREAT] <= now and job[ATTEMPT] == 0 and job[STATE] <= WAITING
+end
+
+-- One crash short of poison: it runs alone in its process.
+local function isFragile(job)
+  return job[CRASHES] > 0 and job[CRASHES] >= job[MAXCRASHES] - 1
+end

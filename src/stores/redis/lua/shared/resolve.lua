@@ -1,0 +1,17 @@
+-- Jobs by an id of their own or an alias.
+
+local function setAlias(id, job)
+  call("HSET", ALIASES, id, job.id)
+  call("SADD", P .. "aliasesof:" .. job.id, id)
+  aliases[id], noAliases = job.id, false
+  job[ALIASED] = 1
+  changed[job.id] = job
+end
+
+-- The job that an id stands for, itself or as an alias.
+local function resolve(id)
+  local job = jobOf(id)
+  if job then return job end
+  local alias = aliasOf(id)
+  return alias and jobOf(alias)
+end
