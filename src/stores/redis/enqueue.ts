@@ -91,16 +91,17 @@ export class JobFrames {
   readonly writer = new Writer();
   readonly #kinds = new Writer();
   readonly #numbers = new Map<string, number>();
+  /** The last plain job, and its kind: the next one is mostly like it. */
+  #last: { readonly job: NewJob; readonly number: number } | null = null;
 
   add(job: NewJob): void {
     const rare = rareOf(job);
     const bound = boundOf(job);
-    this.writer
-      .u32(this.#numberOf(job, rare, bound !== ""))
-      .u16(job.slot)
-      .f64(orInfinite(job.runAt))
-      .f64(job.delayMs)
-      .long(job.input);
+    const isPlain = rare === null && bound === "";
+    const alike = isPlain && this.#last !== null && isAlike(job, this.#last.job) ? this.#last.number : null;
+    const number = alike ?? this.#numberOf(job, rare, bound !== "");
+    if (isPlain && alike === null) this.#last = { job, number };
+    this.writer.u32(number).u16(job.slot).f64(orInfinite(job.runAt)).f64(job.delayMs).long(job.input);
     if (bound !== "") this.writer.long(bound);
   }
 
@@ -142,6 +143,22 @@ export class JobFrames {
     this.#numbers.set(key, this.#numbers.size);
     return this.#numbers.size - 1;
   }
+}
+
+/** Whether two plain jobs are of one kind. */
+function isAlike(a: NewJob, b: NewJob): boolean {
+  return (
+    a.name === b.name &&
+    a.queue === b.queue &&
+    a.delivery === b.delivery &&
+    a.attempts === b.attempts &&
+    a.priority === b.priority &&
+    a.maxCrashes === b.maxCrashes &&
+    a.expireInMs === b.expireInMs &&
+    a.relayed === b.relayed &&
+    a.fireAt === null &&
+    b.fireAt === null
+  );
 }
 
 function jobFrames(jobs: readonly NewJob[]): Buffer {

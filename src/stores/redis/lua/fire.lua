@@ -1,4 +1,5 @@
--- uses: base record notices places aliases enqueue job resolve lines gates index end unique change bound schedule ledger
+-- uses: base record notices places aliases enqueue schedule ledger
+-- rarely: job resolve lines gates index end unique change bound
 -- Writes occurrences and their jobs, and advances their schedules, each by itself.
 -- ARGV[2] the node, ARGV[3] how many schedules, ARGV[4] how many occurrences in all, ARGV[5] kinds, then for each schedule a frame
 -- (key, version, the nextAt that this rests on, where it advances to, replaceSkipped, how many occurrences), and for each of its
@@ -23,7 +24,7 @@ local function plan(key, one, new, replaceSkipped)
   if not mayWrite(key, one.fireAt, replaceSkipped) then return false end
   local id = ""
   if new then
-    local outcome, other = rare.enqueueOne(new)
+    local outcome, other = rarely().enqueueOne(new)
     if outcome ~= answers.unknownParent then id = other or new.id end
   end
   writeOccurrence(key, node, one, id)
@@ -51,7 +52,7 @@ for _ = 1, tonumber(ARGV[3]) do
   local occurrences = {}
   for n = 1, amount do
     occurrences[n], position = readOccurrence(ARGV[5], position)
-    if occurrences[n].hasJob == 1 then occurrences[n].new, position = readNewJob(ARGV[5], position, kinds) end
+    if occurrences[n].hasJob == 1 then occurrences[n].new, position = rarely().readNewJob(ARGV[5], position, kinds) end
   end
   local schedule = readSchedule(key)
   if matches(schedule, version, nextAt, replaceSkipped == 1) then

@@ -46,28 +46,43 @@ local function takeBack()
   end
 end
 
--- Whether there are more in the set with a score up to this one.
-local function pruneSet(key, lastScore)
-  while true do
-    local ids = call("ZRANGEBYSCORE", key, "-inf", lastScore, "LIMIT", 0, params.limit - #forgotten + 1)
-    if not ids[1] then return false end
-    readJobs(ids)
-    for _, id in ipairs(ids) do
-      local job = jobOf(id)
-      if job and holdsUniqueKey(job) then
-        call("ZADD", HELDBACK, rareOf(job).uniqueUntil, id)
-        place(key, id, false)
-      elseif not job then
-        place(key, id, false)
-      elseif #forgotten >= params.limit then
-        flushSets()
-        return true
-      else
-        forget(job)
+-- Forgets what is in a bundle, and says how many of it were looked at: a job that was forgotten, or ended anew, is passed over.
+local function pruneBundle(ids, key, lastScore)
+  readJobs(ids)
+  for n, id in ipairs(ids) do
+    local job = jobOf(id)
+    if job and isTerminal(job[STATE]) then
+      local own, score = endedPlace(job)
+      if own == key and score <= lastScore then
+        if #forgotten >= params.limit then return n - 1 end
+        if holdsUniqueKey(job) then call("ZADD", HELDBACK, rareOf(job).uniqueUntil, id) else forget(job) end
       end
     end
-    flushSets()
   end
+  return #ids
+end
+
+-- Whether there are more in the set with a score up to this one. Those that were forgotten before count for little, but not for nothing.
+local lookedAt = 0
+local function pruneSet(key, lastScore)
+  while lookedAt <= params.limit * 10 do
+    local found = call("ZRANGEBYSCORE", key, "-inf", lastScore, "WITHSCORES", "LIMIT", 0, 100)
+    if not found[1] then return false end
+    for n = 1, #found, 2 do
+      local ids = idsIn(found[n])
+      local looked = pruneBundle(ids, key, lastScore)
+      lookedAt = lookedAt + looked
+      if looked < #ids then
+        if looked > 0 then
+          call("ZREM", key, found[n])
+          call("ZADD", key, found[n + 1], table.concat(ids, "\n", looked + 1))
+        end
+        return true
+      end
+      call("ZREM", key, found[n])
+    end
+  end
+  return true
 end
 
 pruneBystanders()

@@ -8,7 +8,7 @@ function rare.newJob(id, kind, slot, runAt, delayMs, input, bound)
 end
 
 -- Its id stands before its frame.
-local function readNewJob(blob, position, kinds)
+function rare.readNewJob(blob, position, kinds)
   local id, number, slot, runAt, delayMs, input, bound
   id, position = struct.unpack(">Hc0", blob, position)
   number, slot, runAt, delayMs, input, position = struct.unpack(FRAME, blob, position)

@@ -52,11 +52,10 @@ local function finishSwiftly(claimer, id, token, result)
   local new = after.front
   if result then new = string.sub(new, 1, -5) .. struct.pack(">I4c0", #result, result) end
   fronts[id] = new
-  local place, away, ended, told = #writtenFronts, listIn(gone, LEASES), listIn(added, ENDED .. "succeeded"), notices.ended
+  local place, away, told = #writtenFronts, listIn(gone, LEASES), notices.ended
   writtenFronts[place + 1], writtenFronts[place + 2] = id, new
   away[#away + 1] = id
-  place = #ended
-  ended[place + 1], ended[place + 2] = nowText, id
+  succeeded[#succeeded + 1] = id
   told[#told + 1] = id
   after.amount = after.amount + 1
   return true
@@ -82,10 +81,10 @@ end
 -- where nothing about it is out of the ordinary, and says whether it did; of the others, only those that are `mine` are ended.
 local function finishAll(claimer, list, swiftly, mine)
   local ids, tokens, kinds, texts, results = list.ids, list.tokens, list.kinds, list.texts, {}
-  local succeeded = string.char(1, SUCCEEDED)
+  local written = string.char(1, SUCCEEDED)
   for n = 1, #ids do
     if kinds[n] == SUCCEED and swiftly(claimer, ids[n], tokens[n], texts[n]) then
-      results[n] = succeeded
+      results[n] = written
     else
       results[n] = string.char(rarely().finishOne(claimer, list, n, mine))
     end

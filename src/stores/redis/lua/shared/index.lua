@@ -10,6 +10,13 @@ local function endedKey(state)
   return ENDED .. stateNames[state]
 end
 
+-- The ids of a bundle; they have no line breaks.
+local function idsIn(bundle)
+  local ids = {}
+  for id in string.gmatch(bundle, "[^\n]+") do ids[#ids + 1] = id end
+  return ids
+end
+
 -- Where a job that has ended stands, and its score there.
 local function endedPlace(job)
   local kept = hasRare(job) and rareOf(job).kept

@@ -4,7 +4,8 @@
 --   line:<kind>:<queue>␟<name>              sorted set of its priorities, by the earliest runAt in each list
 --   names:<name>                            sorted set of <kind><queue>, by the earliest runAt (or gate) behind it
 --   leases       sorted set of held jobs, by when the lease ends (written by whoever grants it)
---   ended:<state>  sorted set of terminal jobs, by finishedAt
+--   ended:<state>  sorted set of terminal jobs, by finishedAt: ids, or bundles of those that succeeded together, a line for each. A job that
+--                was forgotten, or ended anew, may still be in a bundle
 --   counts       hash of <state>␟<queue>␟<name>: how many
 --   active       hash of q<queue> and k<concurrency key>: how many held jobs
 --   block:<n>    list of the ids of jobs that follow each other in the order of enqueueing; blocks: those with any, live: those with any not
@@ -17,6 +18,9 @@ local PLAIN, FRAGILE, GATES, FULL = "p", "f", "g", "u"
 local SEPARATOR = "\31"
 local LEASES, ACTIVES, COUNTS, LIVES = P .. "leases", P .. "active", P .. "counts", P .. "lives"
 local ENDED = P .. "ended:"
+
+-- Jobs that succeeded in this script.
+local succeeded = {}
 
 -- Jobs with one score stand in the order of their members: seq comes first, its highest byte before the others.
 local function idOf(member)
@@ -99,6 +103,10 @@ local function flush()
     for member, score in pairs(set) do call("ZADD", key, "LT", score, member) end
   end
   lowered = {}
+  if succeeded[1] then
+    call("ZADD", ENDED .. "succeeded", nowText, table.concat(succeeded, "\n"))
+    succeeded = {}
+  end
   if rare.flushPlaces then rare.flushPlaces() end
   flushBlocks()
   flushSums()

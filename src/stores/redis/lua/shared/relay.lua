@@ -42,10 +42,9 @@ local function settleSwiftly(claimer, id, token, result)
   local state, cancel, _, _, attempt, held, _, claimedAt, _, _, _, _, holder = struct.unpack(FRONT, front)
   if state ~= ACTIVE or held ~= token or holder ~= claimer then return false end
   writeFront(id, packOurs(tail, seq, SUCCEEDED, cancel, attempt, token, token, claimedAt, now, holder))
-  local away, ended, told = listIn(gone, P .. "named"), listIn(added, ENDED .. "succeeded"), notices.ended
-  local place = #ended
+  local away, told = listIn(gone, P .. "named"), notices.ended
   away[#away + 1] = id
-  ended[place + 1], ended[place + 2] = nowText, id
+  succeeded[#succeeded + 1] = id
   told[#told + 1] = id
   tail.settled = (tail.settled or 0) + 1
   live(math.floor(seq / BLOCKSIZE), -1)

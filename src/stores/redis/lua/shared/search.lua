@@ -54,8 +54,13 @@ local function fewIds(wanted)
     keys[#keys + 1] = endedKey(state)
   end
   for _, key in ipairs(keys) do
-    if #ids + call("ZCARD", key) > maxLookedAt then return nil end
-    for _, id in ipairs(call("ZRANGE", key, 0, -1)) do ids[#ids + 1] = id end
+    local amount = call("ZCARD", key)
+    for first = 0, amount - 1, 10 do
+      if #ids + amount - first > maxLookedAt then return nil end
+      for _, bundle in ipairs(call("ZRANGE", key, first, first + 9)) do
+        for _, id in ipairs(idsIn(bundle)) do ids[#ids + 1] = id end
+      end
+    end
   end
   return ids
 end
