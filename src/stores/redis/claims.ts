@@ -136,21 +136,20 @@ interface Claimed {
   readonly isHeldUp: boolean;
 }
 
-function readClaim([head = Buffer.alloc(0), ...parts]: readonly Buffer[]): Claimed {
-  const reader = new Reader(head);
+function readClaim(reader: Reader): Claimed {
   const outcome = reader.u8() === 1 ? "claimed" : "stale";
   const now = new Date(reader.f64());
   const nextAt = reader.date();
   const fragile = reader.u8() === 1;
   const isHeldUp = reader.u8() === 1;
-  const jobs = readClaimedList(reader, parts);
+  const jobs = readClaimedList(reader, reader.u32());
   return { result: { outcome, jobs, now, nextAt, fragile }, isHeldUp };
 }
 
 export function claim(space: Space, params: ClaimParams): Promise<ClaimResult> {
   return space.sequences.send(params.claimer, params.sequence, async (known) => {
     if (space.slots > 1) return claimEverywhere(space, params, known);
-    return readClaim(await space.list("claim", 0, askFrames(params, known))).result;
+    return readClaim(new Reader(await space.text("claim", 0, askFrames(params, known)))).result;
   });
 }
 
@@ -163,13 +162,9 @@ export async function step(space: Space, { finishes, claim: wanted }: StepParams
   }
   return space.sequences.send(claimer, sequence, async (known) => {
     const args = [askFrames(wanted, known), claimer, finishes.length, finishFrames(finishes)];
-    const [finished = Buffer.alloc(0), ...claimed] = await space
-      .list("step", 0, ...args)
-      .catch(explainRefusal);
-    return {
-      finished: readFinished(new Reader(finished), finishes.length),
-      claimed: readClaim(claimed).result,
-    };
+    const reader = new Reader(await space.text("step", 0, ...args).catch(explainRefusal));
+    const finished = readFinished(reader, finishes.length);
+    return { finished, claimed: readClaim(reader).result };
   });
 }
 
@@ -195,7 +190,7 @@ async function claimEverywhere(space: Space, params: ClaimParams, { answered }: 
     // A fragile job has no company, of another slot neither.
     const alone = params.alone && jobs.length === 0;
     const asked = askFrames({ ...params, limit, ahead, alone }, known);
-    const { result, isHeldUp } = readClaim(await space.list("claim", index, asked));
+    const { result, isHeldUp } = readClaim(new Reader(await space.text("claim", index, asked)));
     if (result.outcome === "stale") return result;
     if (isHeldUp) space.heldUp.add(index);
     else if (limit > 0) space.heldUp.delete(index);

@@ -1,7 +1,7 @@
 import { type Delivery, deliveries, type JobFacts, type JobState, jobStates } from "../../job.ts";
 import { instantOf } from "../../mend.ts";
 import type { ClaimedJob, DueJob, NewJob, Retention, StoredJob } from "../../store.ts";
-import { Reader, Writer } from "./wire.ts";
+import { type Reader, Writer } from "./wire.ts";
 
 /** What few jobs have, kept as JSON at the end of their record. The scripts know these names, too. */
 interface Rare {
@@ -130,7 +130,7 @@ const tails = new Map<string, Tail>();
 const maxTails = 1_000;
 
 function readTail(reader: Reader, bytes: number): Tail {
-  const key = reader.peek(bytes);
+  const key = reader.key(bytes);
   const known = tails.get(key);
   if (known !== undefined) {
     reader.skip(bytes);
@@ -179,7 +179,8 @@ function readRest(reader: Reader, end: number): Rest {
   const enqueuedAt = instantOf(reader.f64());
   const expireAt = reader.date();
   const tail = readTail(reader, reader.u32());
-  const input = reader.textUntil(end);
+  if (reader.position > end) throw new RangeError("the record is cut short");
+  const input = reader.text(end - reader.position);
   return {
     isApart,
     seq,
@@ -221,36 +222,43 @@ function factsOf(id: string, attempt: number, token: number, rest: Rest): JobFac
   };
 }
 
+/** Whether its cancel is requested, attempt, token, and how long its id and rest are. */
+const standBytes = 15;
+
 /**
- * The jobs of a claim: where each stands, then in texts of their own id and rest of each, then the inputs that are kept apart. A record that is
- * cut short is left out: its claim runs out, and no other has it then.
+ * The jobs of a claim: where each stands, then id and rest of each, then the inputs that are kept apart. A record that is cut short is left
+ * out: its claim runs out, and no other has it then.
  */
-export function readClaimedList(stands: Reader, parts: readonly Buffer[]): ClaimedJob[] {
+export function readClaimedList(stands: Reader, count: number): ClaimedJob[] {
   const jobs: ClaimedJob[] = [];
-  let at = 0;
-  let apart = stands.left / standBytes;
-  apart *= 2;
-  while (!stands.isAtEnd) {
-    const [cancel, attempt, token] = [stands.u8(), stands.u32(), stands.u32()];
-    const id = String(parts[at]);
-    const text = parts[at + 1] ?? Buffer.alloc(0);
-    at += 2;
-    const isApart = ((text[0] ?? 0) & 1) === 1;
-    const input = isApart ? String(parts[apart]) : null;
-    if (isApart) apart += 1;
-    try {
-      const rest = readRest(new Reader(text), text.length);
-      const facts = factsOf(id, attempt, token, rest);
-      jobs.push({ ...facts, input: input ?? rest.input, cancelRequested: cancel === 1 });
-    } catch {
-      // It is cut short.
-    }
+  const apart: { input: string }[] = [];
+  const reader = stands.from(stands.position + count * standBytes);
+  for (let n = 0; n < count; n += 1) {
+    const cancelRequested = stands.u8() === 1;
+    const [attempt, token, idBytes, restBytes] = [stands.u32(), stands.u32(), stands.u16(), stands.u32()];
+    const id = reader.text(idBytes);
+    const end = reader.position + restBytes;
+    const isApart = (reader.peek() & 1) === 1;
+    const rest = readRestOrNull(reader, end);
+    reader.position = end;
+    const job =
+      rest === null
+        ? { input: "" }
+        : { ...factsOf(id, attempt, token, rest), input: rest.input, cancelRequested };
+    if (isApart) apart.push(job);
+    if ("id" in job) jobs.push(job);
   }
+  for (const job of apart) job.input = reader.long();
   return jobs;
 }
 
-/** A byte and two numbers. */
-const standBytes = 9;
+function readRestOrNull(reader: Reader, end: number): Rest | null {
+  try {
+    return readRest(reader, end);
+  } catch {
+    return null;
+  }
+}
 
 /** A job that the relay has named, in one text. */
 export function readClaimed(reader: Reader): ClaimedJob {

@@ -88,17 +88,28 @@ export class Reader {
     return this.#position;
   }
 
-  /** How many bytes there still are. */
-  get left(): number {
-    return this.#buffer.length - this.#position;
+  set position(position: number) {
+    this.#position = position;
+  }
+
+  /** Another reader of the same bytes, from here on. */
+  from(position: number): Reader {
+    const reader = new Reader(this.#buffer);
+    reader.#position = position;
+    return reader;
   }
 
   skip(bytes: number): void {
     this.#position += bytes;
   }
 
+  /** The next byte. It is not read yet. */
+  peek(): number {
+    return this.#buffer[this.#position] ?? 0;
+  }
+
   /** The next bytes, one character each. They are not read yet. */
-  peek(bytes: number): string {
+  key(bytes: number): string {
     return this.#buffer.toString("latin1", this.#position, this.#position + bytes);
   }
 
@@ -136,11 +147,11 @@ export class Reader {
   }
 
   short(): string {
-    return this.#text(this.u16());
+    return this.text(this.u16());
   }
 
   long(): string {
-    return this.#text(this.u32());
+    return this.text(this.u32());
   }
 
   /** A long text with a mark before it, or null where there is none. */
@@ -150,11 +161,7 @@ export class Reader {
   }
 
   rest(): string {
-    return this.#text(this.left);
-  }
-
-  textUntil(end: number): string {
-    return this.#text(end - this.#position);
+    return this.text(this.#buffer.length - this.#position);
   }
 
   /** An instant, or null for one that is infinitely far away. */
@@ -163,7 +170,7 @@ export class Reader {
     return Number.isFinite(instant) ? instantOf(instant) : null;
   }
 
-  #text(bytes: number): string {
+  text(bytes: number): string {
     this.#position += bytes;
     return this.#buffer.toString("utf8", this.#position - bytes, this.#position);
   }

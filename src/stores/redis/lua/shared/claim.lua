@@ -80,7 +80,7 @@ local function heldFront(group, block, isAhead)
   )
 end
 
--- What a claim has taken: ids, rests, and what it has become of each front: cancelled, attempt and token.
+-- What a claim has taken: ids, rests, and where each job stands: whether its cancel is requested, attempt and token.
 local taken = { ids = {}, rests = {}, stands = {}, apart = {} }
 -- How many were taken from the front of each list: those are removed without being named.
 local cuts = {}
@@ -228,19 +228,37 @@ local function remember(seenAt)
   call("HSET", CLAIMERS, ask.claimer, struct.pack(">dd", ask.sequence, seenAt) .. table.concat(taken.ids, "\n"))
 end
 
-local function claimHead(outcome, at, fragile, isHeldUp)
-  return struct.pack(">BddBB", outcome, now, at, fragile and 1 or 0, isHeldUp and 1 or 0)
+-- One text: a list of them would cost whoever reads it more than everything else about a job. Where each job stands has how long its id
+-- and rest are, and most have that in common.
+local function claimAnswer(outcome, at, fragile, isHeldUp)
+  local ids, rests, stands, amount = taken.ids, taken.rests, taken.stands, #taken.ids
+  local parts, shapes = { struct.pack(">BddBBI4", outcome, now, at, fragile and 1 or 0, isHeldUp and 1 or 0, amount) }, {}
+  for n = 1, amount do
+    local id, rest, stand = ids[n], rests[n], stands[n]
+    local shape = stand == FRESHLY and #rest * 65536 + #id
+    local text = shape and shapes[shape]
+    if not text then
+      text = stand .. struct.pack(">HI4", #id, #rest)
+      if shape then shapes[shape] = text end
+    end
+    parts[n + 1], parts[amount + n * 2], parts[amount + n * 2 + 1] = text, id, rest
+  end
+  for _, input in ipairs(hashValues(INPUTS, taken.apart)) do
+    input = input or "null"
+    parts[#parts + 1] = struct.pack(">I4c0", #input, input)
+  end
+  return table.concat(parts)
 end
 
 -- Answers outcome (1: claimed, 0: stale), now, nextAt, whether a fragile job is due, whether those ahead ended at a job that may not be
--- among them, and where each job stands, in one text; then id and rest of each; then the inputs that are kept apart, in the same order.
+-- among them, and how many; then where each job stands; then id and rest of each; then the inputs that are kept apart, in the same order.
 local function claim(text)
   ask = readAsk(text)
   local last = call("HGET", CLAIMERS, ask.claimer)
   local kept, seenAt, position = -1, -1, 1
   if last then kept, seenAt, position = struct.unpack(">dd", last) end
   local latest = math.max(kept, ask.answered)
-  if ask.sequence < latest then return { claimHead(0, huge) } end
+  if ask.sequence < latest then return claimAnswer(0, huge) end
   local view, isHeldUp, isMore = look(ask.limit + ask.ahead), false, false
   if view.hasFragile then rarely().findFragile(view) end
   if ask.sequence == latest then
@@ -258,10 +276,6 @@ local function claim(text)
   for _, group in ipairs(view.lines) do settleLine(group) end
   local fragile = view.hasFragile and rarely().isFragileDue(view)
   local at = isMore and now or nextAt(view)
-  local answer = { claimHead(1, at, fragile, isHeldUp) .. table.concat(taken.stands) }
-  for n = 1, #taken.ids do
-    answer[n * 2], answer[n * 2 + 1] = taken.ids[n], taken.rests[n] or rests[taken.ids[n]]
-  end
-  for _, input in ipairs(hashValues(INPUTS, taken.apart)) do answer[#answer + 1] = input or "null" end
-  return answer
+  for n, id in ipairs(taken.ids) do taken.rests[n] = taken.rests[n] or rests[id] end
+  return claimAnswer(1, at, fragile, isHeldUp)
 end
