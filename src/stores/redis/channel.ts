@@ -86,8 +86,10 @@ export class Channel {
 
   #hear(message: string): void {
     try {
-      const notices: unknown = JSON.parse(message);
+      const [json = "", ...ended] = message.split("\n");
+      const notices: unknown = JSON.parse(json);
       if (Array.isArray(notices)) this.#tell(notices.filter(isNotice));
+      if (ended.length > 0) this.#tell([{ kind: "ended", ids: ended }]);
     } catch (error) {
       this.#parts.log.warn({ error }, "a notice of the Redis store could not be read");
     }

@@ -94,15 +94,47 @@ export class JobFrames {
   /** The last plain job, and its kind: the next one is mostly like it. */
   #last: { readonly job: NewJob; readonly number: number } | null = null;
 
+  /** Jobs that follow each other are one run where they have their kind and time in common. */
+  addAll(jobs: readonly NewJob[]): void {
+    for (let from = 0; from < jobs.length; ) {
+      const first = jobs[from] as NewJob;
+      const kind = this.#kindOf(first);
+      let to = from + 1;
+      for (; to < jobs.length; to += 1) {
+        const next = jobs[to] as NewJob;
+        const isSameTime = next.delayMs === first.delayMs && next.runAt === first.runAt;
+        if (!isSameTime || this.#kindOf(next) !== kind) break;
+      }
+      this.#addRun(kind, jobs.slice(from, to));
+      from = to;
+    }
+  }
+
+  /** A run of its own. */
   add(job: NewJob): void {
+    this.#addRun(this.#kindOf(job), [job]);
+  }
+
+  #addRun(kind: number, jobs: readonly NewJob[]): void {
+    const [first] = jobs;
+    if (first === undefined) return;
+    this.writer.u32(kind).f64(orInfinite(first.runAt)).f64(first.delayMs).u32(jobs.length);
+    for (const job of jobs) {
+      this.writer.u16(job.slot).long(job.input);
+      const bound = boundOf(job);
+      if (bound !== "") this.writer.long(bound);
+    }
+  }
+
+  #kindOf(job: NewJob): number {
+    const last = this.#last;
+    const isBound = job.after.length > 0 || job.unique !== null || job.debounce !== null;
     const rare = rareOf(job);
-    const bound = boundOf(job);
-    const isPlain = rare === null && bound === "";
-    const alike = isPlain && this.#last !== null && isAlike(job, this.#last.job) ? this.#last.number : null;
-    const number = alike ?? this.#numberOf(job, rare, bound !== "");
-    if (isPlain && alike === null) this.#last = { job, number };
-    this.writer.u32(number).u16(job.slot).f64(orInfinite(job.runAt)).f64(job.delayMs).long(job.input);
-    if (bound !== "") this.writer.long(bound);
+    if (isBound || rare !== null) return this.#numberOf(job, rare, isBound);
+    if (last !== null && isAlike(job, last.job)) return last.number;
+    const number = this.#numberOf(job, rare, isBound);
+    this.#last = { job, number };
+    return number;
   }
 
   /** Kinds first, then what the caller puts between, then the frames. */
@@ -163,10 +195,8 @@ function isAlike(a: NewJob, b: NewJob): boolean {
 
 function jobFrames(jobs: readonly NewJob[]): Buffer {
   const [ids, frames] = [new Writer(), new JobFrames()];
-  for (const job of jobs) {
-    ids.short(job.id);
-    frames.add(job);
-  }
+  for (const { id } of jobs) ids.short(id);
+  frames.addAll(jobs);
   return frames.toBuffer(ids.toBuffer());
 }
 

@@ -16,17 +16,22 @@ if ARGV[4] and ARGV[4] ~= "" then
 end
 reserveSeqs(amount)
 local wasAdded = string.char(answers.added)
-for n = 1, amount do
-  local id, number, slot, runAt, delayMs, input, bound = ids[n], nil, nil, nil, nil, nil, nil
-  number, slot, runAt, delayMs, input, position = struct.unpack(FRAME, blob, position)
-  local kind = kinds[number + 1]
-  if kind.isPlain and not isKnown(id) then
-    if runAt == huge then runAt = now + delayMs end
-    insertSwiftly(id, kind, slot, runAt, input)
-    frames[n] = wasAdded
-  else
-    if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
-    frames[n] = enqueueAnswer(rarely().enqueueOne(rare.newJob(id, kind, slot, runAt, delayMs, input, bound)))
+local n = 0
+while n < amount do
+  local number, givenAt, delayMs, many
+  number, givenAt, delayMs, many, position = struct.unpack(RUN, blob, position)
+  local kind, runAt = kinds[number + 1], givenAt < huge and givenAt or now + delayMs
+  for _ = 1, many do
+    n = n + 1
+    local id, slot, input, bound = ids[n], nil, nil, nil
+    slot, input, position = struct.unpack(">HI4c0", blob, position)
+    if kind.isPlain and not isKnown(id) then
+      insertSwiftly(id, kind, slot, runAt, input)
+      frames[n] = wasAdded
+    else
+      if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
+      frames[n] = enqueueAnswer(rarely().enqueueOne(rare.newJob(id, kind, slot, givenAt, delayMs, input, bound)))
+    end
   end
 end
 flushDoors(kinds)

@@ -7,11 +7,12 @@ function rare.newJob(id, kind, slot, runAt, delayMs, input, bound)
   }
 end
 
--- Its id stands before its frame.
+-- A run of one job, with its id before it.
 function rare.readNewJob(blob, position, kinds)
-  local id, number, slot, runAt, delayMs, input, bound
+  local id, number, runAt, delayMs, _, slot, input, bound
   id, position = struct.unpack(">Hc0", blob, position)
-  number, slot, runAt, delayMs, input, position = struct.unpack(FRAME, blob, position)
+  number, runAt, delayMs, _, position = struct.unpack(RUN, blob, position)
+  slot, input, position = struct.unpack(">HI4c0", blob, position)
   local kind = kinds[number + 1]
   if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
   return rare.newJob(id, kind, slot, runAt, delayMs, input, bound), position

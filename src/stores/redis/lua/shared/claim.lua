@@ -80,48 +80,60 @@ local function heldFront(group, block, isAhead)
   )
 end
 
--- What a claim has taken: ids, rests, and where each job stands: whether its cancel is requested, attempt and token.
+-- What a claim has taken: ids, rests, and where each job stands that was not fresh: whether its cancel is requested, attempt and token.
 local taken = { ids = {}, rests = {}, stands = {}, apart = {} }
 -- How many were taken from the front of each list: those are removed without being named.
 local cuts = {}
 local FRESHLY = struct.pack(">BI4I4", 0, 1, 1)
 
--- Takes fresh jobs of a line in a row, up to `most`: as long as each comes before the first of `rival`, another source. All that changes
--- is that they have a front. Returns how many; the source is at the first that was not taken, or `isOver`.
-local function takeFresh(source, rival, most, isAhead, leaseUntil)
-  local ids, rests, stands, leases = taken.ids, taken.rests, taken.stands, listIn(added, LEASES)
-  local held, count, first = {}, 0, #ids
-  while count < most and not (rival and count > 0 and isBefore(rival, source)) do
-    local n = source.n
-    local id, rest, member = source.ids[n], source.rests[n], source.member
-    if source.fronts[n] or known[id] or not wholeRest(rest) then break end
+-- Takes fresh jobs that a source has read, from its place on and no further than `last`. All that changes is that they have a front.
+-- Returns how many.
+local function takeRead(source, last, isAhead, leaseUntil)
+  local ids, rests, members, width, takenIds = source.ids, source.rests, source.buffer, source.width, taken.ids
+  local leases, lastBlock, front = listIn(added, LEASES), nil, nil
+  local n, place, put, lease = source.n, #takenIds, #writtenFronts, #leases
+  while n <= last do
+    local id, rest = ids[n], rests[n]
+    if source.fronts[n] or known[id] or not rest or #rest < SHORTEST then break end
     local mark = string.byte(rest)
     if mark > 0 then
       if isAhead and mark >= ONCE then break end
       if mark % 2 == APART then taken.apart[#taken.apart + 1] = id end
     end
-    local block = string.sub(member, 1, 5)
-    local front = held[block]
-    if not front then
-      front = heldFront(source.group, block, isAhead)
-      held[block] = front
-    end
-    count = count + 1
-    local place = first + count
-    ids[place], rests[place], stands[place] = id, rest, FRESHLY
-    place = #writtenFronts
-    writtenFronts[place + 1], writtenFronts[place + 2] = id, front
-    place = #leases
-    leases[place + 1], leases[place + 2] = leaseUntil, id
-    local key = source.key
-    local cut = cuts[key] or 0
-    if source.skip - #source.ids + n - 1 == cut then
-      cuts[key] = cut + 1
-    else
-      local away = listIn(gone, key)
-      away[#away + 1] = member
-    end
-    if not advance(source) then break end
+    local block = string.sub(members[n * width - width + 1], 1, 5)
+    if block ~= lastBlock then lastBlock, front = block, heldFront(source.group, block, isAhead) end
+    place = place + 1
+    takenIds[place], taken.rests[place] = id, rest
+    writtenFronts[put + 1], writtenFronts[put + 2] = id, front
+    leases[lease + 1], leases[lease + 2] = leaseUntil, id
+    n, put, lease = n + 1, put + 2, lease + 2
+  end
+  return n - source.n
+end
+
+-- Takes jobs out of their list: by rank where they are its first, else by name.
+local function cutOut(source, count)
+  local key, first = source.key, source.n
+  local cut = cuts[key] or 0
+  if source.skip - #source.ids + first - 1 == cut then
+    cuts[key] = cut + count
+    return
+  end
+  local away = listIn(gone, key)
+  for n = first, first + count - 1 do away[#away + 1] = source.buffer[n * source.width - source.width + 1] end
+end
+
+-- Takes fresh jobs of a line in a row, up to `most`: as long as each comes before the first of `rival`, another source. Returns how
+-- many; the source is at the first that was not taken, or `isOver`.
+local function takeFresh(source, rival, most, isAhead, leaseUntil)
+  local count = 0
+  while count < most do
+    local last = rival and source.n or math.min(#source.ids, source.n + most - count - 1)
+    local read = takeRead(source, last, isAhead, leaseUntil)
+    if read == 0 then break end
+    cutOut(source, read)
+    count, source.n = count + read, source.n + read - 1
+    if not advance(source) or (rival and isBefore(rival, source)) then break end
   end
   source.taken = source.taken + count
   return count
@@ -235,11 +247,11 @@ local function claimAnswer(outcome, at, fragile, isHeldUp)
   local parts, shapes = { struct.pack(">BddBBI4", outcome, now, at, fragile and 1 or 0, isHeldUp and 1 or 0, amount) }, {}
   for n = 1, amount do
     local id, rest, stand = ids[n], rests[n], stands[n]
-    local shape = stand == FRESHLY and #rest * 65536 + #id
-    local text = shape and shapes[shape]
+    local shape = #rest * 65536 + #id
+    local text = not stand and shapes[shape]
     if not text then
-      text = stand .. struct.pack(">HI4", #id, #rest)
-      if shape then shapes[shape] = text end
+      text = (stand or FRESHLY) .. struct.pack(">HI4", #id, #rest)
+      if not stand then shapes[shape] = text end
     end
     parts[n + 1], parts[amount + n * 2], parts[amount + n * 2 + 1] = text, id, rest
   end

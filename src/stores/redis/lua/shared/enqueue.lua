@@ -1,10 +1,10 @@
 -- Adds jobs. What jobs of a batch have in common is a kind, and given once: expireInMs and fireAt (infinite for none), priority,
--- maxCrashes, relayed, keyed, bound, kept (has a retention; 1 or 0 each), once (is at-most-once), and the tail of the record. A job's own frame is the
--- number of its kind, slot, runAt (infinite for none), delayMs and input; for a bound kind also JSON of what ties it to others:
--- { after?, unique?: { key, forMs? }, debounce?: { key, waitMs, maxMs? } }.
+-- maxCrashes, relayed, keyed, bound, kept (has a retention; 1 or 0 each), once (is at-most-once), and the tail of the record. Jobs that follow each other and have
+-- their kind, runAt (infinite for none) and delayMs in common are a run: its head has these and how many they are. A job's own frame is its slot and
+-- input; for a bound kind also JSON of what ties it to others: { after?, unique?: { key, forMs? }, debounce?: { key, waitMs, maxMs? } }.
 
 local KIND = ">ddi4HBBBBBI4c0"
-local FRAME = ">I4HddI4c0"
+local RUN = ">I4ddI4"
 local answers = { added = 1, existing = 2, alias = 3, absorbed = 4, debounced = 5, unknownParent = 6, withheld = 7 }
 
 local function readKinds(blob, position)

@@ -26,6 +26,9 @@ local function readFinishes(frames, amount)
   return list
 end
 
+-- Leases that end.
+local away
+
 -- Fronts that were met, and what becomes of each by a success; false where there is more to do than that.
 local successes = {}
 
@@ -52,7 +55,7 @@ local function finishSwiftly(claimer, id, token, result)
   local new = after.front
   if result then new = string.sub(new, 1, -5) .. struct.pack(">I4c0", #result, result) end
   fronts[id] = new
-  local place, away, told = #writtenFronts, listIn(gone, LEASES), notices.ended
+  local place, told = #writtenFronts, notices.ended
   writtenFronts[place + 1], writtenFronts[place + 2] = id, new
   away[#away + 1] = id
   succeeded[#succeeded + 1] = id
@@ -81,6 +84,7 @@ end
 -- where nothing about it is out of the ordinary, and says whether it did; of the others, only those that are `mine` are ended.
 local function finishAll(claimer, list, swiftly, mine)
   local ids, tokens, kinds, texts, results = list.ids, list.tokens, list.kinds, list.texts, {}
+  away = listIn(gone, LEASES)
   local written = string.char(1, SUCCEEDED)
   for n = 1, #ids do
     if kinds[n] == SUCCEED and swiftly(claimer, ids[n], tokens[n], texts[n]) then

@@ -1,4 +1,5 @@
--- What listeners are told once the script is done, in one message.
+-- What listeners are told once the script is done, in one message: JSON, then a line for each job that ended. JSON of those would take the
+-- script longer than to end them.
 
 local notices = { queues = {}, cancels = {}, ended = {} }
 -- Above this many, a notice says "some" and leaves the names out.
@@ -14,10 +15,15 @@ local function publish()
     told[1] = { kind = "jobs", queues = queues }
   end
   if #notices.cancels > 0 then told[#told + 1] = { kind = "cancel", ids = notices.cancels } end
-  if #notices.ended > 0 then
-    told[#told + 1] = { kind = "ended", ids = #notices.ended <= maxNamed and notices.ended or cjson.null }
+  local ended = ""
+  if #notices.ended > maxNamed then
+    told[#told + 1] = { kind = "ended", ids = cjson.null }
+  elseif #notices.ended > 0 then
+    ended = "\n" .. table.concat(notices.ended, "\n")
   end
   if notices.schedules then told[#told + 1] = { kind = "schedules" } end
   if notices.configuration then told[#told + 1] = { kind = "queues" } end
-  if #told > 0 then call("PUBLISH", P .. "notices", cjson.encode(told)) end
+  if #told > 0 or ended ~= "" then
+    call("PUBLISH", P .. "notices", (#told > 0 and cjson.encode(told) or "[]") .. ended)
+  end
 end

@@ -55,9 +55,12 @@ local function wholeRest(text)
 end
 
 local function readTexts(key, texts, ids, check)
-  local missing = {}
-  for n = 1, #ids do
-    if texts[ids[n]] == nil then missing[#missing + 1] = ids[n] end
+  local missing = ids
+  if next(texts) then
+    missing = {}
+    for n = 1, #ids do
+      if texts[ids[n]] == nil then missing[#missing + 1] = ids[n] end
+    end
   end
   local found = hashValues(key, missing)
   for n = 1, #missing do
