@@ -148,6 +148,7 @@ function openRaw(path: string, durability: Durability): RawLoop {
 function multiply(path: string, ids: readonly string[], copies: number): void {
   const database = openDatabase(path, "normal");
   try {
+    const given = JSON.stringify(ids);
     const columns = database
       .prepare("select name from pragma_table_info('escapement_jobs')")
       .all()
@@ -157,6 +158,7 @@ function multiply(path: string, ids: readonly string[], copies: number): void {
       if (column === "id") return "id || '-' || n";
       return column === "run_at" || column === "fire_at" ? `${column} + n` : column;
     };
+    const last = Number(database.prepare("select max(seq) as last from escapement_jobs").get()?.["last"]);
     const { changes } = database
       .prepare(
         `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ?2)
@@ -164,9 +166,17 @@ function multiply(path: string, ids: readonly string[], copies: number): void {
          select ${columns.map(value).join(", ")} from escapement_jobs cross join numbers
          where id in (select value from json_each(?1))`,
       )
-      .run(JSON.stringify(ids), copies);
+      .run(given, copies);
     const all = ids.length * copies;
     if (Number(changes) !== all) throw new Error(`expected ${all} copies, got ${changes}`);
+    const added = "from escapement_jobs where seq > ?";
+    database.prepare(`insert into escapement_open (seq, ns) select seq, ns ${added}`).run(last);
+    database
+      .prepare(
+        `insert into escapement_plain (ns, queue, name, priority, run_at, seq)
+         select ns, queue, name, priority, run_at, seq ${added} order by 1, 2, 3, 4 desc, 5, 6`,
+      )
+      .run(last);
     database.exec("pragma wal_checkpoint(truncate)");
   } finally {
     database.close();

@@ -1,6 +1,7 @@
 import type { UpdateParams, UpdateResult } from "../../store.ts";
-import { openChanged, openGate } from "./gates.ts";
-import { type JobRow, laneOf, resolveJob, shelfOf } from "./jobs.ts";
+import { openChanged } from "./gates.ts";
+import { type JobRow, laneOf, resolveJob } from "./jobs.ts";
+import { displace, place, placeBlocked } from "./places.ts";
 import type { Session } from "./session.ts";
 import { tell } from "./trail.ts";
 
@@ -35,15 +36,15 @@ export interface IdleChange {
 /** Writes an edit of a job that is waiting or blocked, and raises its version. */
 export function changeIdle(session: Session, job: JobRow, change: IdleChange): void {
   const lane = laneOf(change.concurrencyKey, change.rateKey);
-  const shelf = job.state === "waiting" ? shelfOf({ ...job, lane }) : null;
+  const expireAt = job.expireAt === null ? null : job.expireAt + change.runAt - job.runAt;
+  displace(session, job);
   session.connection.run(
-    `update escapement_jobs set shelf = ?, run_at = ?, fire_at = ?, expire_at = ?, priority = ?, lane = ?,
+    `update escapement_jobs set run_at = ?, fire_at = ?, expire_at = ?, priority = ?, lane = ?,
        concurrency_key = ?, rate_key = ?, input = coalesce(?, input), version = version + 1
      where seq = ?`,
-    shelf,
     change.runAt,
     change.retimed && job.schedule === null ? change.runAt : job.fireAt,
-    job.expireAt === null ? null : job.expireAt + change.runAt - job.runAt,
+    expireAt,
     change.priority,
     lane,
     change.concurrencyKey,
@@ -51,8 +52,11 @@ export function changeIdle(session: Session, job: JobRow, change: IdleChange): v
     change.input,
     job.seq,
   );
-  if (job.state !== "waiting") return;
-  session.notices.claimable(job.queue);
+  if (job.state === "blocked") {
+    placeBlocked(session, { ...job, expireAt });
+    return;
+  }
   if (job.lane !== null) openChanged(session, job.lane);
-  if (shelf === "lane" && lane !== null) openGate(session, { ...job, lane }, change.runAt);
+  const { runAt, priority, concurrencyKey, rateKey } = change;
+  place(session, { ...job, runAt, expireAt, priority, lane, concurrencyKey, rateKey });
 }

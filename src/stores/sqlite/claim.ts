@@ -1,11 +1,18 @@
 import { instantOf } from "../../mend.ts";
-import { follow } from "../../state.ts";
 import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
-import { newHolder } from "./jobs.ts";
+import { hold } from "./hold.ts";
 import { findLanes, type Lane, nextReady, timeLane } from "./lanes.ts";
 import { Limits } from "./limits.ts";
-import { byTurn, type Candidate, findGroups, type Group, type Line, readLine } from "./lines.ts";
-import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
+import {
+  byTurn,
+  type Candidate,
+  findGroups,
+  type Group,
+  type Line,
+  readFragile,
+  readPlain,
+} from "./lines.ts";
+import { claimedColumns, numberOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 /** How many jobs that must run alone are looked at; more than one is rare. */
@@ -35,7 +42,7 @@ export function claim(session: Session, params: ClaimParams): ClaimResult {
     jobs = stillHeld(session, params);
   } else {
     taken = choose(session, params, view);
-    jobs = hold(session, params, taken);
+    jobs = hold(session, params, view.limits, taken);
     view.limits.write();
     for (const lane of view.lanes.values()) {
       timeLane(
@@ -55,24 +62,27 @@ export function claim(session: Session, params: ClaimParams): ClaimResult {
 function look(session: Session, params: ClaimParams): View {
   const limits = new Limits(session, params);
   const limit = Math.max(0, params.limit);
-  let laterAt = Number.POSITIVE_INFINITY;
-  const read = (shelf: "plain" | "fragile", most: number): Line[] =>
-    findGroups(session, params, limits, shelf).map((group) => {
-      const line = readLine(session, shelf, group, most);
-      laterAt = Math.min(laterAt, line.nextAt);
-      return line;
-    });
-  const fragile = read("fragile", maxFragile).flatMap(({ due }) => due);
+  const fragileLines = findGroups(session, params, limits, "fragile").map((group) =>
+    readFragile(session, group, maxFragile),
+  );
   // One more than can be taken tells whether asking again brings more.
-  const lines = read("plain", limit + 1);
+  const most = limit + aheadOf(params) + 1;
+  const lines = findGroups(session, params, limits, "plain").map((group) => readPlain(session, group, most));
+  const laterAt = Math.min(...[...fragileLines, ...lines].map((line) => line.nextAt));
   const laneGroups = findGroups(session, params, limits, "gates");
   const lanes = new Map<string, Lane>();
   for (const group of laneGroups) {
     if (limits.queueOpensAt(group.queue) <= session.now) findLanes(session, limits, group, limit, lanes);
   }
-  return { limits, fragile: fragile.sort(byTurn), lines, laneGroups, lanes, laterAt };
+  const fragile = fragileLines.flatMap(({ due }) => due).sort(byTurn);
+  return { limits, fragile, lines, laneGroups, lanes, laterAt };
 }
 
+function aheadOf({ ahead }: ClaimParams): number {
+  return Math.max(0, ahead ?? 0);
+}
+
+/** The first `params.limit` of them are direct claims, the others are ahead. */
 function choose({ now }: Session, params: ClaimParams, view: View): Candidate[] {
   const { limits } = view;
   if (params.alone && params.limit > 0) {
@@ -85,11 +95,13 @@ function choose({ now }: Session, params: ClaimParams, view: View): Candidate[] 
   const left = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
   const waitingLanes = new Set<string>();
   const taken: Candidate[] = [];
+  const limit = Math.max(0, params.limit);
   for (const job of inTurn(view)) {
-    if (taken.length >= params.limit) break;
+    if (taken.length >= limit + aheadOf(params)) break;
     if (job.lane !== null && waitingLanes.has(job.lane)) continue;
     const leftInQueue = left.get(job.queue) ?? Number.POSITIVE_INFINITY;
     if (leftInQueue > 0 && limits.opensAt(job) <= now) {
+      if (taken.length >= limit && !mayGoAhead(view, job, taken, now)) break;
       left.set(job.queue, leftInQueue - 1);
       limits.count(job);
       taken.push(job);
@@ -100,6 +112,20 @@ function choose({ now }: Session, params: ClaimParams, view: View): Candidate[] 
   return taken;
 }
 
+/** A lane that has a job to give may have an older one than was looked at: while there is one, nothing is taken ahead. */
+function mayGoAhead(
+  { limits, lanes }: View,
+  job: Candidate,
+  taken: readonly Candidate[],
+  now: number,
+): boolean {
+  if (job.direct || limits.isLimited(job.queue)) return false;
+  for (const { due } of lanes.values()) {
+    if (due.some((other) => !taken.includes(other) && limits.opensAt(other) <= now)) return false;
+  }
+  return true;
+}
+
 function inTurn(view: View): readonly Candidate[] {
   const single = view.lines[0];
   // The most common case of all needs no sorting.
@@ -108,35 +134,12 @@ function inTurn(view: View): readonly Candidate[] {
   return [...view.lines.flatMap(({ due }) => due), ...lanes.flatMap(({ due }) => due)].sort(byTurn);
 }
 
-const readJobs = `select ${claimedColumns} from escapement_jobs where seq in (select value from json_each(?))`;
-
-const holdJobs = `update escapement_jobs set
-    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1,
-    ${newHolder}, claim_sequence = ?, claimed_at = ?, lease_boot = ?, lease_until = ?
-  where seq in (select value from json_each(?))`;
-
-/**
- * Makes the chosen jobs the claimer's, all in one statement; the write lock keeps everybody else out since they were
- * chosen. Reading them after it costs half of what RETURNING would.
- */
-function hold(session: Session, params: ClaimParams, chosen: readonly Candidate[]): ClaimedJob[] {
-  if (chosen.length === 0) return [];
-  const { connection, now, boot, monotonic } = session;
-  const seqs = JSON.stringify(chosen.map(({ seq }) => seq));
-  const state = follow("waiting", "claim");
-  const leaseUntil = Math.ceil(monotonic + params.leaseMs);
-  connection.run(holdJobs, state, params.claimer, params.sequence, now, boot, leaseUntil, seqs);
-  const jobs = new Map<number, ClaimedJob>();
-  for (const row of connection.tuples(readJobs, seqs)) jobs.set(seqOf(row), toClaimedJob(row));
-  return chosen.flatMap(({ seq }) => jobs.get(seq) ?? []);
-}
-
 /** The answer to the repeated claim: what is still active under it, with lease left. */
 function stillHeld(session: Session, params: ClaimParams): ClaimedJob[] {
   const rows = session.connection.tuples(
-    `select ${claimedColumns} from escapement_jobs
-     where ns = ? and state = 'active' and relayed = 0 and claimer = ? and claim_sequence = ?
-       and lease_boot = ? and lease_until > ?
+    `select ${claimedColumns} from escapement_all_jobs where seq in (
+       select seq from escapement_active
+       where ns = ? and relayed = 0 and claimer = ? and claim_sequence = ? and lease_boot = ? and lease_until > ?)
      order by priority desc, run_at, seq`,
     session.ns,
     params.claimer,
@@ -181,7 +184,7 @@ function rememberSequence(session: Session, { claimer, sequence }: ClaimParams, 
 
 /** When the same question may bring more: now, when a job becomes due, or when a rate window ends. */
 function nextAt(session: Session, params: ClaimParams, view: View, taken: readonly Candidate[]): Date | null {
-  if (params.limit <= 0) return null;
+  if (params.limit + aheadOf(params) <= 0) return null;
   const { limits } = view;
   const gone = new Set(taken);
   let earliest = view.laterAt;

@@ -25,6 +25,11 @@ export class Connection {
     return Number(this.#statement(sql).run(...values).changes);
   }
 
+  /** Returns the number that the last row was given. */
+  insert(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).lastInsertRowid);
+  }
+
   get(sql: string, ...values: SQLInputValue[]): Row | undefined {
     const statement = this.#statement(sql);
     return orRounded(statement, sql, () => statement.get(...values));

@@ -1,29 +1,48 @@
 import type { JobState } from "../../job.ts";
 import { follow, isTerminal, type Outcome, type Settlement, settle, story } from "../../state.ts";
-import { openChanged, openGate, openSaturated } from "./gates.ts";
-import { findBySeq, type JobRow, laneOfKey, shelfOf } from "./jobs.ts";
-import { jobColumns, numberOf } from "./rows.ts";
+import { openChanged, openSaturated } from "./gates.ts";
+import { findBySeq, type JobRow, laneOfKey } from "./jobs.ts";
+import { displace, place } from "./places.ts";
+import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { tell } from "./trail.ts";
 
-const columns = jobColumns.join(", ");
+const endJob = `insert into escapement_ended (
+    seq, ns, state, finished_at, attempt, token, settled, claimer, claimed_at, reason, result, forget_at
+  ) select seq, ns, ?, ?, attempt, token, settled, claimer, claimed_at, ?, ?,
+    case when json_valid(retention) then ? + (retention ->> cast(? as integer)) end from escapement_jobs where seq = ?`;
+const closeJob = "delete from escapement_open where seq = ?";
 
-const moveToHistory = `insert into escapement_history (${columns}) select ${columns} from escapement_jobs where seq = ?`;
-const deleteJob = "delete from escapement_jobs where seq = ?";
+/** The places of the states in a job's retention. */
+const retentionPlaces: Readonly<Partial<Record<JobState, number>>> = {
+  succeeded: 0,
+  cancelled: 1,
+  dead: 2,
+  lost: 3,
+};
 
-/** Takes a terminal job off the hot table. */
-function archive({ connection }: Session, seq: number): void {
-  connection.run(moveToHistory, seq);
-  connection.run(deleteJob, seq);
+/** Writes that a job has ended, once its row says what its last claim left. */
+function end(
+  { connection, now }: Session,
+  seq: number,
+  {
+    state,
+    reason,
+    result,
+  }: { readonly state: JobState; readonly reason: string | null; readonly result: string | null },
+): void {
+  connection.run(endJob, state, now, reason, result, now, retentionPlaces[state] ?? 0, seq);
+  connection.run(closeJob, seq);
 }
 
-const writeSettlement = `update escapement_jobs set
-    state = ?, shelf = ?, reason = ?, attempt = ?, crashes = ?, rollbacks = rollbacks + ?, run_at = ?,
-    error = coalesce(?, error), result = ?, finished_at = ?,
-    lease_boot = null, lease_until = null
-  where seq = ?`;
+const deleteClaim = "delete from escapement_active where seq = ?";
 
-const writeSettled = "update escapement_jobs set settled = token, settled_by = null where seq = ?";
+/** It is the last moment to keep who settled an earlier claim. */
+const writeSettlement = `update escapement_jobs set
+    run_at = ?, attempt = ?, crashes = ?, rollbacks = rollbacks + ?, error = coalesce(?, error), reason = ?,
+    token = ?, claimer = ?, claimed_at = ?, ahead = ?, settled = coalesce(?, settled),
+    settled_by = case when ? or settled = 0 then null else coalesce(settled_by, claimer) end
+  where seq = ?`;
 
 /**
  * Ends a claim as its outcome says: the core decides, this writes it down.
@@ -31,33 +50,35 @@ const writeSettled = "update escapement_jobs set settled = token, settled_by = n
  * @param byHolder whether its holder tells it.
  */
 export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byHolder: boolean): Settlement {
+  const { connection } = session;
   const settlement = settle(job, outcome);
+  const { state, attempt, crashes } = settlement;
   const line = story(outcome);
   if (line !== null) tell(session, job, line.kind, line.text, line.error);
-  const ended = isTerminal(settlement.state);
   const runAt = settlement.delayMs === null ? job.runAt : Math.trunc(session.now + settlement.delayMs);
-  const shelf = ended ? null : shelfOf({ ...job, crashes: settlement.crashes });
-  session.connection.run(
+  const ahead = job.ahead && !byHolder;
+  connection.run(deleteClaim, job.seq);
+  connection.run(
     writeSettlement,
-    settlement.state,
-    shelf,
-    settlement.reason,
-    settlement.attempt,
-    settlement.crashes,
-    settlement.rollbacks,
     runAt,
+    attempt,
+    crashes,
+    settlement.rollbacks,
     settlement.error,
-    settlement.result,
-    ended ? session.now : null,
+    settlement.reason,
+    job.token,
+    job.claimer,
+    job.claimedAt,
+    ahead ? 1 : 0,
+    byHolder ? job.token : null,
+    byHolder ? 1 : 0,
     job.seq,
   );
-  if (byHolder) session.connection.run(writeSettled, job.seq);
-  if (ended) {
-    archive(session, job.seq);
-    tellChildren(session, job, settlement.state);
+  if (isTerminal(state)) {
+    end(session, job.seq, settlement);
+    tellChildren(session, job, state);
   } else {
-    session.notices.claimable(job.queue);
-    if (shelf === "lane" && job.lane !== null) openGate(session, { ...job, lane: job.lane }, runAt);
+    place(session, { ...job, runAt, attempt, crashes, ahead });
   }
   noteFreed(session, [job]);
   return settlement;
@@ -80,6 +101,8 @@ export function noteFreed(
   }
 }
 
+const unblock = "update escapement_jobs set blocked = 0 where seq = ?";
+
 /** Cancels a job that is not held by anybody. */
 export function cancelIdle(
   session: Session,
@@ -97,16 +120,13 @@ function writeCancelled(
   transition: "cancel" | "expire",
   reason: string | null,
 ): void {
-  const { connection, now } = session;
-  if (job.state === "blocked") connection.run("delete from escapement_parents where child = ?", job.seq);
-  connection.run(
-    "update escapement_jobs set state = ?, shelf = null, reason = ?, finished_at = ? where seq = ?",
-    follow(job.state, transition),
-    reason,
-    now,
-    job.seq,
-  );
-  archive(session, job.seq);
+  const { connection } = session;
+  displace(session, job);
+  if (job.state === "blocked") {
+    connection.run("delete from escapement_parents where child = ?", job.seq);
+    connection.run(unblock, job.seq);
+  }
+  end(session, job.seq, { state: follow(job.state, transition), reason, result: null });
   if (job.state === "waiting" && job.lane !== null) openChanged(session, job.lane);
 }
 
@@ -149,15 +169,9 @@ function hearEnd(
   const { connection } = session;
   if (connection.get("select 1 from escapement_parents where child = ? limit 1", child.seq) !== undefined)
     return false;
-  const shelf = shelfOf(child);
-  connection.run(
-    "update escapement_jobs set state = ?, shelf = ? where seq = ?",
-    follow(child.state, "unblock"),
-    shelf,
-    child.seq,
-  );
-  session.notices.claimable(child.queue);
-  if (shelf === "lane" && child.lane !== null) openGate(session, { ...child, lane: child.lane }, child.runAt);
+  follow(child.state, "unblock");
+  connection.run(unblock, child.seq);
+  place(session, child);
   return false;
 }
 

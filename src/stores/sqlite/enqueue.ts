@@ -46,22 +46,20 @@ function enqueuePlain(session: Session, jobs: readonly NewJob[]): EnqueueResult[
     if (job !== undefined) added.push(job);
     return { id, outcome: "added" };
   });
-  insertPlain(session, added);
+  if (added.length > 0) insertPlain(session, added);
   return results;
 }
 
 const knownIds = `with asked as materialized (select value as wanted from json_each(?))
   select wanted, wanted as id from asked where exists (select 1 from escapement_jobs where ns = ? and id = wanted)
   union all
-  select wanted, wanted from asked where exists (select 1 from escapement_history where ns = ? and id = wanted)
-  union all
-  select wanted, coalesce(hot.id, old.id) from asked
+  select wanted, job.id from asked
     cross join escapement_aliases as alias on alias.ns = ? and alias.id = wanted
-    left join escapement_jobs as hot on hot.seq = job left join escapement_history as old on old.seq = job`;
+    cross join escapement_jobs as job on job.seq = alias.job`;
 
 /** The ids that are known already, each with the id of the job that stands for it. */
 function resolveAll({ connection, ns }: Session, jobs: readonly NewJob[]): Map<string, string> {
-  const rows = connection.all(knownIds, JSON.stringify(jobs.map(({ id }) => id)), ns, ns, ns);
+  const rows = connection.all(knownIds, JSON.stringify(jobs.map(({ id }) => id)), ns, ns);
   return new Map(rows.map((row) => [textOf(row["wanted"]), textOf(row["id"])]));
 }
 
@@ -130,9 +128,8 @@ function add(session: Session, job: NewJob, parents: readonly JobRow[]): void {
 function debounceTarget(session: Session, job: NewJob): number | null {
   if (job.debounce === null) return null;
   const row = session.connection.get(
-    `select seq from escapement_jobs indexed by escapement_jobs_debounce
-     where ns = ? and debounce_key = ? and debounce_key is not null and state = 'waiting' and token = 0
-     order by seq limit 1`,
+    `select seq from escapement_untried indexed by escapement_untried_debounce
+     where ns = ? and debounce_key = ? and debounce_key is not null order by seq limit 1`,
     session.ns,
     job.debounce.key,
   );

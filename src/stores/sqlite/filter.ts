@@ -1,60 +1,44 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { JobState } from "../../job.ts";
-import { isTerminal } from "../../state.ts";
 import type { JobFilter } from "../../store.ts";
 
-/** A part of the jobs that one scan of one index covers. */
+/** A part of the jobs: the table, or the index, that has them in the order of enqueueing. */
 export interface Source {
-  readonly table: "escapement_jobs" | "escapement_history";
-  readonly hint: string;
+  readonly table: "escapement_jobs" | "escapement_open" | "escapement_active" | "escapement_ended";
+  /** Which of its rows; first comes the number of the namespace. */
   readonly condition: string;
+  /** Of the jobs that stand there, those in this state; null: all of them. */
+  readonly state: JobState | null;
 }
 
-const byOrder = "not indexed";
-const hot: Source = { table: "escapement_jobs", hint: byOrder, condition: "true" };
-const history: Source = { table: "escapement_history", hint: byOrder, condition: "true" };
+/** A plus keeps an index out of it that has another order. */
+const inNamespace = "+ns = ?";
+const everything: Source = { table: "escapement_jobs", condition: inNamespace, state: null };
 
-/**
- * Where jobs of a state are found. Rare states have an index of their own; the common ones are read in the order of
- * enqueueing, which is the order of the table itself.
- */
-const sourcesByState: Readonly<Record<JobState, readonly Source[]>> = {
-  waiting: [{ ...hot, condition: "state = 'waiting'" }],
-  blocked: [{ ...hot, hint: "indexed by escapement_jobs_blocked", condition: "state = 'blocked'" }],
-  active: [
-    { ...hot, hint: "indexed by escapement_jobs_active", condition: "state = 'active' and relayed = 0" },
-    { ...hot, hint: "indexed by escapement_jobs_named", condition: "state = 'active' and relayed = 1" },
-  ],
-  succeeded: [{ ...history, condition: "state = 'succeeded'" }],
-  dead: [notable("dead")],
-  lost: [notable("lost")],
-  cancelled: [notable("cancelled")],
+/** Where jobs of a state are found. Rare states have an index of their own. */
+const sourcesByState: Readonly<Record<JobState, Source>> = {
+  waiting: { table: "escapement_open", condition: inNamespace, state: "waiting" },
+  blocked: { table: "escapement_jobs", condition: "ns = ? and blocked = 1", state: "blocked" },
+  active: { table: "escapement_active", condition: inNamespace, state: "active" },
+  succeeded: {
+    table: "escapement_ended",
+    condition: `${inNamespace} and +state = 'succeeded'`,
+    state: "succeeded",
+  },
+  dead: notable("dead"),
+  lost: notable("lost"),
+  cancelled: notable("cancelled"),
 };
 
 function notable(state: JobState): Source {
-  return {
-    ...history,
-    hint: "indexed by escapement_history_notable",
-    condition: `state = '${state}' and state <> 'succeeded'`,
-  };
+  const condition = `ns = ? and state = '${state}' and state <> 'succeeded'`;
+  return { table: "escapement_ended", condition, state };
 }
 
-/** The scans that together cover what the filter can match, none of them twice. */
-export function sourcesOf(filter: JobFilter): readonly Source[] {
-  if (filter.ids !== undefined) return sourcesById(filter);
-  if (filter.states === undefined) return [hot, history];
-  return [...new Set(filter.states)].flatMap((state) => sourcesByState[state]);
-}
-
-function sourcesById({ states }: JobFilter): readonly Source[] {
-  const sources: Source[] = [];
-  if (states === undefined || states.some((state) => !isTerminal(state))) {
-    sources.push({ ...hot, hint: "indexed by escapement_jobs_id" });
-  }
-  if (states === undefined || states.some(isTerminal)) {
-    sources.push({ ...history, hint: "indexed by escapement_history_id" });
-  }
-  return sources;
+/** The scans that together cover what the filter can match, none of it twice. What they bring is still to be asked for the rest of it. */
+export function sourcesOf({ ids, states }: JobFilter): readonly Source[] {
+  if (ids !== undefined || states === undefined) return [everything];
+  return [...new Set(states)].map((state) => sourcesByState[state]);
 }
 
 /** The filter as a condition in SQL with its values, after `ns = ?`. */

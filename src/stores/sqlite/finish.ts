@@ -87,9 +87,10 @@ function unheld(session: Session, claimer: string, id: string, token: number): F
   return { outcome: repeated ? "repeated" : "stale", state: job.state };
 }
 
-const activeJobs = `select seq, id, token, claimer, relayed, slot, queue, concurrency_key
+const activeJobs = `select job.seq, job.id, token, claimer, relayed, slot, queue, concurrency_key
   from (select value as wanted from json_each(?))
-  cross join escapement_jobs on ns = ? and id = wanted where state = 'active'`;
+  cross join (select seq, ns, id from escapement_jobs) as job on job.ns = ? and job.id = wanted
+  cross join escapement_active as active on active.seq = job.seq`;
 
 function readActive({ connection, ns }: Session, finishes: readonly Finish[]): Map<string, ActiveRow> {
   const ids = JSON.stringify(finishes.map(({ id }) => id));

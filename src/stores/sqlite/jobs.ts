@@ -26,6 +26,9 @@ export interface JobRow {
   readonly settled: number;
   readonly settledBy: string | null;
   readonly claimer: string | null;
+  readonly claimedAt: number | null;
+  /** Claimed ahead, and not known to have started. */
+  readonly ahead: boolean;
   readonly cancelRequested: boolean;
   readonly reason: string | null;
   readonly relayed: boolean;
@@ -35,14 +38,15 @@ export interface JobRow {
   readonly rateKey: string | null;
   readonly uniqueKey: string | null;
   readonly uniqueMs: number | null;
+  readonly debounceKey: string | null;
   readonly afterFailure: "cancel" | "run";
   readonly schedule: string | null;
 }
 
 const rowColumns =
   "seq, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
-  "max_crashes, version, token, settled, settled_by, claimer, cancel_requested, relayed, slot, lane, " +
-  "concurrency_key, rate_key, unique_key, unique_ms, after_failure, schedule, reason";
+  "max_crashes, version, token, settled, settled_by, claimer, claimed_at, ahead, cancel_requested, relayed, slot, lane, " +
+  "concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, reason";
 
 function toJobRow(row: Row): JobRow {
   return {
@@ -63,8 +67,10 @@ function toJobRow(row: Row): JobRow {
     version: numberOf(row["version"]),
     token: numberOf(row["token"]),
     settled: numberOf(row["settled"]),
-    settledBy: textOrNull(row["settled_by"] ?? row["claimer"]),
+    settledBy: textOrNull(row["settled_by"]),
     claimer: textOrNull(row["claimer"]),
+    claimedAt: numberOrNull(row["claimed_at"]),
+    ahead: row["ahead"] !== 0,
     cancelRequested: row["cancel_requested"] !== 0,
     reason: textOrNull(row["reason"]),
     relayed: row["relayed"] !== 0,
@@ -74,25 +80,23 @@ function toJobRow(row: Row): JobRow {
     rateKey: textOrNull(row["rate_key"]),
     uniqueKey: textOrNull(row["unique_key"]),
     uniqueMs: numberOrNull(row["unique_ms"]),
+    debounceKey: textOrNull(row["debounce_key"]),
     afterFailure: row["after_failure"] === "run" ? "run" : "cancel",
     schedule: textOrNull(row["schedule"]),
   };
 }
 
-const byId = `select ${rowColumns} from escapement_jobs where ns = ? and id = ?
-  union all select ${rowColumns} from escapement_history where ns = ? and id = ?`;
-
-const bySeq = `select ${rowColumns} from escapement_jobs where seq = ?
-  union all select ${rowColumns} from escapement_history where seq = ?`;
+const byId = `select ${rowColumns} from escapement_all_jobs where ns = ? and id = ?`;
+const bySeq = `select ${rowColumns} from escapement_all_jobs where seq = ?`;
 
 /** A job in whatever state, by its own id. */
 export function findJob({ connection, ns }: Session, id: string): JobRow | null {
-  const row = connection.get(byId, ns, id, ns, id);
+  const row = connection.get(byId, ns, id);
   return row === undefined ? null : toJobRow(row);
 }
 
 export function findBySeq({ connection }: Session, seq: number): JobRow | null {
-  const row = connection.get(bySeq, seq, seq);
+  const row = connection.get(bySeq, seq);
   return row === undefined ? null : toJobRow(row);
 }
 
@@ -136,7 +140,3 @@ export function shelfOf(job: {
   if (isFragile(job)) return "fragile";
   return job.lane === null ? "plain" : "lane";
 }
-
-/** Sets the holder of a claim; it is the last moment to keep who settled an earlier one. */
-export const newHolder =
-  "settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = ?";

@@ -2,7 +2,7 @@ import type { Connection } from "./connection.ts";
 import { closeSaturated, type Gate, openChanged, removeGate, timeGate } from "./gates.ts";
 import { keyOfLane } from "./jobs.ts";
 import type { Limits } from "./limits.ts";
-import { type Candidate, type Group, toCandidate } from "./lines.ts";
+import { type Candidate, type Group, toShelved } from "./lines.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -79,7 +79,7 @@ function firstDue({ connection, ns, now }: Session, lane: string, limit: number)
     for (const row of connection.tuples(dueInLane, ns, lane, priority, now, now, limit - due.length)) {
       const expireAt = numberOf(row[8]) > 0 ? null : numberOrNull(row[7]);
       due.push({
-        ...toCandidate(row, textOf(row[5]), textOf(row[6]), priority),
+        ...toShelved(row, { queue: textOf(row[5]), name: textOf(row[6]) }, priority),
         expiresAt: expireAt ?? Number.POSITIVE_INFINITY,
       });
     }

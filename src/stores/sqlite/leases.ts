@@ -1,3 +1,4 @@
+import { silence } from "../../state.ts";
 import type { ExtendParams, ExtendResult, ReapParams, ReapResult, ReportParams } from "../../store.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
 import { isHeldBy } from "./finish.ts";
@@ -6,9 +7,9 @@ import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { tell } from "./trail.ts";
 
-const extendLease = `update escapement_jobs set lease_boot = ?, lease_until = ?
-  where ns = ? and id = ? and token = ? and claimer = ? and state = 'active' and relayed = 0
-  returning cancel_requested`;
+const extendLease = `update escapement_active set lease_boot = ?, lease_until = ?, ahead = 0
+  where seq = (select seq from escapement_jobs where ns = ? and id = ?) and token = ? and claimer = ? and relayed = 0
+  returning (select cancel_requested from escapement_jobs as job where job.seq = escapement_active.seq) as cancel_requested`;
 
 export function extend(session: Session, params: ExtendParams): ExtendResult[] {
   const until = Math.ceil(session.monotonic + params.leaseMs);
@@ -32,13 +33,12 @@ export function report(session: Session, params: ReportParams): void {
 }
 
 /** Claims whose lease ran out, by the monotonic clock; one of another boot has, whatever it says. */
-const silent = `select seq from escapement_jobs
-  where ns = ? and state = 'active' and relayed = 0 and (lease_boot <> ? or lease_until <= ?)
+const silent = `select seq from escapement_active
+  where ns = ? and relayed = 0 and (lease_boot <> ? or lease_until <= ?)
   order by lease_until, seq limit +?`;
 
-const expired = `select seq from escapement_jobs
-  where ns = ? and expire_at is not null and attempt = 0 and state in ('waiting', 'blocked') and expire_at <= ?
-  order by expire_at, seq limit +?`;
+const expired = `select seq from escapement_untried
+  where ns = ? and expire_at is not null and expire_at <= ? order by expire_at, seq limit +?`;
 
 export function reap(session: Session, { limit, until }: ReapParams): ReapResult {
   const { monotonic } = session;
@@ -50,7 +50,8 @@ export function reap(session: Session, { limit, until }: ReapParams): ReapResult
     for (const seq of jobs) {
       const job = findBySeq(session, seq);
       const end = job === null ? null : endSilent(session, job);
-      if (job !== null && end !== null) reaped.push({ id: job.id, name: job.name, queue: job.queue, ...end });
+      if (job === null || end === null) dropStray(session, seq);
+      else reaped.push({ id: job.id, name: job.name, queue: job.queue, ...end });
     }
   }
   return { reaped, more: nextToReap(session, monotonic, 1).length > 0, mark: monotonic };
@@ -63,17 +64,23 @@ function nextToReap({ connection, ns, boot, now }: Session, silentBy: number, li
   return rows.map((row) => numberOf(row["seq"]));
 }
 
+/** Something else has written to it: what says that it is active, or idle, is not true, and must not be found again and again. */
+function dropStray({ connection }: Session, seq: number): void {
+  const job = "(select state from escapement_all_jobs as job where job.seq = ?)";
+  connection.run(`delete from escapement_active where seq = ? and ${job} is not 'active'`, seq, seq);
+  connection.run(
+    `delete from escapement_untried where seq = ? and coalesce(${job}, '') not in ('waiting', 'blocked')`,
+    seq,
+    seq,
+  );
+}
+
 function endSilent(
   session: Session,
   job: JobRow,
 ): Pick<ReapResult["reaped"][number], "state" | "reason"> | null {
   if (job.state === "active") {
-    const { state, reason } = settleClaim(
-      session,
-      job,
-      { kind: "crash", reason: "its lease ran out" },
-      false,
-    );
+    const { state, reason } = settleClaim(session, job, silence(job), false);
     return { state, reason };
   }
   // The end of another one may have ended it in the meantime.

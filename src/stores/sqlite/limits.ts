@@ -53,6 +53,12 @@ export class Limits {
     return (this.#asked === null || this.#asked.has(queue)) && !this.#queue(queue).paused;
   }
 
+  /** Whether the queue has a limit of its own, so that nothing of it is claimed ahead. */
+  isLimited(queue: string): boolean {
+    const { concurrency, rate } = this.#queue(queue);
+    return concurrency !== null || rate !== null;
+  }
+
   runs(name: string): boolean {
     return this.#names.has(name);
   }
@@ -131,7 +137,7 @@ export class Limits {
     if (known !== undefined) return known;
     const row = this.#session.connection.get(
       `select count(*) as active from (
-         select 1 from escapement_jobs where ns = ? and queue = ? and state = 'active' and relayed = 0 limit +?)`,
+         select 1 from escapement_active where ns = ? and queue = ? and limited = 1 and relayed = 0 limit +?)`,
       this.#session.ns,
       queue,
       limit,
@@ -146,8 +152,8 @@ export class Limits {
     if (known !== undefined) return known;
     const row = this.#session.connection.get(
       `select count(*) as active from (
-         select 1 from escapement_jobs
-         where ns = ? and concurrency_key = ? and state = 'active' and relayed = 0 and concurrency_key is not null limit +?)`,
+         select 1 from escapement_active
+         where ns = ? and concurrency_key = ? and concurrency_key is not null and relayed = 0 limit +?)`,
       this.#session.ns,
       key,
       this.#highestConcurrency,

@@ -10,6 +10,12 @@ export interface Candidate extends Limited {
   readonly priority: number;
   readonly runAt: number;
   readonly lane: string | null;
+  /** It stands in escapement_plain. */
+  readonly isPlain: boolean;
+  /** It may not be claimed ahead. */
+  readonly direct: boolean;
+  /** It has a row in escapement_untried. */
+  readonly untried: boolean;
 }
 
 export interface Group {
@@ -25,7 +31,7 @@ export function byTurn(a: Candidate, b: Candidate): number {
 /** Where groups are looked for, and the condition that makes the index of that shelf usable. */
 type Source = "plain" | "fragile" | "gates";
 const sources: Readonly<Record<Source, string>> = {
-  plain: "escapement_jobs where shelf = 'plain' and",
+  plain: "escapement_plain where",
   fragile: "escapement_jobs where shelf = 'fragile' and",
   gates: "escapement_gates where",
 };
@@ -86,53 +92,99 @@ export interface Line {
   readonly nextAt: number;
 }
 
-const priorityBelow = (shelf: "plain" | "fragile"): string =>
-  `select priority from escapement_jobs where shelf = '${shelf}' and ns = ? and queue = ? and name = ? and priority < ?
-   order by priority desc limit 1`;
+const unexpired = "(expire_at is null or expire_at > ?)";
 
-const dueAt = (shelf: "plain" | "fragile"): string =>
-  `select seq, run_at${shelf === "plain" ? "" : ", lane, concurrency_key, rate_key"} from escapement_jobs
-   where shelf = '${shelf}' and ns = ? and queue = ? and name = ? and priority = ? and run_at <= ?
-     and (expire_at is null or expire_at > ? or attempt > 0)
-   order by run_at, seq limit +?`;
+interface LineStatements {
+  readonly below: string;
+  readonly due: string;
+  readonly later: string;
+}
 
-const laterThan = (shelf: "plain" | "fragile"): string =>
-  `select run_at from escapement_jobs
-   where shelf = '${shelf}' and ns = ? and queue = ? and name = ? and priority = ? and run_at > ?
-   order by run_at limit 1`;
-
-const statements = {
-  plain: { below: priorityBelow("plain"), due: dueAt("plain"), later: laterThan("plain") },
-  fragile: { below: priorityBelow("fragile"), due: dueAt("fragile"), later: laterThan("fragile") },
+const plain: LineStatements = {
+  below: `select priority from escapement_plain where ns = ? and queue = ? and name = ? and priority < ?
+    order by priority desc limit 1`,
+  due: `select seq, run_at, direct, untried from escapement_plain
+    where ns = ? and queue = ? and name = ? and priority = ? and run_at <= ? and ${unexpired}
+    order by run_at, seq limit +?`,
+  later: `select run_at from escapement_plain where ns = ? and queue = ? and name = ? and priority = ? and run_at > ?
+    order by run_at limit 1`,
 };
 
-/**
- * Reads a group from its highest priority down, until `limit` due jobs are found.
- * Index: escapement_jobs_plain or escapement_jobs_fragile, one range of it for each priority.
- */
-export function readLine(
+const fragile: LineStatements = {
+  below: `select priority from escapement_jobs where shelf = 'fragile' and ns = ? and queue = ? and name = ? and priority < ?
+    order by priority desc limit 1`,
+  due: `select seq, run_at, lane, concurrency_key, rate_key from escapement_jobs
+    where shelf = 'fragile' and ns = ? and queue = ? and name = ? and priority = ? and run_at <= ?
+      and (expire_at is null or expire_at > ? or attempt > 0)
+    order by run_at, seq limit +?`,
+  later: `select run_at from escapement_jobs where shelf = 'fragile' and ns = ? and queue = ? and name = ? and priority = ?
+      and run_at > ?
+    order by run_at limit 1`,
+};
+
+/** The first of a group of plain jobs, whether due or not. */
+const first = `select seq, run_at, direct, untried, priority from escapement_plain
+  where ns = ? and queue = ? and name = ? and ${unexpired} order by priority desc, run_at, seq limit +?`;
+
+/** What a group of plain jobs offers. Index: the primary key of escapement_plain, one range of it for each priority. */
+export function readPlain(session: Session, group: Group, limit: number): Line {
+  const { connection, ns, now } = session;
+  const { queue, name } = group;
+  const rows = connection.tuples(first, ns, queue, name, now, limit);
+  // Where all of them are due, as in a backlog, there is nothing to pass over.
+  if (rows.every((row) => numberOf(row[1]) <= now)) {
+    const due = rows.map((row) => toPlain(row, group, numberOf(row[4])));
+    return { due, nextAt: Number.POSITIVE_INFINITY };
+  }
+  return readPriorities(session, plain, group, limit, toPlain);
+}
+
+/** What a group of fragile jobs offers. Index: escapement_jobs_fragile, one range of it for each priority. */
+export function readFragile(session: Session, group: Group, limit: number): Line {
+  return readPriorities(session, fragile, group, limit, toShelved);
+}
+
+/** Reads a group from its highest priority down, until `limit` due jobs are found. */
+function readPriorities(
   { connection, ns, now }: Session,
-  shelf: "plain" | "fragile",
-  { queue, name }: Group,
+  sql: LineStatements,
+  group: Group,
   limit: number,
+  toCandidate: (row: Tuple, group: Group, priority: number) => Candidate,
 ): Line {
+  const { queue, name } = group;
   const due: Candidate[] = [];
   let nextAt = Number.POSITIVE_INFINITY;
-  const sql = statements[shelf];
   for (let priority = Number.MAX_SAFE_INTEGER; due.length < limit; ) {
     const below = connection.get(sql.below, ns, queue, name, priority);
     if (below === undefined) break;
     priority = numberOf(below["priority"]);
     const rows = connection.tuples(sql.due, ns, queue, name, priority, now, now, limit - due.length);
-    for (const row of rows) due.push(toCandidate(row, queue, name, priority));
+    for (const row of rows) due.push(toCandidate(row, group, priority));
     const later = connection.get(sql.later, ns, queue, name, priority, now);
     if (later !== undefined) nextAt = Math.min(nextAt, numberOf(later["run_at"]));
   }
   return { due, nextAt };
 }
 
-/** From seq and run_at, and then lane, concurrency_key and rate_key, which a plain job does not have. */
-export function toCandidate(row: Tuple, queue: string, name: string, priority: number): Candidate {
+function toPlain(row: Tuple, { queue, name }: Group, priority: number): Candidate {
+  return {
+    seq: numberOf(row[0]),
+    priority,
+    runAt: numberOf(row[1]),
+    queue,
+    name,
+    lane: null,
+    concurrencyKey: null,
+    rateKey: null,
+    isPlain: true,
+    direct: row[2] !== 0,
+    untried: row[3] !== 0,
+  };
+}
+
+/** A job with a shelf in escapement_jobs, from seq, run_at, lane, concurrency_key and rate_key. */
+export function toShelved(row: Tuple, { queue, name }: Group, priority: number): Candidate {
   return {
     seq: numberOf(row[0]),
     priority,
@@ -142,5 +194,8 @@ export function toCandidate(row: Tuple, queue: string, name: string, priority: n
     lane: textOrNull(row[2] ?? null),
     concurrencyKey: textOrNull(row[3] ?? null),
     rateKey: textOrNull(row[4] ?? null),
+    isPlain: false,
+    direct: true,
+    untried: true,
   };
 }

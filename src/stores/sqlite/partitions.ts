@@ -1,4 +1,3 @@
-import { follow } from "../../state.ts";
 import type {
   AcquireParams,
   CheckpointParams,
@@ -11,7 +10,6 @@ import type {
 } from "../../store.ts";
 import type { Row, Tuple } from "./connection.ts";
 import { finishAll } from "./finish.ts";
-import { newHolder } from "./jobs.ts";
 import { cutPartitions } from "./partition-table.ts";
 import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -50,14 +48,18 @@ function grant(session: Session, row: Row, params: AcquireParams): PartitionGran
     ns,
     partition,
   );
-  const named = connection.tuples(
-    `update escapement_jobs set ${newHolder}, claimed_at = ?, token = token + 1
-     where ns = ? and state = 'active' and relayed = 1 and slot >= ? and slot < ? returning ${claimedColumns}`,
+  const within = "ns = ? and relayed = 1 and slot >= ? and slot < ?";
+  const range = [ns, slots.firstSlot, slots.endSlot];
+  connection.run(
+    `update escapement_active set claimer = ?, claimed_at = ?, token = token + 1 where ${within}`,
     params.owner,
     now,
-    ns,
-    slots.firstSlot,
-    slots.endSlot,
+    ...range,
+  );
+  const named = connection.tuples(
+    `select ${claimedColumns} from escapement_all_jobs
+     where seq in (select seq from escapement_active indexed by escapement_active_named where ${within})`,
+    ...range,
   );
   return {
     partition,
@@ -126,17 +128,21 @@ export function checkpoint(session: Session, params: CheckpointParams): Checkpoi
 }
 
 /** Of a JSON list of [id, version]: those to be named, and those that this owner named before and did not settle; in the order asked. */
-const nameable = `select seq, state = 'waiting' from (select value as wanted from json_each(?))
-  cross join escapement_jobs on ns = ? and id = wanted ->> 0
-  where version = wanted ->> 1 and relayed = 1 and slot >= ? and slot < ?
-    and case state when 'waiting' then run_at <= ? and (expire_at is null or expire_at > ? or attempt > 0)
-      when 'active' then claimer = ? else false end`;
+const nameable = `select job.seq, active.seq is null from (select value as wanted from json_each(?))
+  cross join escapement_jobs as job on job.ns = ? and job.id = wanted ->> 0
+  left join escapement_active as active on active.seq = job.seq
+  where version = wanted ->> 1 and job.relayed = 1 and job.slot >= ? and job.slot < ?
+    and case when active.seq is not null then active.claimer = ?
+      else shelf is 'relay' and run_at <= ? and (expire_at is null or expire_at > ? or job.attempt > 0) end`;
 
-const nameJobs = `update escapement_jobs set
-    state = ?, shelf = null, reason = null, attempt = attempt + 1, token = token + 1, ${newHolder}, claimed_at = ?
-  where seq in (select value from json_each(?)) returning ${claimedColumns}`;
-
-const namedBefore = `select ${claimedColumns} from escapement_jobs where seq in (select value from json_each(?))`;
+const chosen = "seq in (select value from json_each(?))";
+const nameJobs = `insert into escapement_active (
+    seq, ns, queue, attempt, token, claimer, claimed_at, relayed, slot, concurrency_key, retention
+  ) select seq, ns, queue, attempt + 1, token + 1, ?, ?, relayed, slot, concurrency_key, retention
+  from escapement_jobs where ${chosen}`;
+const unshelve = `update escapement_jobs set shelf = null where ${chosen}`;
+const dropUntried = `delete from escapement_untried where ${chosen}`;
+const readNamed = `select ${claimedColumns} from escapement_all_jobs where ${chosen}`;
 
 /** The jobs that may be published: just named, or named before by this owner and not settled since. */
 function nameAll(
@@ -146,11 +152,12 @@ function nameAll(
 ): ClaimedJob[] {
   if (name.length === 0) return [];
   const wanted = JSON.stringify(name.map(({ id, version }) => [id, version]));
-  const found = connection.tuples(nameable, wanted, ns, firstSlot, endSlot, now + aheadMs, now, owner);
-  const seqs = (waiting: number): string =>
-    JSON.stringify(found.flatMap(([seq, isWaiting]) => (isWaiting === waiting ? numberOf(seq) : [])));
-  const rows = connection.tuples(nameJobs, follow("waiting", "claim"), owner, now, seqs(1));
-  if (rows.length < found.length) rows.push(...connection.tuples(namedBefore, seqs(0)));
+  const found = connection.tuples(nameable, wanted, ns, firstSlot, endSlot, owner, now + aheadMs, now);
+  const fresh = JSON.stringify(found.flatMap(([seq, isWaiting]) => (isWaiting === 1 ? numberOf(seq) : [])));
+  connection.run(nameJobs, owner, now, fresh);
+  connection.run(unshelve, fresh);
+  connection.run(dropUntried, fresh);
+  const rows = connection.tuples(readNamed, JSON.stringify(found.map(([seq]) => numberOf(seq))));
   const jobs = new Map(rows.map((row) => [seqOf(row), toClaimedJob(row)]));
   return found.flatMap(([seq]) => jobs.get(numberOf(seq)) ?? []);
 }

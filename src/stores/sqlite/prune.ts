@@ -7,12 +7,12 @@ const claimersMs = 30 * 24 * 3_600_000;
 
 /** Terminal jobs past their retention; who still holds a unique key stays. */
 const holdsNoKey = "not exists (select 1 from escapement_unique_keys where job = seq and until > ?)";
-const forgettable = `select seq from escapement_history indexed by escapement_history_finished
+const forgettable = `select seq from escapement_ended indexed by escapement_ended_finished
   where ns = ? and state = ? and finished_at <= ? and forget_at is null and ${holdsNoKey}
   order by finished_at, seq limit +?`;
 /** Those with a retention of their own. */
-const forgettableThemselves = `select seq from escapement_history indexed by escapement_history_forget
-  where ns = ? and forget_at <= ? and ${holdsNoKey} order by forget_at, seq limit +?`;
+const forgettableThemselves = `select seq from escapement_ended indexed by escapement_ended_forget
+  where ns = ? and forget_at <= ? and forget_at is not null and ${holdsNoKey} order by forget_at, seq limit +?`;
 
 const chosen = "(select value from json_each(?))";
 
@@ -49,7 +49,8 @@ export function forget({ connection }: Session, jobs: readonly number[]): void {
   connection.run(`delete from escapement_trail where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_aliases where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_unique_keys where job in ${chosen}`, seqs);
-  connection.run(`delete from escapement_history where seq in ${chosen}`, seqs);
+  connection.run(`delete from escapement_ended where seq in ${chosen}`, seqs);
+  connection.run(`delete from escapement_jobs where seq in ${chosen}`, seqs);
 }
 
 const oldRows = `select ns, key, fire_at from escapement_occurrences

@@ -16,16 +16,14 @@ import { resolveJob } from "./jobs.ts";
 import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-const byId = `select ${storedColumns} from escapement_jobs where ns = ? and id = ?
-  union all select ${storedColumns} from escapement_history where ns = ? and id = ?`;
-const byAlias = `with alias as (select job from escapement_aliases where ns = ? and id = ?)
-  select ${storedColumns} from alias join escapement_jobs on seq = job
-  union all select ${storedColumns} from alias join escapement_history on seq = job`;
+const byId = `select ${storedColumns} from escapement_all_jobs where ns = ? and id = ?`;
+const byAlias = `select ${storedColumns} from escapement_all_jobs
+  where seq = (select job from escapement_aliases where ns = ? and id = ?)`;
 
 export function get(session: Session, ids: readonly string[]): (StoredJob | null)[] {
   return ids.map((id) => {
     const { connection, ns } = session;
-    const row = connection.tuples(byId, ns, id, ns, id)[0] ?? connection.tuples(byAlias, ns, id)[0];
+    const row = connection.tuples(byId, ns, id)[0] ?? connection.tuples(byAlias, ns, id)[0];
     return row === undefined ? null : stored(session, row);
   });
 }
@@ -66,12 +64,14 @@ export function search(
   const condition = conditionOf(filter);
   const oldest = page.scope.order === "oldest";
   const from = page.cursor === null ? "" : ` and seq ${oldest ? ">" : "<"} ?`;
-  const values: SQLInputValue[] = [ns, ...condition.values];
+  const values: SQLInputValue[] = [ns];
   if (page.cursor !== null) values.push(...readCursor(page.scope, page.cursor, 1));
-  const rows = sourcesOf(filter).flatMap((source) =>
+  values.push(...condition.values);
+  const rows = sourcesOf(filter).flatMap(({ table, condition: which, state }) =>
     connection.tuplesOnce(
-      `select ${columns} from ${source.table} ${source.hint} where ns = ? and ${source.condition}${condition.sql}${from}
-       order by seq ${oldest ? "asc" : "desc"} limit +?`,
+      `select ${columns} from (select seq as place from ${table} where ${which}${from})
+       cross join escapement_all_jobs on seq = place where ${state === null ? "true" : `state = '${state}'`}${condition.sql}
+       order by place ${oldest ? "asc" : "desc"} limit +?`,
       ...values,
       page.limit,
     ),
@@ -84,22 +84,13 @@ export function search(
 export function count({ connection, ns }: Session, { filter, by }: CountParams): CountRow[] {
   const condition = conditionOf(filter);
   const groups = [...new Set(by)].join(", ");
-  const tables = ["escapement_jobs", "escapement_history"];
-  const counts = new Map<string, CountRow>();
-  if (by.length === 0) counts.set("[]", { count: 0 });
-  for (const table of tables) {
-    const rows = connection.once(
-      `select ${groups === "" ? "" : `${groups}, `}count(*) as count from ${table} where ns = ?${condition.sql}
-       ${groups === "" ? "" : `group by ${groups}`}`,
-      ns,
-      ...condition.values,
-    );
-    for (const row of rows) {
-      const key = JSON.stringify(by.map((field) => row[field]));
-      counts.set(key, { ...groupOf(row, by), count: (counts.get(key)?.count ?? 0) + numberOf(row["count"]) });
-    }
-  }
-  return [...counts.values()];
+  const rows = connection.once(
+    `select ${groups === "" ? "" : `${groups}, `}count(*) as count from escapement_all_jobs where +ns = ?${condition.sql}
+     ${groups === "" ? "" : `group by ${groups}`}`,
+    ns,
+    ...condition.values,
+  );
+  return rows.map((row) => ({ ...groupOf(row, by), count: numberOf(row["count"]) }));
 }
 
 function groupOf(row: Row, by: CountParams["by"]): Omit<CountRow, "count"> {

@@ -29,6 +29,12 @@ export function configureQueue(session: Session, change: QueueChange): QueueConf
     config.rate?.limit ?? null,
     config.rate?.perMs ?? null,
   );
+  connection.run(
+    "update escapement_active set limited = ? where ns = ? and queue = ?",
+    config.concurrency === null ? 0 : 1,
+    ns,
+    config.queue,
+  );
   session.notices.queueConfigured();
   session.notices.claimable(change.queue);
   return {

@@ -4,59 +4,12 @@ import { instantOf, type MendableColumn, mendRow } from "../../mend.ts";
 import type { ClaimedJob, StoredJob } from "../../store.ts";
 import type { Tuple } from "./connection.ts";
 
-/** The columns of a job that stay with it when it moves to history or back. */
-export const jobColumns = [
-  "seq",
-  "ns",
-  "id",
-  "state",
-  "name",
-  "queue",
-  "delivery",
-  "priority",
-  "run_at",
-  "fire_at",
-  "enqueued_at",
-  "attempts",
-  "max_crashes",
-  "slot",
-  "expire_at",
-  "attempt",
-  "crashes",
-  "redrives",
-  "rollbacks",
-  "version",
-  "token",
-  "settled",
-  "settled_by",
-  "claimer",
-  "claimed_at",
-  "cancel_requested",
-  "relayed",
-  "finished_at",
-  "lane",
-  "concurrency_key",
-  "rate_key",
-  "unique_key",
-  "unique_ms",
-  "debounce_key",
-  "after_failure",
-  "schedule",
-  "retention",
-  "tags",
-  "reason",
-  "error",
-  "progress",
-  "result",
-  "input",
-] as const;
-
-/** What a dispatch needs. */
+/** What a dispatch needs, of escapement_all_jobs. */
 export const claimedColumns =
   "seq, id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt, attempts, crashes, " +
   "max_crashes, redrives, token, schedule, input, cancel_requested";
 
-/** What `get` and `list` show. */
+/** What `get` and `list` show, of escapement_all_jobs. */
 export const storedColumns =
   `${claimedColumns}, state, reason, result, error, progress, expire_at, rollbacks, version, claimer, claimed_at, ` +
   "finished_at, concurrency_key, rate_key, slot, relayed";

@@ -2,10 +2,10 @@ import type { JobState } from "../../job.ts";
 import { follow, isTerminal } from "../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../store.ts";
 import { cancelIdle } from "./end.ts";
-import { openGate } from "./gates.ts";
-import { type JobRow, resolveJob, shelfOf } from "./jobs.ts";
+import { type JobRow, resolveJob } from "./jobs.ts";
+import { place } from "./places.ts";
 import { nextCursor, search } from "./questions.ts";
-import { jobColumns, textOf } from "./rows.ts";
+import { textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { tell } from "./trail.ts";
 import { takeUniqueKey, uniqueHolder } from "./unique.ts";
@@ -19,11 +19,9 @@ export function cancel(session: Session, params: SelectParams): SelectResult<Can
     }
     if (!job.cancelRequested) {
       tell(session, job, "cancel-requested", params.reason);
-      session.connection.run(
-        "update escapement_jobs set cancel_requested = 1, reason = ? where seq = ?",
-        params.reason,
-        job.seq,
-      );
+      const { connection } = session;
+      connection.run("update escapement_jobs set cancel_requested = 1 where seq = ?", job.seq);
+      connection.run("update escapement_active set reason = ? where seq = ?", params.reason, job.seq);
     }
     session.notices.cancelRequested(job.id);
     return "requested";
@@ -37,10 +35,8 @@ export function redrive(session: Session, params: SelectParams): SelectResult<Re
   });
 }
 
-const columns = jobColumns.join(", ");
-
 function redriveOne(session: Session, job: JobRow, reason: string | null): RedriveOutcome {
-  const { connection, now } = session;
+  const { connection, ns, now } = session;
   if (job.uniqueKey !== null) {
     const holder = uniqueHolder(session, job.uniqueKey);
     if (holder !== null && holder !== job.seq) return "held";
@@ -52,23 +48,17 @@ function redriveOne(session: Session, job: JobRow, reason: string | null): Redri
     );
   }
   tell(session, job, "redriven", reason);
-  const shelf = shelfOf({ ...job, crashes: 0 });
+  follow(job.state, "redrive");
+  connection.run("delete from escapement_ended where seq = ?", job.seq);
+  connection.run("insert into escapement_open (seq, ns) values (?, ?)", job.seq, ns);
   connection.run(
-    `insert into escapement_jobs (${columns}) select ${columns} from escapement_history where seq = ?`,
-    job.seq,
-  );
-  connection.run("delete from escapement_history where seq = ?", job.seq);
-  connection.run(
-    `update escapement_jobs set state = ?, shelf = ?, run_at = ?, attempt = 0, crashes = 0, reason = null,
-       expire_at = null, finished_at = null, redrives = redrives + 1
+    `update escapement_jobs set run_at = ?, attempt = 0, crashes = 0, reason = null, expire_at = null,
+       redrives = redrives + 1
      where seq = ?`,
-    follow(job.state, "redrive"),
-    shelf,
     now,
     job.seq,
   );
-  session.notices.claimable(job.queue);
-  if (shelf === "lane" && job.lane !== null) openGate(session, { ...job, lane: job.lane }, now);
+  place(session, { ...job, runAt: now, attempt: 0, crashes: 0, expireAt: null });
   return "redriven";
 }
 

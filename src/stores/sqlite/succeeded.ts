@@ -2,30 +2,22 @@ import type { JobState } from "../../job.ts";
 import { follow } from "../../state.ts";
 import { noteFreed, tellChildren } from "./end.ts";
 import type { ActiveRow } from "./finish.ts";
-import { jobColumns } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** What becomes of the columns when a job succeeds; the rest is taken over. First comes the new state, then now. */
-const onSuccess: Readonly<Partial<Record<(typeof jobColumns)[number], string>>> = {
-  state: "?",
-  reason: "null",
-  settled: "token",
-  settled_by: "null",
-  finished_at: "?",
-};
+const endSucceeded = (result: string, from: string): string => `insert into escapement_ended (
+    seq, ns, state, finished_at, attempt, token, settled, claimer, claimed_at, forget_at, result
+  ) select seq, ns, ?, ?, attempt, token, token, claimer, claimed_at,
+    case when retention is not null and json_valid(retention) then ? + (retention ->> 0) end, ${result} from ${from}`;
 
-const columns = jobColumns.join(", ");
-const succeededColumns = (result: string): string =>
-  jobColumns.map((column) => (column === "result" ? result : (onSuccess[column] ?? column))).join(", ");
-
-/** After state and now: a JSON list of [seq, result]. */
-const archiveWithResults = `insert into escapement_history (${columns})
-  select ${succeededColumns("given ->> 1")} from (select value as given from json_each(?))
-  cross join escapement_jobs on seq = given ->> 0`;
-/** After state and now: a JSON list of seq. Without results, which many handlers have none of, this is cheaper. */
-const archiveWithout = `insert into escapement_history (${columns})
-  select ${succeededColumns("null")} from escapement_jobs where seq in (select value from json_each(?))`;
-const deleteSucceeded = "delete from escapement_jobs where seq in (select value from json_each(?))";
+/** After state, now and now: a JSON list of [seq, result]. */
+const endWithResults = endSucceeded(
+  "given ->> 1",
+  "(select value as given from json_each(?)) cross join escapement_active on seq = given ->> 0",
+);
+/** After state, now and now: a JSON list of seq. Without results, which many handlers have none of, this is cheaper. */
+const endWithout = endSucceeded("null", "escapement_active where seq in (select value from json_each(?))");
+const deleteClaims = "delete from escapement_active where seq in (select value from json_each(?))";
+const closeJobs = "delete from escapement_open where seq in (select value from json_each(?))";
 const anyChild = "select 1 from escapement_parents limit 1";
 
 type Result = readonly [seq: number, result: string | null];
@@ -75,10 +67,11 @@ export class Succeeded {
     const seqs = JSON.stringify(results.map(([seq]) => seq));
     for (const chunk of chunksOf(results)) {
       if (chunk.every(([, result]) => result === null))
-        connection.run(archiveWithout, this.#state, now, JSON.stringify(chunk.map(([seq]) => seq)));
-      else connection.run(archiveWithResults, this.#state, now, JSON.stringify(chunk));
+        connection.run(endWithout, this.#state, now, now, JSON.stringify(chunk.map(([seq]) => seq)));
+      else connection.run(endWithResults, this.#state, now, now, JSON.stringify(chunk));
     }
-    connection.run(deleteSucceeded, seqs);
+    connection.run(deleteClaims, seqs);
+    connection.run(closeJobs, seqs);
     noteFreed(this.#session, jobs);
     if (connection.get(anyChild) === undefined) {
       for (const { id } of jobs) notices.ended(id);

@@ -5,7 +5,7 @@ import type { Session } from "./session.ts";
 export function uniqueHolder({ connection, ns, now }: Session, key: string): number | null {
   const row = connection.get(
     `select job from escapement_unique_keys where ns = ? and key = ? and case
-       when until is null then exists (select 1 from escapement_jobs where seq = job)
+       when until is null then exists (select 1 from escapement_open where seq = job)
        else until > ? end`,
     ns,
     key,

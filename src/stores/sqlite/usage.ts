@@ -7,7 +7,7 @@ export function usage(session: Session, { queue, concurrencyKey, rateKey }: Usag
   const { connection, ns, now } = session;
   const active = (column: "queue" | "concurrency_key", value: string): number => {
     const row = connection.get(
-      `select count(*) as count from escapement_jobs where ns = ? and ${column} = ? and state = 'active' and relayed = 0`,
+      `select count(*) as count from escapement_active where ns = ? and ${column} = ? and relayed = 0`,
       ns,
       value,
     );

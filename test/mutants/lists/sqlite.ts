@@ -8,7 +8,7 @@ const at = (file: string, concerns: string) => ({
 });
 
 export const sqlite: readonly Mutant[] = [
-  ...mutantsOf(at("claim.ts", "claim order|claim repeated|step|limits of queues|fragile"), [
+  ...mutantsOf(at("claim.ts", "claim order|claims ahead|claim repeated|step|limits of queues|fragile"), [
     [
       "a claim of an earlier sequence is answered",
       "if (last !== null && params.sequence < last)",
@@ -25,12 +25,13 @@ export const sqlite: readonly Mutant[] = [
       "and claimer = ? and claim_sequence = ?",
       "and claimer = ? and ? is not null",
     ],
-    [
-      "a claim does not raise the token",
-      "attempt = attempt + 1, token = token + 1,",
-      "attempt = attempt + 1,",
-    ],
     ["a claim is not remembered", "rememberSequence(session, params, taken.length > 0);", ""],
+    ["what may not be claimed ahead is", "if (job.direct || limits.isLimited(job.queue)) return false;", ""],
+  ]),
+  ...mutantsOf(at("hold.ts", "claim order|claims ahead|step|fragile|limits of keys"), [
+    ["a claim does not raise the token", "attempt + 1, token + 1, ?", "attempt + 1, token, ?"],
+    ["a claim ahead is not marked", "ahead ? 1 : 0", "0"],
+    ["a claimed job stays on its shelf", "set shelf = null", "set shelf = shelf"],
   ]),
   ...mutantsOf(at("finish.ts", "finish|stale|step"), [
     [
@@ -67,18 +68,18 @@ export const sqlite: readonly Mutant[] = [
       "where ns = ? and partition = ? and epoch = ? and owner = ?`,\n      boot",
       "where ns = ? and partition = ? and ? > 0 and owner = ?`,\n      boot",
     ],
-    [
-      "a takeover keeps the token",
-      "claimed_at = ?, token = token + 1\n     where",
-      "claimed_at = ?\n     where",
-    ],
+    ["a takeover keeps the token", "claimed_at = ?, token = token + 1 where", "claimed_at = ? where"],
     ["a checkpoint names what was edited", "where version = wanted ->> 1 and", "where"],
     [
       "another's named job is answered again",
-      "when 'active' then claimer = ? else",
-      "when 'active' then ? is not null else",
+      "then active.claimer = ?",
+      "then ? is not null",
       { equivalent: namedIsOwn },
     ],
-    ["a checkpoint names what is not due", "then run_at <= ? and", "then ? is not null and"],
+    [
+      "a checkpoint names what is not due",
+      "is 'relay' and run_at <= ? and",
+      "is 'relay' and ? is not null and",
+    ],
   ]),
 ];

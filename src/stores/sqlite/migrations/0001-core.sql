@@ -15,18 +15,21 @@ create table escapement_boots (
   machine_id text not null unique
 ) strict;
 
--- Jobs that are not terminal. seq is the order of enqueueing and stays with a job when it moves to history and back.
--- shelf says which index holds a waiting job: plain, lane (it has a limited key), fragile, or relay; null when it is not waiting.
+-- A job: what it was enqueued with, and what its earlier claims left behind. Where it stands now is said by the tables below, so that a plain
+-- job passes through without its row being written again: see the view escapement_all_jobs for the whole of it.
+-- seq is the order of enqueueing.
+-- shelf says which index holds a waiting job: lane (it has a limited key), fragile, or relay. It is null for one that is not waiting, and for a
+-- plain one, which stands in escapement_plain.
+-- attempt, token, claimer, claimed_at and reason are as the last claim that is over left them.
 -- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
--- settled_by, or, while that is null, still in claimer.
+-- settled_by, or, while that is null, in claimer.
+-- ahead: its last claim was made ahead, and its holder fell silent.
 -- retention is how long it is kept once it has succeeded, is cancelled, dead or lost: a JSON list, null where the app decides.
 -- Wide columns stand last, so that reading the others needs no overflow pages.
 create table escapement_jobs (
   seq integer primary key autoincrement,
   ns integer not null,
   id text not null,
-  state text not null,
-  shelf text,
   name text not null,
   queue text not null,
   delivery text not null,
@@ -37,6 +40,8 @@ create table escapement_jobs (
   attempts integer not null,
   max_crashes integer not null,
   slot integer not null,
+  shelf text,
+  blocked integer not null default 0,
   expire_at integer,
   attempt integer not null default 0,
   crashes integer not null default 0,
@@ -47,13 +52,10 @@ create table escapement_jobs (
   settled integer not null default 0,
   settled_by text,
   claimer text,
-  claim_sequence integer,
   claimed_at integer,
-  lease_boot integer,
-  lease_until integer,
   cancel_requested integer not null default 0,
+  ahead integer not null default 0,
   relayed integer not null default 0,
-  finished_at integer,
   lane text,
   concurrency_key text,
   rate_key text,
@@ -67,81 +69,112 @@ create table escapement_jobs (
   reason text,
   error text,
   progress text,
-  result text,
   input text not null
 ) strict;
 
 create unique index escapement_jobs_id on escapement_jobs (ns, id);
--- The last three columns let a claim choose its jobs without reading them.
-create index escapement_jobs_plain on escapement_jobs (ns, queue, name, priority desc, run_at, seq, expire_at, attempt)
-  where shelf = 'plain';
 create index escapement_jobs_lane on escapement_jobs (ns, lane, priority desc, run_at) where shelf = 'lane';
 create index escapement_jobs_gate on escapement_jobs (ns, lane, queue, name, run_at) where shelf = 'lane';
 create index escapement_jobs_fragile on escapement_jobs (ns, queue, name, priority desc, run_at) where shelf = 'fragile';
 create index escapement_jobs_relay on escapement_jobs (ns, slot, run_at) where shelf = 'relay';
-create index escapement_jobs_active on escapement_jobs (ns, queue) where state = 'active' and relayed = 0;
-create index escapement_jobs_active_key on escapement_jobs (ns, concurrency_key) where state = 'active' and relayed = 0 and concurrency_key is not null;
-create index escapement_jobs_named on escapement_jobs (ns, slot) where state = 'active' and relayed = 1;
-create index escapement_jobs_blocked on escapement_jobs (ns) where state = 'blocked';
-create index escapement_jobs_expiring on escapement_jobs (ns, expire_at) where expire_at is not null and attempt = 0 and state in ('waiting', 'blocked');
-create index escapement_jobs_debounce on escapement_jobs (ns, debounce_key) where debounce_key is not null and state = 'waiting' and token = 0;
+create index escapement_jobs_blocked on escapement_jobs (ns) where blocked = 1;
 
--- Terminal jobs, without what only claims need. They leave by retention or redrive.
--- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.
-create table escapement_history (
+-- The jobs that have not ended, in the order of enqueueing.
+create table escapement_open (
   seq integer primary key,
-  ns integer not null,
-  id text not null,
-  state text not null,
-  name text not null,
-  queue text not null,
-  delivery text not null,
-  priority integer not null,
-  run_at integer not null,
-  fire_at integer not null,
-  enqueued_at integer not null,
-  attempts integer not null,
-  max_crashes integer not null,
-  slot integer not null,
-  expire_at integer,
-  attempt integer not null,
-  crashes integer not null,
-  redrives integer not null,
-  rollbacks integer not null,
-  version integer not null,
-  token integer not null,
-  settled integer not null,
-  settled_by text,
-  claimer text,
-  claimed_at integer,
-  cancel_requested integer not null,
-  relayed integer not null,
-  finished_at integer,
-  lane text,
-  concurrency_key text,
-  rate_key text,
-  unique_key text,
-  unique_ms integer,
-  debounce_key text,
-  after_failure text,
-  schedule text,
-  retention text,
-  tags text not null,
-  reason text,
-  error text,
-  progress text,
-  result text,
-  input text not null,
-  forget_at integer generated always as (
-    case when json_valid(retention) then finished_at + (retention ->> case state
-      when 'succeeded' then 0 when 'cancelled' then 1 when 'dead' then 2 when 'lost' then 3 end) end
-  ) virtual
+  ns integer not null
 ) strict;
 
-create unique index escapement_history_id on escapement_history (ns, id);
-create index escapement_history_finished on escapement_history (ns, state, finished_at) where forget_at is null;
-create index escapement_history_forget on escapement_history (ns, forget_at) where forget_at is not null;
-create index escapement_history_notable on escapement_history (ns, state, seq) where state <> 'succeeded';
+-- The shelf of plain jobs that wait, in the order of claims. expire_at is null where it does not matter any more.
+-- direct: it may not be claimed ahead. untried: it has a row in escapement_untried.
+create table escapement_plain (
+  ns integer not null,
+  queue text not null,
+  name text not null,
+  priority integer not null,
+  run_at integer not null,
+  seq integer not null,
+  expire_at integer,
+  direct integer not null default 0,
+  untried integer not null default 0,
+  primary key (ns, queue, name, priority desc, run_at, seq)
+) strict, without rowid;
+
+-- What may become of an idle job before it is tried: it expires, or, never claimed, takes the input of another with its key.
+create table escapement_untried (
+  seq integer primary key,
+  ns integer not null,
+  expire_at integer,
+  debounce_key text
+) strict;
+create index escapement_untried_expiring on escapement_untried (ns, expire_at) where expire_at is not null;
+create index escapement_untried_debounce on escapement_untried (ns, debounce_key) where debounce_key is not null;
+
+-- Claims that are not over, and jobs that the relay has named. limited: its queue has a limit of active jobs.
+create table escapement_active (
+  seq integer primary key,
+  ns integer not null,
+  queue text not null,
+  attempt integer not null,
+  token integer not null,
+  claimer text not null,
+  claim_sequence integer,
+  claimed_at integer not null,
+  lease_boot integer,
+  lease_until integer,
+  ahead integer not null default 0,
+  limited integer not null default 0,
+  relayed integer not null,
+  slot integer not null,
+  concurrency_key text,
+  retention text,
+  reason text
+) strict;
+create index escapement_active_limited on escapement_active (ns, queue) where limited = 1;
+create index escapement_active_key on escapement_active (ns, concurrency_key) where concurrency_key is not null and relayed = 0;
+create index escapement_active_named on escapement_active (ns, slot) where relayed = 1;
+
+-- Jobs that have ended. They leave by retention or redrive.
+-- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.
+create table escapement_ended (
+  seq integer primary key,
+  ns integer not null,
+  state text not null,
+  finished_at integer not null,
+  attempt integer not null,
+  token integer not null,
+  settled integer not null,
+  claimer text,
+  claimed_at integer,
+  forget_at integer,
+  reason text,
+  result text
+) strict;
+
+create index escapement_ended_finished on escapement_ended (ns, state, finished_at) where forget_at is null;
+create index escapement_ended_forget on escapement_ended (ns, forget_at) where forget_at is not null;
+create index escapement_ended_notable on escapement_ended (ns, state, seq) where state <> 'succeeded';
+
+-- Every job as it stands.
+create view escapement_all_jobs as
+select
+  job.seq, job.ns, job.id, job.name, job.queue, job.delivery, job.priority, job.run_at, job.fire_at, job.enqueued_at,
+  coalesce(ended.state, case when active.seq is not null then 'active' when job.blocked = 1 then 'blocked' else 'waiting' end) as state,
+  job.attempts, job.max_crashes, job.slot, job.shelf, job.expire_at, job.crashes, job.redrives, job.rollbacks, job.version,
+  coalesce(ended.attempt, active.attempt, job.attempt) as attempt,
+  coalesce(ended.token, active.token, job.token) as token,
+  coalesce(ended.settled, job.settled) as settled,
+  case when ended.settled > job.settled then ended.claimer when job.settled > 0 then coalesce(job.settled_by, job.claimer) end as settled_by,
+  coalesce(ended.claimer, active.claimer, job.claimer) as claimer,
+  coalesce(ended.claimed_at, active.claimed_at, job.claimed_at) as claimed_at,
+  job.cancel_requested, coalesce(active.ahead, job.ahead) as ahead, job.relayed, ended.finished_at,
+  job.lane, job.concurrency_key, job.rate_key, job.unique_key, job.unique_ms, job.debounce_key, job.after_failure, job.schedule,
+  job.retention, job.tags,
+  case when ended.seq is not null then ended.reason when active.seq is not null then active.reason else job.reason end as reason,
+  job.error, job.progress, ended.result, job.input
+from escapement_jobs as job
+  left join escapement_active as active on active.seq = job.seq
+  left join escapement_ended as ended on ended.seq = job.seq;
 
 -- Ids that a unique or debounced job absorbed.
 create table escapement_aliases (
@@ -152,7 +185,7 @@ create table escapement_aliases (
 ) strict, without rowid;
 create index escapement_aliases_job on escapement_aliases (job);
 
--- Who took a unique key last. until null: it is held while the job is in escapement_jobs.
+-- Who took a unique key last. until null: it is held while the job is in escapement_open.
 create table escapement_unique_keys (
   ns integer not null,
   key text not null,
