@@ -120,6 +120,7 @@ async function look(session: Session, params: ClaimParams, groups: readonly Grou
   const { link, lines } = session;
   const limits = new Limits(session, params);
   const limit = Math.max(0, params.limit);
+  const most = limit + aheadOf(params) + 1;
   const wanted = ({ queue, name }: Group): boolean => limits.runs(name) && limits.looksInto(queue);
   const [plain, fragile] = [lines.plain.filter(wanted), lines.fragile.filter(wanted)];
   const laneGroups = groups.filter(wanted);
@@ -134,7 +135,7 @@ async function look(session: Session, params: ClaimParams, groups: readonly Grou
   const due = runs.filter(isDue);
   // One more than can be taken tells whether asking again brings more.
   const [candidates, alone, lanes] = await Promise.all([
-    Promise.all(due.map((run) => readRun(session, run, lineIn(plain, run.line), limit + 1))),
+    Promise.all(due.map((run) => readRun(session, run, lineIn(plain, run.line), most))),
     Promise.all(
       fragileRuns.filter(isDue).map((run) => readRun(session, run, lineIn(fragile, run.line), maxFragile)),
     ),
@@ -184,7 +185,12 @@ async function findLanes(
   return readLanes(session, limits, gates.flat(), limit);
 }
 
-function choose({ now: at }: Session, params: ClaimParams, view: View): Candidate[] {
+export function aheadOf({ ahead }: ClaimParams): number {
+  return Math.max(0, ahead ?? 0);
+}
+
+/** The first `params.limit` of them are direct claims, the others are ahead. */
+function choose({ now: at, queues }: Session, params: ClaimParams, view: View): Candidate[] {
   const { limits } = view;
   if (params.alone && params.limit > 0) {
     const alone = view.fragile.find((job) => limits.opensAt(job) <= at);
@@ -195,12 +201,16 @@ function choose({ now: at }: Session, params: ClaimParams, view: View): Candidat
   }
   const left = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
   const waitingLanes = new Set<string>();
+  const limit = Math.max(0, params.limit);
+  const mayGoAhead = (job: Candidate, before: readonly Candidate[]): boolean =>
+    !job.direct && !queues.isLimited(job.queue) && !hasReadyLane(view, before, at);
   const taken: Candidate[] = [];
   for (const job of [...view.runs.flat(), ...view.lanes.flatMap(({ due }) => due)].sort(byTurn)) {
-    if (taken.length >= params.limit) break;
+    if (taken.length >= limit + aheadOf(params)) break;
     if (job.lane !== null && waitingLanes.has(job.lane)) continue;
     const leftInQueue = left.get(job.queue) ?? Number.POSITIVE_INFINITY;
     if (leftInQueue > 0 && limits.opensAt(job) <= at) {
+      if (taken.length >= limit && !mayGoAhead(job, taken)) break;
       left.set(job.queue, leftInQueue - 1);
       limits.count(job);
       taken.push(job);
@@ -209,6 +219,11 @@ function choose({ now: at }: Session, params: ClaimParams, view: View): Candidat
     }
   }
   return taken;
+}
+
+/** A lane that has a job to give may have an older one than was looked at: while there is one, nothing is taken ahead. */
+function hasReadyLane({ lanes, limits }: View, taken: readonly Candidate[], at: number): boolean {
+  return lanes.some(({ due }) => due.some((job) => !taken.includes(job) && limits.opensAt(job) <= at));
 }
 
 /** Makes the chosen jobs the claimer's. */
@@ -221,13 +236,14 @@ async function hold(
   if (chosen.length === 0) return [];
   const { link, ns, lines } = session;
   const seqs = chosen.map(({ seq }) => seq);
+  const limit = Math.max(0, params.limit);
   const activeLine = [...new Set(chosen.map(({ queue }) => queue))].map(
     (queue) => sql`when ${queue} then ${lines.activeOf(queue)}`,
   );
   link.write(
     sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = case queue ${join(activeLine, " ")} end, urgency = 0,
         at = ${now} + ${Math.ceil(params.leaseMs)}, reason = null, attempt = attempt + 1, token = token + 1,
-        claimer = ${claimer}, claim_sequence = ${params.sequence}, claimed_at = ${now}
+        claimer = ${claimer}, claim_sequence = ${params.sequence}, claimed_at = ${now}, ahead = seq in (${[0, ...seqs.slice(limit)]})
       where seq in (${seqs})`,
   );
   const keyed = chosen.filter(({ concurrencyKey, rateKey }) => concurrencyKey !== null || rateKey !== null);
@@ -269,7 +285,7 @@ async function nextAt(
   view: View,
   taken: readonly Candidate[],
 ): Promise<Date | null> {
-  if (params.limit <= 0) return null;
+  if (params.limit + aheadOf(params) <= 0) return null;
   const { limits } = view;
   const gone = new Set(taken);
   let earliest = view.laterAt;

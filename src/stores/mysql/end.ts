@@ -16,7 +16,7 @@ export interface Ended {
   readonly state: JobState;
 }
 
-const settledByHolder = fixed(", settled = token, settled_by = claimer");
+const settledByHolder = fixed(", settled = token, settled_by = claimer, ahead = 0");
 const nothingMore = fixed("");
 
 /**

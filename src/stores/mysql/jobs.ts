@@ -29,6 +29,8 @@ export interface JobRow {
   readonly settledBy: number;
   /** The number of its claimer, 0 for nobody. */
   readonly claimer: number;
+  /** Claimed ahead, and not known to have started. */
+  readonly ahead: boolean;
   readonly cancelRequested: boolean;
   readonly reason: string | null;
   readonly relayed: boolean;
@@ -45,7 +47,7 @@ export interface JobRow {
 const rowColumns = fixed(
   "state, stands_for, seq, id, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
     "max_crashes, version, token, settled, settled_by, claimer, cancel_requested, relayed, slot, concurrency_key, rate_key, " +
-    "unique_key, unique_ms, after_failure, schedule, reason",
+    "unique_key, unique_ms, after_failure, schedule, reason, ahead",
 );
 
 function toJobRow(row: Tuple): JobRow {
@@ -71,6 +73,7 @@ function toJobRow(row: Tuple): JobRow {
     settled: numberOf(row[17]),
     settledBy: numberOf(row[18]),
     claimer: numberOf(row[19]),
+    ahead: numberOf(row[30]) !== 0,
     cancelRequested: numberOf(row[20]) !== 0,
     reason: textOrNull(row[29]),
     relayed: numberOf(row[21]) !== 0,

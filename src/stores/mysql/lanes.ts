@@ -103,14 +103,15 @@ async function readRun(
   limit: number,
 ): Promise<LaneJob[]> {
   const { rows } = await link.query(
-    sql`select j.seq, j.run_at, j.concurrency_key, j.rate_key, j.version, j.queue, j.name, if(j.attempt > 0, null, j.expire_at)
+    sql`select j.seq, j.run_at, j.concurrency_key, j.rate_key, j.version, j.delivery, j.crashes, j.ahead,
+        j.queue, j.name, if(j.attempt > 0, null, j.expire_at)
       from escapement_lane_jobs as l force index (escapement_lane_jobs_lane) straight_join escapement_jobs as j on j.seq = l.job
       where l.ns = ${ns} and l.place = 'waiting' and l.lane = ${lane} and l.urgency = ${urgency} and l.run_at <= ${now} and ${isDue}
       order by l.run_at, l.job limit ${limit} ${claimLock(skipLocked)}`,
   );
   return rows.map((row) => ({
-    ...toCandidate(row, textOf(row[5]), textOf(row[6]), -urgency, lane),
-    expiresAt: numberOrNull(row[7]) ?? Number.POSITIVE_INFINITY,
+    ...toCandidate(row, textOf(row[8]), textOf(row[9]), -urgency, lane),
+    expiresAt: numberOrNull(row[10]) ?? Number.POSITIVE_INFINITY,
   }));
 }
 

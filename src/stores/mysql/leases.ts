@@ -1,4 +1,4 @@
-import { isTerminal } from "../../state.ts";
+import { isTerminal, silence } from "../../state.ts";
 import type {
   ClaimRef,
   ExtendParams,
@@ -56,7 +56,7 @@ function named(claims: readonly ClaimRef[]): Sql {
 function renew({ link, skipLocked }: Session, claims: Sql, leaseMs: number): void {
   if (!skipLocked) {
     link.write(
-      sql`update escapement_jobs force index (escapement_jobs_id) set at = ${now} + ${leaseMs} where ${claims}`,
+      sql`update escapement_jobs force index (escapement_jobs_id) set at = ${now} + ${leaseMs}, ahead = 0 where ${claims}`,
     );
     return;
   }
@@ -65,7 +65,7 @@ function renew({ link, skipLocked }: Session, claims: Sql, leaseMs: number): voi
       where ${claims} for update skip locked`,
   );
   link.write(
-    sql`set @escapement_renew = concat('update escapement_jobs set at = ${now} + ', ${leaseMs}, ' where seq in (',
+    sql`set @escapement_renew = concat('update escapement_jobs set ahead = 0, at = ${now} + ', ${leaseMs}, ' where seq in (',
       coalesce(trim(trailing ']' from trim(leading '[' from @escapement_free)), 'null'), ')')`,
   );
   link.write(sql`prepare escapement_renewal from @escapement_renew`);
@@ -186,7 +186,7 @@ async function nextToExpire(session: Session, limit: number): Promise<JobRow[]> 
 
 function endSilent(session: Session, job: JobRow): Pick<ReapResult["reaped"][number], "state" | "reason"> {
   if (job.state === "active") {
-    return settleClaim(session, job, { kind: "crash", reason: "its lease ran out" }, false);
+    return settleClaim(session, job, silence(job), false);
   }
   if (job.expireAt !== null) strike(session, job.seq, job.expireAt);
   return { state: cancelIdle(session, job, "expire", "expired").state, reason: "expired" };

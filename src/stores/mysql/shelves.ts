@@ -1,7 +1,8 @@
+import { mayClaimAhead } from "../../state.ts";
 import type { Limited } from "./limits.ts";
 import type { WaitingLine } from "./lines.ts";
 import type { Link, Tuple } from "./link.ts";
-import { numberOf, textOrNull } from "./rows.ts";
+import { deliveryOf, numberOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { fixed, now, type Sql, sql } from "./sql.ts";
 
@@ -12,6 +13,8 @@ export interface Candidate extends Limited {
   readonly runAt: number;
   readonly lane: string | null;
   readonly version: number;
+  /** It may not be claimed ahead. */
+  readonly direct: boolean;
 }
 
 /** The order of claims: higher priority first, then the oldest runAt, then the order of enqueueing. */
@@ -74,13 +77,20 @@ export async function readRun(
   limit: number,
 ): Promise<Candidate[]> {
   const { rows } = await link.query(
-    sql`select seq, run_at, concurrency_key, rate_key, version from escapement_jobs force index (escapement_jobs_line)
+    sql`select ${candidateColumns} from escapement_jobs force index (escapement_jobs_line)
       where line = ${run.line} and urgency = ${run.urgency} and ${isDue} order by at, seq limit ${limit} ${claimLock(skipLocked)}`,
   );
   return rows.map((row) => toCandidate(row, queue, name, -run.urgency, null));
 }
 
-/** From seq, run_at, concurrency_key, rate_key and version. */
+export const candidateColumns = fixed(
+  "seq, run_at, concurrency_key, rate_key, version, delivery, crashes, ahead",
+);
+
+/** What of `mayClaimAhead` the jobs of a line of plain jobs can differ in. */
+export const isDirect = fixed("(delivery = 'at-most-once' or crashes > 0 or ahead = 1)");
+
+/** From {@link candidateColumns}. */
 export function toCandidate(
   row: Tuple,
   queue: string,
@@ -88,6 +98,9 @@ export function toCandidate(
   priority: number,
   lane: string | null,
 ): Candidate {
+  const [concurrencyKey, rateKey] = [textOrNull(row[2]), textOrNull(row[3])];
+  const delivery = deliveryOf(row[5]);
+  const ahead = numberOf(row[7]) !== 0;
   return {
     seq: numberOf(row[0]),
     priority,
@@ -96,8 +109,9 @@ export function toCandidate(
     name,
     lane,
     version: numberOf(row[4]),
-    concurrencyKey: textOrNull(row[2]),
-    rateKey: textOrNull(row[3]),
+    concurrencyKey,
+    rateKey,
+    direct: !mayClaimAhead({ delivery, concurrencyKey, rateKey, crashes: numberOf(row[6]), ahead }),
   };
 }
 

@@ -1,13 +1,14 @@
 import { instantOf } from "../../mend.ts";
 import { follow, isPlainSuccess } from "../../state.ts";
 import type { ClaimParams, ClaimResult, Finish, FinishResult, StepResult } from "../../store.ts";
+import { aheadOf } from "./claim.ts";
 import type { Identity } from "./identity.ts";
 import type { WaitingLine } from "./lines.ts";
 import type { Answer, Tuple } from "./link.ts";
 import type { HeldJobs } from "./recall.ts";
 import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { claimLock, hiddenMs, isDue, type Run, runsOf, type TimedRun, toRun } from "./shelves.ts";
+import { claimLock, hiddenMs, isDirect, isDue, type Run, runsOf, type TimedRun, toRun } from "./shelves.ts";
 import { fixed, join, now, type Sql, sql } from "./sql.ts";
 import { writeSucceeded } from "./succeeded.ts";
 
@@ -34,7 +35,7 @@ export function maySwift(
 ): boolean {
   if (!areSuccesses(recall.claimed, finishes)) return false;
   if (params === null) return finishes.length > 0;
-  return !recall.obstructed && params.limit > 0;
+  return !recall.obstructed && params.limit + aheadOf(params) > 0;
 }
 
 /** Whether all are successes of jobs that are remembered, each once. */
@@ -207,6 +208,11 @@ function claimPart(session: Session, params: ClaimParams): Part<ClaimResult> {
   };
 }
 
+/** How many jobs a claim may take, those ahead among them. */
+function mostOf(params: ClaimParams): number {
+  return Math.max(0, params.limit) + aheadOf(params);
+}
+
 /** How many jobs each run may give; null where the limit of a queue is to be shared by several. */
 function limitsOf(
   params: ClaimParams,
@@ -214,14 +220,15 @@ function limitsOf(
   lines: readonly WaitingLine[],
 ): ReadonlyMap<Run, number> | null {
   const ofQueue = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
+  const most = mostOf(params);
   const limits = new Map<Run, number>();
   const used = new Set<string>();
   for (const run of runs) {
     const queue = lines.find(({ line }) => line === run.line)?.queue ?? "";
-    const limit = ofQueue.get(queue) ?? params.limit;
-    if (limit < params.limit && used.has(queue)) return null;
+    const limit = ofQueue.get(queue) ?? most;
+    if (limit < most && used.has(queue)) return null;
     used.add(queue);
-    limits.set(run, Math.min(limit, params.limit));
+    limits.set(run, Math.min(limit, most));
   }
   return limits;
 }
@@ -260,23 +267,17 @@ function hold(
   const queues = new Map(open.map(({ line, queue }) => [line, queue]));
   const activeLine = runs.map(({ line }) => sql`when ${line} then ${lines.activeOf(queues.get(line) ?? "")}`);
   const firstOf = (run: Run): Sql =>
-    sql`select seq as chosen, urgency as turn, at as due_at from escapement_jobs force index (escapement_jobs_line)
+    sql`select seq as chosen, urgency as turn, at as due_at, ${isDirect} as direct from escapement_jobs force index (escapement_jobs_line)
       where line = ${run.line} and urgency = ${run.urgency} and at <= @escapement_until and ${isDue}
-      order by at, seq limit ${limits.get(run) ?? params.limit} ${claimLock(skipLocked)}`;
-  const chosen =
-    runs.length === 1 && runs[0] !== undefined
-      ? firstOf(runs[0])
-      : sql`select chosen from (${join(
-          runs.map((run) => sql`(${firstOf(run)})`),
-          " union all ",
-        )}) as due order by turn, due_at, chosen limit ${params.limit}`;
+      order by at, seq limit ${limits.get(run) ?? mostOf(params)} ${claimLock(skipLocked)}`;
   const from = [...new Set(runs.map(({ line }) => line))];
+  const chosen = inTurn(params, runs.map(firstOf));
   link.write(
-    sql`update (${chosen}) as c straight_join escapement_jobs as j on j.seq = c.chosen
+    sql`update (${chosen.rows}) as c straight_join escapement_jobs as j on j.seq = c.chosen
       set j.state = ${follow("waiting", "claim")}, j.line = case j.line ${join(activeLine, " ")} end, j.urgency = 0,
         j.at = ${now} + ${Math.ceil(params.leaseMs)}, j.reason = null, j.attempt = j.attempt + 1, j.token = j.token + 1,
-        j.claimer = ${claimer}, j.claim_sequence = ${params.sequence}, j.claimed_at = ${now}
-      where j.line in (${from}) and ${isDue}`,
+        j.claimer = ${claimer}, j.claim_sequence = ${params.sequence}, j.claimed_at = ${now}, j.ahead = ${chosen.isAhead}
+      where j.line in (${from}) and ${isDue} and ${chosen.condition}`,
   );
   const active = [...new Set(from.map((line) => lines.activeOf(queues.get(line) ?? "")))];
   return link.query(
@@ -285,6 +286,30 @@ function hold(
         and claimer = ${claimer} and claim_sequence = ${params.sequence}
       order by priority desc, run_at, seq`,
   );
+}
+
+/** The first rows of all runs by their turn: who is taken ahead, and which rows come after one that may not be. */
+function inTurn(
+  params: ClaimParams,
+  runs: readonly Sql[],
+): { readonly rows: Sql; readonly isAhead: Sql; readonly condition: Sql } {
+  const limit = Math.max(0, params.limit);
+  const [single] = runs;
+  const due =
+    runs.length === 1 && single !== undefined
+      ? single
+      : sql`select * from (${join(
+          runs.map((run) => sql`(${run})`),
+          " union all ",
+        )}) as due order by turn, due_at, chosen limit ${mostOf(params)}`;
+  if (aheadOf(params) === 0) return { rows: due, isAhead: fixed("0"), condition: fixed("true") };
+  return {
+    rows: sql`select chosen, place, sum(place > ${limit} and direct) over (order by place) as barred
+      from (select chosen, direct, row_number() over (order by turn, due_at, chosen) as place from (${due}) as first) as placed`,
+    isAhead: sql`(c.place > ${limit})`,
+    // Where rows are not locked in passing, they are asked again.
+    condition: sql`c.barred = 0 and (c.place <= ${limit} or not ${isDirect})`,
+  };
 }
 
 /** @param after the runs as they are now. */
@@ -314,7 +339,9 @@ function resultOf(
 }
 
 /** Whether the claimer got all that it wanted, of everything or of one queue. */
-function isFull({ limit, queues }: ClaimParams, jobs: ClaimResult["jobs"]): boolean {
+function isFull(params: ClaimParams, jobs: ClaimResult["jobs"]): boolean {
+  const { limit, queues } = params;
+  // Where it got all that it starts at once, the next may be one that is not claimed ahead.
   if (jobs.length >= limit) return true;
   const taken = Map.groupBy(jobs, ({ queue }) => queue);
   return queues?.some((one) => one.limit > 0 && (taken.get(one.queue)?.length ?? 0) >= one.limit) ?? false;

@@ -33,6 +33,7 @@ create table if not exists escapement_lines (
 -- it is kept_<state>, or 0 where that is null: how long this job is kept, as encodeKept in kept.ts says it. Otherwise it is 0.
 -- born tells the call that brought it. settled is the last token whose holder ended its claim itself: it tells a repeated finish
 -- from a stale one. claimer and settled_by are numbers of escapement_claimers, 0 for nobody.
+-- ahead: it was claimed before its holder had room for it, and is not known to have started.
 -- What every claim and finish changes has a fixed width, so that rows are changed in place.
 create table if not exists escapement_jobs (
   seq bigint not null auto_increment primary key,
@@ -58,6 +59,7 @@ create table if not exists escapement_jobs (
   rollbacks int not null default 0,
   version int not null default 1,
   cancel_requested tinyint not null default 0,
+  ahead tinyint not null default 0,
   relayed tinyint not null default 0,
   priority int not null,
   attempts int not null,
