@@ -31,6 +31,7 @@ export class Fleet implements AsyncDisposable {
   constructor(options: {
     lease: number;
     concurrency?: number;
+    poll?: number;
     store?: string;
     acceptWeakDurability?: boolean;
   }) {

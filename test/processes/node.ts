@@ -10,6 +10,8 @@ export interface NodePlan {
   readonly log: string;
   readonly lease: number;
   readonly concurrency: number;
+  /** @default 100 */
+  readonly poll?: number;
   readonly acceptWeakDurability?: boolean;
 }
 
@@ -37,7 +39,7 @@ const app = createEscapement({
   store: plan.store,
   jobs,
   lease: plan.lease,
-  poll: 100,
+  poll: plan.poll ?? 100,
   concurrency: plan.concurrency,
   acceptWeakDurability: plan.acceptWeakDurability ?? false,
 });

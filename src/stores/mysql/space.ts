@@ -23,6 +23,7 @@ import {
   unlock,
 } from "./transact.ts";
 import { maxIdleSeconds, type Transaction, Transactions } from "./transactions.ts";
+import { Watch } from "./watch.ts";
 
 interface SpaceOptions {
   readonly connections: Connections;
@@ -45,7 +46,8 @@ export class Space {
   readonly #transactions: Transactions;
   readonly #hub: Hub;
   readonly #turnstile: Turnstile;
-  readonly #subscriptions = new Set<() => void>();
+  readonly #subscriptions = new Map<() => void, (notice: Notice) => void>();
+  readonly #watch: Watch;
   #identity: Identity | null = null;
   #skipLocked = false;
   #closed = false;
@@ -60,6 +62,16 @@ export class Space {
       clock,
       publish: (notices) => this.#hub.publish(notices, context.clock),
     });
+    this.#watch = new Watch({
+      ask: (statement) => this.#transactions.once(({ link }) => link.query(statement)),
+      ns: async () => (await this.known()).ns,
+      hear: (notice) => this.#tell(notice),
+    });
+  }
+
+  /** Whether notices of other processes arrive: on a clock of a test's own, only what it does itself happens. */
+  get listens(): boolean {
+    return this.#options.clock === null;
   }
 
   get where(): string {
@@ -88,17 +100,30 @@ export class Space {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const unsubscribe of this.#subscriptions) unsubscribe();
+    this.#watch.stop();
+    for (const unsubscribe of this.#subscriptions.keys()) unsubscribe();
     await this.#options.connections.close();
   }
 
   subscribe(listener: (notice: Notice) => void): () => Promise<void> {
     const unsubscribe = this.#hub.subscribe(listener);
-    this.#subscriptions.add(unsubscribe);
+    this.#subscriptions.set(unsubscribe, listener);
+    if (this.listens) this.#watch.start();
     return async () => {
       this.#subscriptions.delete(unsubscribe);
+      if (this.#subscriptions.size === 0) this.#watch.stop();
       unsubscribe();
     };
+  }
+
+  #tell(notice: Notice): void {
+    for (const listener of this.#subscriptions.values()) {
+      try {
+        listener(notice);
+      } catch (error) {
+        this.#options.context.log.error({ error }, "a listener for notices of the store failed");
+      }
+    }
   }
 
   /** Makes sure that the lines of these jobs have numbers, before a transaction begins that may be rolled back. */

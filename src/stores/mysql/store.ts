@@ -117,7 +117,7 @@ export class MysqlStore implements Store {
     this.address = address;
     this.capabilities = {
       transactions: true,
-      listen: false,
+      listen: space.listens,
       timePrecisionMs: 1,
       durability,
       acrossSlots: true,
