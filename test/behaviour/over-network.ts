@@ -7,7 +7,6 @@ const anything: readonly Notice[] = [
   { kind: "jobs", queues: null },
   { kind: "ended", ids: null },
   { kind: "schedules" },
-  { kind: "queues" },
 ];
 const changing: ReadonlySet<PropertyKey> = new Set<keyof Store>([
   "enqueue",
@@ -74,6 +73,8 @@ export function overNetwork(make: (clock: Clock) => StoreFactory): NetworkStore 
     const answer = await call;
     if (verb === "cancel") tell(cancelNotices(answer as Awaited<ReturnType<Store["cancel"]>>));
     if (changing.has(verb) && !isIdle(verb, answer)) tell(anything);
+    // Workers give back what they claimed ahead: told after each trip, they would claim and give back without end.
+    if (verb === "configureQueue") tell([{ kind: "queues" }]);
     return answer;
   }
 }
