@@ -4,9 +4,6 @@ import { laneOf } from "./jobs.ts";
 import { place, placeBlocked } from "./places.ts";
 import type { Session } from "./session.ts";
 
-/** How many rows one statement writes: each call has a price of its own. */
-const rowsAtOnce = 20;
-
 /** Whether it is like most jobs: due some time, without any of the rarer things. */
 export function isPlain(job: NewJob): boolean {
   return (
@@ -24,15 +21,19 @@ export function isPlain(job: NewJob): boolean {
   );
 }
 
-const plainRow = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-
+/** Jobs of one call are mostly alike: what they have in common is bound once, and of each only its id, slot and input. */
 const insertPlainRows = (rows: number): string =>
   `insert into escapement_jobs (
      ns, id, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, slot, input
-   ) values ${Array.from({ length: rows }, () => plainRow).join(", ")}`;
+   ) select ns, column1, name, queue, delivery, priority, run_at, fire_at, enqueued_at, attempts, max_crashes, column2, column3
+   from (select ? as ns, ? as name, ? as queue, ? as delivery, ? as priority, ? as run_at, ? as fire_at, ? as enqueued_at,
+     ? as attempts, ? as max_crashes)
+   cross join (values ${Array.from({ length: rows }, () => "(?, ?, ?)").join(", ")})`;
 
-const insertOnePlain = insertPlainRows(1);
-const insertManyPlain = insertPlainRows(rowsAtOnce);
+/** How many rows one statement writes, each call having a price of its own. */
+const maxAlike = 100;
+const insertOnePlain = { rows: 1, sql: insertPlainRows(1) };
+const insertPlainBy = [maxAlike, 10].map((rows) => ({ rows, sql: insertPlainRows(rows) }));
 
 const added = "from escapement_jobs where seq > ? and seq <= ?";
 const openAdded = `insert into escapement_open (seq, ns) select seq, ns ${added}`;
@@ -43,27 +44,52 @@ const shelveAdded = `insert into escapement_plain (ns, queue, name, priority, ru
 export function insertPlain(session: Session, jobs: readonly NewJob[]): void {
   const { connection, notices } = session;
   let last = 0;
-  const many = jobs.length - (jobs.length % rowsAtOnce);
-  for (let start = 0; start < many; start += rowsAtOnce) {
-    const values: SQLInputValue[] = [];
-    for (const job of jobs.slice(start, start + rowsAtOnce)) pushPlain(values, session, job);
-    last = connection.insert(insertManyPlain, ...values);
-  }
-  for (const job of jobs.slice(many)) {
-    const values: SQLInputValue[] = [];
-    pushPlain(values, session, job);
-    last = connection.insert(insertOnePlain, ...values);
+  for (let start = 0; start < jobs.length; ) {
+    const end = endOfAlike(jobs, start);
+    const { rows, sql } = insertPlainBy.find((one) => one.rows <= end - start) ?? insertOnePlain;
+    last = connection.insert(sql, ...valuesOf(session, jobs.slice(start, start + rows)));
+    start += rows;
   }
   connection.run(openAdded, last - jobs.length, last);
   connection.run(shelveAdded, last - jobs.length, last);
   for (const job of jobs) notices.claimable(job.queue);
 }
 
-function pushPlain(values: SQLInputValue[], { ns, now }: Session, job: NewJob): void {
-  const runAt = dueAt(job, now);
-  const fireAt = job.fireAt?.getTime() ?? runAt;
-  values.push(ns, job.id, job.name, job.queue, job.delivery, job.priority, runAt, fireAt, now);
-  values.push(job.attempts, job.maxCrashes, job.slot, job.input);
+/** Where those end that are like the first, as far as one statement goes. */
+function endOfAlike(jobs: readonly NewJob[], start: number): number {
+  const first = jobs[start];
+  let end = start + 1;
+  for (let job = jobs[end]; job !== undefined && end - start < maxAlike; job = jobs[end]) {
+    if (first === undefined || !areAlike(first, job)) break;
+    end += 1;
+  }
+  return end;
+}
+
+function areAlike(a: NewJob, b: NewJob): boolean {
+  return (
+    a.name === b.name &&
+    a.queue === b.queue &&
+    a.delivery === b.delivery &&
+    a.priority === b.priority &&
+    a.runAt?.getTime() === b.runAt?.getTime() &&
+    a.fireAt?.getTime() === b.fireAt?.getTime() &&
+    a.delayMs === b.delayMs &&
+    a.attempts === b.attempts &&
+    a.maxCrashes === b.maxCrashes
+  );
+}
+
+function valuesOf({ ns, now }: Session, jobs: readonly NewJob[]): SQLInputValue[] {
+  const values: SQLInputValue[] = [];
+  const [first] = jobs;
+  if (first === undefined) return values;
+  const runAt = dueAt(first, now);
+  const fireAt = first.fireAt?.getTime() ?? runAt;
+  values.push(ns, first.name, first.queue, first.delivery, first.priority, runAt, fireAt, now);
+  values.push(first.attempts, first.maxCrashes);
+  for (const { id, slot, input } of jobs) values.push(id, slot, input);
+  return values;
 }
 
 const insertJob = `insert into escapement_jobs (
