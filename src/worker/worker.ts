@@ -333,8 +333,8 @@ export class Worker {
     this.#stopEach(claims, "cancelled", "the job was cancelled");
 
   readonly #notice = (notice: Notice): void => {
-    // A queue may be paused, or have a limit now, that this process claimed ahead from.
-    if (notice.kind === "queues") this.#ready.giveBack(() => true);
+    // A queue may be paused, or have a limit now, that this process claimed ahead from. However often that is told, others run meanwhile.
+    if (notice.kind === "queues" && this.#ready.giveBack(() => true) > 0) this.#lookAhead.stalled();
     if (notice.kind === "jobs" || notice.kind === "queues" || notice.kind === "ended") this.#claimer.hungry();
     if (notice.kind === "cancel")
       void cancelledAmong(this.#parts.store, this.#held, notice.ids).then(this.#cancelled);

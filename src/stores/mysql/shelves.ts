@@ -83,7 +83,7 @@ export async function readRun(
   return rows.map((row) => toCandidate(row, queue, name, -run.urgency, null));
 }
 
-export const candidateColumns = fixed(
+const candidateColumns = fixed(
   "seq, run_at, concurrency_key, rate_key, version, delivery, crashes, ahead",
 );
 
