@@ -83,9 +83,7 @@ export async function readRun(
   return rows.map((row) => toCandidate(row, queue, name, -run.urgency, null));
 }
 
-const candidateColumns = fixed(
-  "seq, run_at, concurrency_key, rate_key, version, delivery, crashes, ahead",
-);
+const candidateColumns = fixed("seq, run_at, concurrency_key, rate_key, version, delivery, crashes, ahead");
 
 /** What of `mayClaimAhead` the jobs of a line of plain jobs can differ in. */
 export const isDirect = fixed("(delivery = 'at-most-once' or crashes > 0 or ahead = 1)");

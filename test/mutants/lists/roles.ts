@@ -25,30 +25,46 @@ export const roles: readonly Mutant[] = [
       "Math.min(settings.concurrency - running, settings.batch)",
       "settings.batch",
     ],
-    ["a failed trip forgets its outcomes", "else outbox.putBack();", ""],
+    ["a failed trip forgets its outcomes", "else outbox.putBack(sending);", ""],
     ["a fragile job gets neighbours", "if (this.#exclusive !== null ||", "if ("],
     ["a stopping process claims", "if (!this.#claiming || !wanted", "if (!wanted"],
   ]),
-  ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("reports"), pattern: "(sqlite)" }, [
+  ...mutantsOf({ file: "src/worker/claimer.ts", tests: behaviour("look-ahead"), pattern: "(memory)" }, [
+    ["jobs are never claimed ahead", "if (lacking <= 0) return 0;", "return 0;"],
+  ]),
+  ...mutantsOf({ file: "src/worker/worker.ts", tests: behaviour("look-ahead"), pattern: "(memory)" }, [
     [
-      "outcomes go before their reports",
-      "const late = this.#waiting.filter(({ held }) => !this.#reports.isWritten(held));",
-      "const late: Entry[] = [];",
+      "a pause does not reach what was claimed ahead",
+      'if (notice.kind === "queues" && this.#ready.giveBack(() => true) > 0)',
+      "if (false)",
+    ],
+    ["a stop keeps what was claimed ahead", "this.#ready.stop();", ""],
+    [
+      "a cancelled job that waits for room is started",
+      "this.#ready.giveBack((held) => held.stopCause !== null);",
+      "",
+      { equivalent: "its turn comes within 100 ms, and then it is not started" },
     ],
   ]),
+  ...mutantsOf({ file: "src/worker/ready.ts", tests: behaviour("look-ahead"), pattern: "(memory)" }, [
+    ["what finds no room is kept", "claimedAtMs <= before", "false"],
+  ]),
+  ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("reports"), pattern: "(sqlite)" }, [
+    ["outcomes go before their reports", "if (!this.#reports.isIdle) {", "if (false) {"],
+  ]),
   ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("worker", "faults"), pattern }, [
-    ["what was sent is lost where no answer came", "this.#waiting = [...this.#sent, ...this.#waiting];", ""],
+    ["what was sent is lost where no answer came", "this.#waiting = [...entries, ...this.#waiting];", ""],
     [
       "an outcome that cannot be written is kept for ever",
-      "if (this.#sent.length === 1 && only !== undefined)",
+      "if (sending.entries.length === 1 && only !== undefined)",
       "if (false && only !== undefined)",
     ],
     [
       "what is on its way counts as written",
-      "this.#waiting.length === 0 && this.#sent.length === 0",
+      "this.#waiting.length === 0 && this.#underWay === 0",
       "this.#waiting.length === 0",
       {
-        equivalent: "the claimer's loop asks only between trips, when nothing is on its way",
+        equivalent: "a loop that is to end waits for its trips first, and then nothing is on its way",
       },
     ],
   ]),
