@@ -67,7 +67,7 @@ async function together<T extends readonly unknown[]>(
     }),
   );
   const values = calls.flatMap((call) => call.values);
-  const answer = await session.run(`select json_build_array(${list.join(", ")})::text as answer`, values);
+  const answer = await session.run(`select json_build_array(${list.join(", ")})::text as answer`, values, true);
   const news = new News();
   const answers = listOf(answer);
   const results = calls.map((call, index) => call.read(answers[index], news));

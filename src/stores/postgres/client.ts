@@ -5,11 +5,19 @@ export interface PgClient {
   /** Present on pg's own clients: the process that the server announced at the start. A pooler announces one of its own making. */
   readonly processID?: number | null;
   query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+  query(statement: PgStatement): Promise<{ readonly rows: readonly unknown[] }>;
   release(destroy?: boolean | Error): void;
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "notification", listener: (message: PgNotification) => void): unknown;
   removeListener(event: "error", listener: (error: Error) => void): unknown;
   removeListener(event: "notification", listener: (message: PgNotification) => void): unknown;
+}
+
+/** With a name, the connection keeps it prepared under that. */
+export interface PgStatement {
+  readonly name?: string;
+  readonly text: string;
+  readonly values: readonly unknown[];
 }
 
 export interface PgNotification {

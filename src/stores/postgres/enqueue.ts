@@ -49,7 +49,7 @@ export async function enqueue(
   const sql = statement.sql(allOrNone ? `${session.schema}.all_or_none` : "");
   const news = new News();
   try {
-    const results = readAnswers(parts, await session.run(sql, statement.values), news);
+    const results = readAnswers(parts, await session.run(sql, statement.values, parts.length === 1), news);
     session.publish(news.toNotices());
     return results;
   } catch (error) {

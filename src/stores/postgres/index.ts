@@ -112,11 +112,13 @@ async function probe(link: Link, listen: boolean | null): Promise<Capabilities> 
         "set it for the store's user: ALTER ROLE … SET default_transaction_isolation = 'read committed'",
     );
   }
+  // A pooler announces a process of its own making: behind it, a connection may lead to another one with every statement.
+  const isDirect = announced === answer["pid"];
+  if (isDirect) link.prepareOften();
   const durable = answer["fsync"] === "on" && answer["synchronous_commit"] !== "off";
   return {
     transactions: true,
-    // A pooler announces a process of its own making: behind it, a connection may lead to another one with every statement.
-    listen: listen ?? (announced === null || announced === answer["pid"]),
+    listen: listen ?? (announced === null || isDirect),
     acrossSlots: true,
     timePrecisionMs: 1,
     durability: durable ? "full" : "weak",

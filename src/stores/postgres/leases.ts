@@ -26,6 +26,7 @@ export async function extend(session: Session, params: ExtendParams): Promise<Ex
       textList(asked.map(({ id }) => id)),
       numberList(asked.map(({ token }) => token)),
     ],
+    true,
   );
   const { renewed, locked } = recordOf(answer);
   const results = new Map<string, ExtendResult>();

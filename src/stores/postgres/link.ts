@@ -1,12 +1,16 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { EscapementError } from "../../errors.ts";
-import type { PgClient, PgPool } from "./client.ts";
+import type { PgClient, PgPool, PgStatement } from "./client.ts";
 import { isConflict, spoilsConnection, translateError } from "./errors.ts";
 
 export type Value = string | number | boolean | null;
 
-/** Runs one statement whose only column, `answer`, is JSON, and returns what it says. */
-export type Run = (sql: string, values: readonly Value[]) => Promise<unknown>;
+/**
+ * Runs one statement whose only column, `answer`, is JSON, and returns what it says.
+ *
+ * @param often whether the same text is run again and again, so that the server should keep it prepared where it can.
+ */
+export type Run = (sql: string, values: readonly Value[], often?: boolean) => Promise<unknown>;
 
 export interface LinkOptions {
   readonly pool: PgPool;
@@ -17,6 +21,8 @@ export interface LinkOptions {
   readonly place: string;
 }
 
+/** Statements that are kept prepared, of each connection. There are a handful of them, and a few more for unusual batches. */
+const maxPrepared = 50;
 /** How often a call is tried that stood in another's way. */
 const maxTries = 8;
 const maxPauseMs = 30;
@@ -25,6 +31,9 @@ const maxPauseMs = 30;
 export class Link {
   readonly #options: LinkOptions;
   readonly #open = new Set<Promise<unknown>>();
+  /** By their text. */
+  readonly #names = new Map<string, string>();
+  #prepares = false;
   #closed = false;
 
   constructor(options: LinkOptions) {
@@ -39,7 +48,22 @@ export class Link {
     return this.#options.place;
   }
 
-  readonly run: Run = (sql, values) => this.#tracked(this.#runPatiently(sql, values));
+  /** From now on, statements that are run often are prepared: what is at the other end of a connection is one session of the server. */
+  prepareOften(): void {
+    this.#prepares = this.#options.owned;
+  }
+
+  readonly run: Run = (sql, values, often = false) =>
+    this.#tracked(this.#runPatiently(often ? this.#named(sql, values) : { text: sql, values }));
+
+  #named(text: string, values: readonly Value[]): PgStatement {
+    const known = this.#names.get(text);
+    if (known !== undefined) return { name: known, text, values };
+    if (!this.#prepares || this.#names.size >= maxPrepared) return { text, values };
+    const name = `escapement_${this.#names.size}`;
+    this.#names.set(text, name);
+    return { name, text, values };
+  }
 
   /**
    * Gives the function a connection of its own. It is put back when the function resolves, and thrown away when it rejects, or when what it
@@ -100,13 +124,13 @@ export class Link {
       await this.within(this.#options.pool.end(), "the end of its connections").catch(ignore);
   }
 
-  async #runPatiently(sql: string, values: readonly Value[]): Promise<unknown> {
+  async #runPatiently(statement: PgStatement): Promise<unknown> {
     const until = performance.now() + this.#options.callTimeoutMs;
     const leftMs = (): number => Math.max(1, Math.round(until - performance.now()));
     for (let tries = 1; ; tries += 1) {
       try {
         const use = async (client: PgClient): Promise<unknown> =>
-          answerOf(await this.within(client.query(sql, values), "an answer", leftMs()));
+          answerOf(await this.within(client.query(statement), "an answer", leftMs()));
         return await this.#borrow(use, spoilsConnection, () => false, leftMs());
       } catch (error) {
         if (!isConflict(error) || tries === maxTries) throw translateError(error, this.place);
