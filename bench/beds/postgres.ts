@@ -170,8 +170,13 @@ async function multiply(url: string, schema: string, ids: readonly string[], cop
   );
   const all = ids.length * copies;
   if (rowCount !== all) throw new Error(`expected ${all} copies, got ${rowCount}`);
-  // As a table that had grown in its own time would have been.
-  await client.pg.query(`vacuum analyze ${schema}.jobs`);
+  await client.pg.query(
+    `insert into ${schema}.turns (ns, queue, name, rank, run_at, seq, direct)
+     select ns, queue, name, -priority, run_at, seq, false from ${schema}.jobs where state = 'waiting' and shelf is null
+     on conflict do nothing`,
+  );
+  // As tables that had grown in their own time would have been.
+  await client.pg.query(`vacuum analyze ${schema}.jobs, ${schema}.turns`);
 }
 
 async function commitMs({ pg: client }: Client): Promise<number> {

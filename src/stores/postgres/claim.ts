@@ -67,7 +67,11 @@ async function together<T extends readonly unknown[]>(
     }),
   );
   const values = calls.flatMap((call) => call.values);
-  const answer = await session.run(`select json_build_array(${list.join(", ")})::text as answer`, values, true);
+  const answer = await session.run(
+    `select json_build_array(${list.join(", ")})::text as answer`,
+    values,
+    true,
+  );
   const news = new News();
   const answers = listOf(answer);
   const results = calls.map((call, index) => call.read(answers[index], news));
@@ -80,7 +84,7 @@ function claimCall({ schema, ns, now }: Session, params: ClaimParams, quiet: boo
   const queues = params.queues?.filter(({ limit }) => limit > 0) ?? null;
   const { names } = params;
   return {
-    sql: `${schema}.claim_jobs(row(?, ?, null, ?, ?, ?, ?, ?, ?, ?::text::text[], ?::text::integer[], ?::text::text[],
+    sql: `${schema}.claim_jobs(row(?, ?, null, ?, ?, ?, ?, ?, ?, ?, ?::text::text[], ?::text::integer[], ?::text::text[],
       ?::text::integer[], ?::text::integer[], ?::text::bigint[])::${schema}.ask)`,
     values: [
       ns,
@@ -89,6 +93,7 @@ function claimCall({ schema, ns, now }: Session, params: ClaimParams, quiet: boo
       params.sequence,
       Math.trunc(params.leaseMs),
       Math.max(0, params.limit),
+      Math.max(0, params.ahead ?? 0),
       params.alone,
       quiet,
       queues && textList(queues.map(({ queue }) => queue)),
@@ -106,7 +111,7 @@ function toClaimResult(answer: unknown): ClaimResult {
   const { outcome, jobs, now, nextAt, fragile } = recordOf(answer);
   return {
     outcome: outcome === "stale" ? "stale" : "claimed",
-    jobs: jobs === null ? [] : toClaimedJobs(tuplesOf(jobs)),
+    jobs: jobs === null ? [] : toClaimedJobs(listOf(jobs)),
     now: dateOf(now),
     nextAt: dateOrNull(nextAt),
     fragile: fragile === true,

@@ -1,3 +1,4 @@
+import { silence } from "../../state.ts";
 import type {
   ClaimRef,
   ExtendParams,
@@ -55,12 +56,13 @@ export async function report(session: Session, params: ReportParams): Promise<vo
   );
 }
 
-const silence = toJson(endingOf({ kind: "crash", reason: "its lease ran out" }));
+const silent = toJson(endingOf(silence({ ahead: false })));
+const unstarted = toJson(endingOf(silence({ ahead: true })));
 
 export async function reap(session: Session, { limit, until }: ReapParams): Promise<ReapResult> {
   const answer = await session.run(
-    `select ${session.schema}.reap_jobs($1, $2, $3, $4, $5::text::json)::text as answer`,
-    [session.ns, session.now, limit, until === undefined ? null : Math.floor(until), silence],
+    `select ${session.schema}.reap_jobs($1, $2, $3, $4, $5::text::json, $6::text::json)::text as answer`,
+    [session.ns, session.now, limit, until === undefined ? null : Math.floor(until), silent, unstarted],
   );
   const { reaped, more, mark, news: told } = recordOf(answer);
   const news = new News();

@@ -84,11 +84,11 @@ describe("the schema of the Postgres store", { skip: server.skip }, () => {
     const pool = new pg.Pool({ connectionString: server.url, max: 4, options: "-csynchronous_commit=off" });
     const store = await open({ pool, schema });
     await store.migrate();
-    await client.query(`drop index ${schema}.jobs_plain`);
+    await client.query(`drop index ${schema}.jobs_lane`);
     const { problems, details } = await store.health();
     assert.equal(store.capabilities.durability, "weak");
     assert.equal(details["synchronous_commit"], "off");
-    assert.match(problems.join("\n"), /index jobs_plain is missing[\s\S]*synchronous_commit is off/);
+    assert.match(problems.join("\n"), /index jobs_lane is missing[\s\S]*synchronous_commit is off/);
     await store.close();
     assert.equal((await pool.query("select 1 as one")).rows[0].one, 1, "a caller's pool stays open");
     await pool.end();

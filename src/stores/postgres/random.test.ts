@@ -1,11 +1,12 @@
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { testbed } from "../../../testbed/index.ts";
 import { silentLogger } from "../../log.ts";
 import type { ConformanceHarness } from "../../testing/conformance/harness.ts";
 import { compareStores, seedsToRun } from "../../testing/random/compare.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { memory } from "../memory/index.ts";
-import { harness } from "./test/harness.ts";
+import { assertBooks } from "./test/bookkeeping.ts";
+import { harness, schema } from "./test/harness.ts";
 
 const server = await testbed.postgres();
 
@@ -25,6 +26,8 @@ const openPostgres = async (): Promise<ConformanceHarness> => harness({ url: ser
 const budgetMs = 8_000;
 
 describe("Postgres beside memory", { skip: server.skip }, () => {
+  after(() => assertBooks(server.url, schema));
+
   for (const seed of seedsToRun(12)) {
     test(`random operations have the same answers, seed ${seed}`, () =>
       compareStores({ seed, operations: 200, open: [openMemory, openPostgres] }));

@@ -122,16 +122,52 @@ function readClaimed(row: readonly unknown[]): ClaimedJob {
   };
 }
 
-/** From hold_jobs: the same values, in columns. */
-export function toClaimedJobs(columns: readonly (readonly unknown[])[]): ClaimedJob[] {
-  const ids = columns[0] ?? [];
-  const tags = columns[5] ?? [];
-  return ids.map((_, place) => {
-    const row = columns.map((column) => column[place]);
-    row[5] = tags[place] ?? [];
-    return toClaimedJob(row);
+/** From hold_jobs: the same values, in columns, and in a list at the end what only a few have. */
+export function toClaimedJobs(columns: readonly unknown[]): ClaimedJob[] {
+  const rare = columns[12] ?? null;
+  const traits = new Map(rare === null ? [] : tuplesOf(rare).map((row) => [row[0], row]));
+  const [
+    ids,
+    names,
+    queues,
+    guarantees,
+    priorities,
+    runAts,
+    enqueuedAts,
+    tries,
+    attempts,
+    maxCrashes,
+    tokens,
+    inputs,
+  ] = tuplesOf(columns.slice(0, 12));
+  return listOf(ids).map((id, place) => {
+    const runAt = runAts?.[place];
+    const [, fireAt, tags, crashes, redrives, schedule, cancelRequested] = traits.get(id) ?? plain;
+    return toClaimedJob([
+      id,
+      names?.[place],
+      queues?.[place],
+      guarantees?.[place],
+      priorities?.[place],
+      tags,
+      runAt,
+      fireAt ?? runAt,
+      enqueuedAts?.[place],
+      tries?.[place],
+      attempts?.[place],
+      crashes,
+      maxCrashes?.[place],
+      redrives,
+      tokens?.[place],
+      schedule,
+      inputs?.[place],
+      cancelRequested,
+    ]);
   });
 }
+
+/** What almost every job is: due at its nominal time, without tags, crashes, redrives and schedule, and not cancelled. */
+const plain: readonly unknown[] = [null, null, [], 0, 0, null, false];
 
 const claimedColumns =
   "id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt, attempts, crashes, max_crashes, " +

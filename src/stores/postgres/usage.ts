@@ -4,15 +4,14 @@ import type { Session } from "./session.ts";
 
 export async function usage(session: Session, params: UsageParams): Promise<Usage> {
   const { schema, ns, now } = session;
-  const active = `select count(*) from ${schema}.jobs where ns = $1 and state = 'active' and not relayed`;
   const window = `select json_build_array(started_at, per_ms, used) from ${schema}.windows, clock
     where ns = $1 and clock.now >= started_at and clock.now < started_at + per_ms`;
   const answer = await session.run(
     `with clock as (select ${schema}.now_ms($2::bigint) as now)
      select json_build_object(
        'now', (select now from clock),
-       'inQueue', (${active} and queue = $3),
-       'underKey', (${active} and concurrency_key = $4::text),
+       'inQueue', ${schema}.active_in_queue($1, $3, null),
+       'underKey', (select count(*) from ${schema}.jobs where ns = $1 and held_key = $4::text and held_key is not null),
        'queueWindow', (${window} and kind = 'queue' and key = $3),
        'keyWindow', (${window} and kind = 'key' and key = $5::text))::text as answer`,
     [ns, now, params.queue, params.concurrencyKey, params.rateKey],

@@ -9,10 +9,22 @@ const at = (file: string, concerns: string) => ({
 
 export const postgres: readonly Mutant[] = [
   ...mutantsOf(at("10-claim.sql", "claim order|claim repeated|step|limits of queues"), [
-    ["a claim of an earlier sequence is answered", "if a.sequence < v_last then return 'stale'; end if;", ""],
-    ["a repeated claim takes more", "if a.sequence = v_last then return 'repeated'; end if;", ""],
-    ["a repeated claim brings back what has no lease left", "\n        and j.lease_until > a.now", ""],
-    ["a repeated claim brings back other claims", "and j.claim_sequence = a.sequence", ""],
+    [
+      "a claim of an earlier sequence is answered",
+      "then 'repeated' else 'stale' end",
+      "then 'repeated' else 'new' end",
+    ],
+    ["a repeated claim takes more", "v_last then 'repeated' else", "v_last then 'new' else"],
+    [
+      "a repeated claim brings back what has no lease left",
+      "\n          and lease_until > a.now offset 0",
+      " offset 0",
+    ],
+    [
+      "a repeated claim brings back what another holds",
+      "and claimer = a.claimer and claim_sequence = a.sequence",
+      "",
+    ],
   ]),
   ...mutantsOf(at("05-finish.sql", "finish|stale|step"), [
     ["a success minds no token", "j.id = a.id and j.token = a.token and", "j.id = a.id and"],

@@ -12,43 +12,57 @@ create table namespaces (
 -- The order of enqueueing: each call draws a number for every thousand of its jobs, which are counted within it (next_seqs).
 create sequence job_order;
 
--- Jobs that are not terminal. seq is the order of enqueueing and stays with a job when it moves to history and back. shelf says which index holds a waiting job: plain, lane (it has a limited key), fragile (as
--- isFragile in state.ts), or relay; null when it is not waiting.
+-- Jobs that are not terminal. seq is the order of enqueueing and stays with a job when it moves to history and back.
 -- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
 -- settled_by, or, while that is null, still in claimer.
+-- ahead: it was claimed ahead and is not known to have started (see ClaimParams in store.ts).
 -- retention is how long it is kept once it has succeeded, is cancelled, dead or lost; null where the app decides.
--- A renewed lease changes no index, so that it is a HOT update; the fill factor leaves it room.
+--
+-- The claim of a plain job is a HOT update: it changes no column that an index knows, and half of each page is left for the new rows. So
+-- no index may look at state, attempt, token or another column that a claim changes. What the indexes need of them is in columns that stay
+-- null from the first to the last day of a plain job, and that whoever writes a job must keep (they are not generated: the server would read
+-- their expressions anew with each statement). Which plain jobs wait is in turns, which are active in claims.
+-- lane: of the key that limits it. shelf: relay while it waits for the relay, named while the relay has it; of the others that wait, fragile
+-- for those that must run alone, lane for those with a lane (as shelf_of says). held_key: its concurrency key while it is active and not the
+-- relay's. expires_at: its expiry while it can expire. open_debounce: its debounce key while it can be debounced.
+-- What indexes know comes first among the columns, where it is read quickest: each update compares it. What claims change comes in the middle, so
+-- that the log of a HOT update holds only that.
 create table jobs (
-  seq bigint primary key with (fillfactor = 50),
+  seq bigint primary key,
   run_at bigint not null,
-  fire_at bigint not null,
-  enqueued_at bigint not null,
-  expire_at bigint,
-  claimed_at bigint,
-  lease_until bigint,
-  claim_sequence bigint,
-  unique_ms bigint,
   ns integer not null,
   priority integer not null,
-  attempts integer not null,
-  max_crashes integer not null,
   slot integer not null,
-  attempt integer not null default 0,
-  crashes integer not null default 0,
-  redrives integer not null default 0,
-  rollbacks integer not null default 0,
-  version integer not null default 1,
-  token integer not null default 0,
-  settled integer not null default 0,
-  cancel_requested boolean not null default false,
-  relayed boolean not null default false,
-  state text collate "C" not null,
   id text collate "C" not null,
   name text collate "C" not null,
   queue text collate "C" not null,
-  delivery text collate "C" not null,
-  settled_by text collate "C",
+  state text collate "C" not null,
+  attempt integer not null default 0,
+  token integer not null default 0,
+  settled integer not null default 0,
+  crashes integer not null default 0,
+  version integer not null default 1,
+  ahead boolean not null default false,
+  cancel_requested boolean not null default false,
+  relayed boolean not null default false,
+  claimed_at bigint,
+  lease_until bigint,
+  claim_sequence bigint,
   claimer text collate "C",
+  settled_by text collate "C",
+  reason text,
+  error text,
+  progress text,
+  result text,
+  redrives integer not null default 0,
+  rollbacks integer not null default 0,
+  attempts integer not null,
+  max_crashes integer not null,
+  fire_at bigint not null,
+  enqueued_at bigint not null,
+  expire_at bigint,
+  unique_ms bigint,
+  delivery text collate "C" not null,
   concurrency_key text collate "C",
   rate_key text collate "C",
   unique_key text collate "C",
@@ -57,40 +71,61 @@ create table jobs (
   schedule text collate "C",
   retention bigint[],
   tags text[] collate "C" not null default '{}',
-  reason text,
-  error text,
-  progress text,
-  result text,
   input text not null,
-  lane text collate "C" generated always as (
-    case when concurrency_key is not null then 'concurrency ' || concurrency_key
-         when rate_key is not null then 'rate ' || rate_key end
-  ) stored,
-  shelf text collate "C" generated always as (
-    case when state <> 'waiting' then null
-         when relayed then 'relay'
-         when crashes > 0 and crashes >= max_crashes - 1 then 'fragile'
-         when concurrency_key is null and rate_key is null then 'plain'
-         else 'lane' end
-  ) stored
+  lane text collate "C",
+  shelf text collate "C",
+  held_key text collate "C",
+  expires_at bigint,
+  open_debounce text collate "C"
 ) with (
-  fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+  fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 1, autovacuum_analyze_scale_factor = 0.05
 );
 
--- Each claim writes its row anew, and so a second entry here: half of each page is left for them.
-create unique index jobs_id on jobs (ns, id) with (fillfactor = 50);
-create index jobs_plain on jobs (ns, queue, name, (-priority), run_at, seq) where shelf = 'plain';
+create unique index jobs_id on jobs (ns, id);
 create index jobs_lane on jobs (ns, lane, (-priority), run_at, seq) where shelf = 'lane';
 create index jobs_gate on jobs (ns, lane, queue, name, run_at) where shelf = 'lane';
 create index jobs_fragile on jobs (ns, queue, name, run_at) where shelf = 'fragile';
 create index jobs_relay on jobs (ns, slot, run_at, seq) where shelf = 'relay';
-create index jobs_active on jobs (ns, queue) where state = 'active' and not relayed;
-create index jobs_active_key on jobs (ns, concurrency_key) where state = 'active' and not relayed and concurrency_key is not null;
-create index jobs_named on jobs (ns, slot) where state = 'active' and relayed;
-create index jobs_blocked on jobs (ns, seq) where state = 'blocked';
-create index jobs_expiring on jobs (ns, expire_at, seq) where expire_at is not null and attempt = 0 and state in ('waiting', 'blocked');
-create index jobs_debounce on jobs (ns, debounce_key, seq) where debounce_key is not null and state = 'waiting' and token = 0;
+create index jobs_named on jobs (ns, slot) where shelf = 'named';
+create index jobs_held_key on jobs (ns, held_key) where held_key is not null;
+create index jobs_expiring on jobs (ns, expires_at, seq) where expires_at is not null;
+create index jobs_debounce on jobs (ns, open_debounce, seq) where open_debounce is not null;
+
+-- One row for each plain job that waits: a job that is waiting and on no shelf. rank is the negative priority. expire_at: null where it
+-- cannot expire any more. direct: it may not be claimed ahead. Rows come and go and never change; only who holds the lock of a job may
+-- add or remove its row.
+create table turns (
+  ns integer not null,
+  rank integer not null,
+  run_at bigint not null,
+  seq bigint not null,
+  expire_at bigint,
+  direct boolean not null,
+  queue text collate "C" not null,
+  name text collate "C" not null,
+  primary key (ns, queue, name, rank, run_at, seq)
+) with (
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_scale_factor = 0.05
+);
+
+-- One row for each claim that took jobs, except for the relay's: where to look for active jobs. until: no lease among them ends before
+-- that. queues: no job is of another one. open: how many have not ended, if nothing went wrong with counting: it only tells when the row can
+-- go. What counts is the job: it is active under a claim when its claimer and claim_sequence say so.
+create table claims (
+  ns integer not null,
+  open integer not null,
+  sequence bigint not null,
+  until bigint not null,
+  claimer text collate "C" not null,
+  queues text[] collate "C" not null,
+  seqs bigint[] not null,
+  primary key (ns, claimer, sequence)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+create index claims_until on claims (ns, until);
+-- Not worth compressing: it is written once and read, as a rule, never.
+alter table claims alter seqs set storage external;
 
 -- Terminal jobs, without what only claims need. They leave by retention or redrive.
 -- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.

@@ -10,7 +10,8 @@ export function newSchema(): string {
   return `test_${randomUUID().replaceAll("-", "").slice(0, 16)}`;
 }
 
-const schema = newSchema();
+/** The schema of every {@link harness} of this process. */
+export const schema = newSchema();
 let spaces = 0;
 
 /**

@@ -67,6 +67,34 @@ begin
 end
 $$;
 
+-- The lane of a job.
+create function lane_of(p_concurrency_key text, p_rate_key text) returns text language sql immutable as $$
+  select case when p_concurrency_key is not null then 'concurrency ' || p_concurrency_key when p_rate_key is not null then 'rate ' || p_rate_key end
+$$;
+
+-- The shelf of a job that waits; of those that must run alone as isFragile in state.ts.
+create function shelf_of(p_relayed boolean, p_lane text, p_crashes integer, p_max_crashes integer) returns text language sql immutable as $$
+  select case when p_relayed then 'relay' when p_crashes > 0 and p_crashes >= p_max_crashes - 1 then 'fragile' when p_lane is not null then 'lane' end
+$$;
+
+-- Gives a job its turn if it is plain and waits, now that its row is written. The caller holds its lock, or has made it.
+create function enter_line(p_seq bigint) returns void language plpgsql as $$
+begin
+  insert into turns (ns, queue, name, rank, run_at, seq, expire_at, direct)
+  select ns, queue, name, -priority, run_at, seq, expires_at, delivery = 'at-most-once' or crashes > 0 or ahead
+  from jobs where seq = p_seq and state is not distinct from 'waiting' and shelf is null;
+end
+$$;
+
+-- Takes the turn of a job, as it stood before what the caller, who holds its lock, does to it.
+create function leave_line(p_job jobs) returns void language plpgsql as $$
+begin
+  if p_job.state <> 'waiting' or p_job.shelf is not null then return; end if;
+  delete from turns where ns = p_job.ns and queue = p_job.queue and name = p_job.name and rank = -p_job.priority
+    and run_at = p_job.run_at and seq = p_job.seq;
+end
+$$;
+
 -- What a dispatch needs, in the order in which rows.ts reads it.
 create function claimed_json(j jobs) returns json language sql stable as $$
   select json_build_array(j.id, j.name, j.queue, j.delivery, j.priority, j.tags, j.run_at, j.fire_at, j.enqueued_at, j.attempt,

@@ -10,8 +10,8 @@ begin
 end
 $$;
 
--- Inserts jobs that no other job concerns, with these numbers, and returns how many were new. What many of them share stands once in
--- p_kinds. It only joins lists, so it may not do that by looking through one list for each item of the other.
+-- Inserts jobs that no other job concerns, with these numbers, gives them their turns, and returns how many were new. What many of them share
+-- stands once in p_kinds. It only joins lists, so it may not do that by looking through one list for each item of the other.
 -- p_unsure: an id may be there already; else finding one is an error, and inserting costs less.
 create function insert_loose(
   p_ns integer, p_now bigint, p_seqs bigint[], p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[],
@@ -21,19 +21,32 @@ declare
   v_added bigint;
 begin
   if p_unsure then
-    insert into jobs (
-      seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-      concurrency_key, rate_key, schedule, after_failure, retention, tags, input
+    with added as (
+      insert into jobs (
+        seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+        concurrency_key, rate_key, schedule, after_failure, retention, tags, input, lane, shelf, expires_at
+      )
+      select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at) on conflict (ns, id) do nothing
+      returning seq, name, queue, delivery, priority, run_at, expire_at, shelf
+    ), lined as (
+      insert into turns (ns, queue, name, rank, run_at, seq, expire_at, direct)
+      select p_ns, queue, name, -priority, run_at, seq, expire_at, delivery = 'at-most-once' from added where shelf is null
     )
-    select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at) on conflict (ns, id) do nothing;
+    select count(*) into v_added from added;
   else
-    insert into jobs (
-      seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-      concurrency_key, rate_key, schedule, after_failure, retention, tags, input
+    with added as (
+      insert into jobs (
+        seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+        concurrency_key, rate_key, schedule, after_failure, retention, tags, input, lane, shelf, expires_at
+      )
+      select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at)
+      returning seq, name, queue, delivery, priority, run_at, expire_at, shelf
+    ), lined as (
+      insert into turns (ns, queue, name, rank, run_at, seq, expire_at, direct)
+      select p_ns, queue, name, -priority, run_at, seq, expire_at, delivery = 'at-most-once' from added where shelf is null
     )
-    select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at);
+    select count(*) into v_added from added;
   end if;
-  get diagnostics v_added = row_count;
   return v_added;
 end
 $$;
@@ -45,12 +58,13 @@ create function loose_rows(
 ) returns table (
   seq bigint, ns integer, id text, state text, name text, queue text, delivery text, priority integer, run_at bigint, fire_at bigint,
   enqueued_at bigint, expire_at bigint, attempts integer, max_crashes integer, slot integer, relayed boolean, concurrency_key text,
-  rate_key text, schedule text, after_failure text, retention bigint[], tags text[], input text
+  rate_key text, schedule text, after_failure text, retention bigint[], tags text[], input text, lane text, shelf text, expires_at bigint
 ) language sql stable as $$
   select p_seqs[t.place::integer], p_ns, t.id, 'waiting', k.name, k.queue, k.delivery, k.priority, coalesce(t.run_at, p_now + k.delay_ms),
     coalesce(k.fire_at, t.run_at, p_now + k.delay_ms), p_now, coalesce(t.run_at, p_now + k.delay_ms) + k.expire_in_ms, k.attempts,
     k.max_crashes, t.slot, coalesce(k.relayed, false), k.concurrency_key, k.rate_key, k.schedule, k.after_failure, k.retention,
-    coalesce(k.tags, '{}'), t.input
+    coalesce(k.tags, '{}'), t.input, lane_of(k.concurrency_key, k.rate_key),
+    shelf_of(coalesce(k.relayed, false), lane_of(k.concurrency_key, k.rate_key), 0, 0), coalesce(t.run_at, p_now + k.delay_ms) + k.expire_in_ms
   from unnest(p_kind, p_ids, p_inputs, p_slots, p_run_at) with ordinality as t (kind, id, input, slot, run_at, place)
   join rows from (json_to_recordset(p_kinds) as (
     name text, queue text, delivery text, priority integer, delay_ms bigint, attempts integer, max_crashes integer, fire_at bigint,
@@ -95,6 +109,16 @@ begin
 end
 $$;
 
+-- Takes back a job that this transaction has added, and whose id turned out to be known.
+create function withdraw_job(p_seq bigint) returns void language plpgsql as $$
+declare
+  v_job jobs;
+begin
+  delete from jobs where seq = p_seq returning * into v_job;
+  perform leave_line(v_job);
+end
+$$;
+
 -- Enqueues jobs that no other job concerns: without parents, unique or debounce key.
 -- Inputs: for each job its kind (its place in p_kinds, from 1 on), id, input, slot and perhaps its time. p_keyed: some have a lane.
 -- Promise: an id that is known in any state, or as an alias, adds nothing. Inserting first and looking into history and aliases after
@@ -123,7 +147,7 @@ begin
   end if;
   v_known := find_known(p_ns, p_ids);
   if v_known <> '{}' then
-    delete from jobs where seq = any (array(select v_seqs[place] from unnest(v_known) as place));
+    perform withdraw_job(v_seqs[place]) from unnest(v_known) as place;
   end if;
   if p_keyed then
     insert into arrivals (ns, lane, queue, name, at, changed)
@@ -207,21 +231,26 @@ create type new_job as (
 create function insert_job(p_ns integer, p_new new_job, p_state text, p_run_at bigint, p_now bigint) returns jobs language plpgsql as $$
 declare
   v_job jobs;
+  v_lane text := lane_of(p_new.concurrency_key, p_new.rate_key);
 begin
   insert into jobs (
     seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-    concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, retention, tags, input
+    concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, retention, tags, input, lane, shelf,
+    expires_at, open_debounce
   ) values (
     (next_seqs(1))[1], p_ns, p_new.id, p_state, p_new.name, p_new.queue, p_new.delivery, p_new.priority, p_run_at,
     coalesce(p_new.fire_at, p_run_at), p_now, p_run_at + p_new.expire_in_ms, p_new.attempts, p_new.max_crashes, p_new.slot,
     coalesce(p_new.relayed, false), p_new.concurrency_key, p_new.rate_key, p_new.unique_key, p_new.unique_ms, p_new.debounce_key,
-    p_new.after_failure, p_new.schedule, p_new.retention, coalesce(p_new.tags, '{}'), p_new.input
+    p_new.after_failure, p_new.schedule, p_new.retention, coalesce(p_new.tags, '{}'), p_new.input, v_lane,
+    case when p_state = 'waiting' then shelf_of(coalesce(p_new.relayed, false), v_lane, 0, 0) end, p_run_at + p_new.expire_in_ms,
+    case when p_state = 'waiting' then p_new.debounce_key end
   ) on conflict (ns, id) do nothing returning * into v_job;
   if v_job.seq is null then return null; end if;
   if (ended_job(p_ns, p_new.id)).seq is not null or exists (select from aliases where ns = p_ns and id = p_new.id) then
     delete from jobs where seq = v_job.seq;
     return null;
   end if;
+  perform enter_line(v_job.seq);
   return v_job;
 end
 $$;

@@ -9,13 +9,13 @@ declare
 begin
   loop
     select * into v_job from jobs
-    where ns = p_ns and debounce_key = p_new.debounce_key and debounce_key is not null and state = 'waiting' and token = 0
+    where ns = p_ns and open_debounce = p_new.debounce_key and open_debounce is not null
     order by seq limit 1 for update;
     exit when found;
     -- One that was claimed while it was waited for is passed over; there may be another.
     if not exists (
       select from jobs
-      where ns = p_ns and debounce_key = p_new.debounce_key and debounce_key is not null and state = 'waiting' and token = 0
+      where ns = p_ns and open_debounce = p_new.debounce_key and open_debounce is not null
     ) then return null; end if;
   end loop;
   v_run_at := least(p_now + p_new.wait_ms, v_job.enqueued_at + p_new.max_ms);
@@ -32,11 +32,15 @@ create function change_idle(
 declare
   v_job jobs;
 begin
+  perform leave_line(p_job);
   update jobs set run_at = p_run_at, fire_at = case when p_retimed and schedule is null then p_run_at else fire_at end,
     expire_at = expire_at + p_run_at - run_at, priority = p_priority, concurrency_key = p_concurrency_key, rate_key = p_rate_key,
+    lane = lane_of(p_concurrency_key, p_rate_key), expires_at = expires_at + p_run_at - run_at,
+    shelf = case when state = 'waiting' then shelf_of(relayed, lane_of(p_concurrency_key, p_rate_key), crashes, max_crashes) end,
     input = coalesce(p_input, input), version = version + 1
   where seq = p_job.seq returning * into v_job;
   if v_job.state <> 'waiting' then return; end if;
+  perform enter_line(v_job.seq);
   perform mark_lane(p_job, p_now, true);
   perform mark_lane(v_job, p_run_at, false);
 end

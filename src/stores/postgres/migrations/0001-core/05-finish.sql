@@ -4,7 +4,7 @@
 -- p_first_slot and p_end_slot: the relay's jobs of these slots; null: the others.
 -- Promise: only claims that are still the claimer's are ended; rows are locked in the order of their ids.
 -- Returns null when all were written, and nothing is to be told but their end; else {missed: [[place, outcome, state]], news}.
--- Index: jobs_id.
+-- Index: jobs_id, claims_pkey.
 create function finish_succeeded(
   p_ns integer, p_now bigint, p_claimer text, p_first_slot integer, p_end_slot integer, p_ids text[], p_tokens integer[], p_results text[]
 ) returns json language plpgsql as $$
@@ -13,7 +13,9 @@ declare
   v_seqs bigint[];
   v_ids text[];
   v_queues text[];
+  v_sequences bigint[];
   v_keyed boolean;
+  v_awaited boolean;
   v_missed json;
   v_news news := no_news();
 begin
@@ -38,11 +40,15 @@ begin
     insert into arrivals (ns, lane, queue, name, at, changed)
     select distinct p_ns, lane, queue, name, v_now, true from gone where concurrency_key is not null and not relayed
   )
-  select array_agg(seq), array_agg(id), array_agg(distinct queue) filter (where not relayed), bool_or(concurrency_key is not null and not relayed)
-  into v_seqs, v_ids, v_queues, v_keyed from gone;
+  select array_agg(seq), array_agg(id), array_agg(distinct queue) filter (where not relayed),
+    array_agg(claim_sequence) filter (where not relayed), bool_or(concurrency_key is not null and not relayed)
+  into v_seqs, v_ids, v_queues, v_sequences, v_keyed from gone;
+  if v_sequences is not null then perform close_claims(p_ns, p_claimer, v_sequences); end if;
   v_news.anywhere := coalesce(v_keyed, false);
-  v_news.queues := array(select queue from queues where ns = p_ns and concurrency is not null and queue = any (v_queues));
-  if exists (select from parents where parent = any (v_seqs)) then
+  select array(select queue from queues where ns = p_ns and concurrency is not null and queue = any (v_queues)),
+    exists (select from parents where parent = any (v_seqs))
+  into v_news.queues, v_awaited;
+  if v_awaited then
     for i in 1..cardinality(v_seqs) loop
       v_news := tell_children(v_news, v_seqs[i], v_ids[i], 'succeeded', v_now);
     end loop;
@@ -89,6 +95,7 @@ declare
   v_news news := no_news();
   v_results json[] := '{}';
   v_endings json[] := array(select json_array_elements(p_endings));
+  v_sequences bigint[] := '{}';
 begin
   -- Locked in the order of their ids, as everywhere; and refused before anything is written, also behind another end of the same claim.
   for v_job in
@@ -109,11 +116,13 @@ begin
       v_done := settle_claim(v_news, v_job, v_end, true, v_now);
       v_news := v_done.n;
       v_results := v_results || json_build_array('written', v_done.v_state);
+      if not v_job.relayed then v_sequences := v_sequences || v_job.claim_sequence; end if;
     else
       select json_build_array(v_outcome, v_state) into v_done from explain_unheld(p_ns, p_claimer, p_ids[i], p_tokens[i]);
       v_results := v_results || v_done.json_build_array;
     end if;
   end loop;
+  if v_sequences <> '{}' then perform close_claims(p_ns, p_claimer, v_sequences); end if;
   return json_build_object('results', v_results, 'news', news_to_json(v_news));
 end
 $$;

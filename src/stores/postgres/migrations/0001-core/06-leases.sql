@@ -9,20 +9,27 @@ declare
   v_until bigint := now_ms(p_now) + p_lease_ms;
   v_renewed json;
   v_places bigint[];
+  v_shorter bigint[];
   v_locked json := '[]';
 begin
   with asked as materialized (
     select p_ns as ns, a.* from unnest(p_ids, p_tokens) with ordinality as a (id, token, place) order by a.id
   ), mine as materialized (
-    select a.place, j.seq from asked a cross join lateral (
-      select seq from jobs where ns = a.ns and id = a.id and token = a.token and state is not distinct from 'active' and claimer = p_claimer
+    select a.place, j.seq, j.claim_sequence, j.lease_until from asked a cross join lateral (
+      select seq, claim_sequence, lease_until from jobs where ns = a.ns and id = a.id and token = a.token and state is not distinct from 'active' and claimer = p_claimer
         and relayed is not distinct from false
       offset 0 for no key update skip locked
     ) j
   ), renewed as (
-    update jobs j set lease_until = v_until from mine m where j.seq = m.seq returning m.place, j.cancel_requested
+    update jobs j set lease_until = v_until, ahead = false from mine m where j.seq = m.seq
+    returning m.place, j.cancel_requested, case when m.lease_until > v_until then m.claim_sequence end as shorter
   )
-  select coalesce(json_agg(json_build_array(place - 1, cancel_requested)), '[]'), array_agg(place) into v_renewed, v_places from renewed;
+  select coalesce(json_agg(json_build_array(place - 1, cancel_requested)), '[]'), array_agg(place),
+    array_agg(distinct shorter) filter (where shorter is not null)
+  into v_renewed, v_places, v_shorter from renewed;
+  if v_shorter is not null then
+    update claims set until = least(until, v_until) where ns = p_ns and claimer = p_claimer and sequence = any (v_shorter);
+  end if;
   if cardinality(v_places) is distinct from cardinality(p_ids) then
     select coalesce(json_agg(a.place - 1), '[]') into v_locked from unnest(p_ids, p_tokens) with ordinality as a (id, token, place)
     where a.place <> all (coalesce(v_places, '{}')) and exists (
@@ -55,39 +62,79 @@ begin
 end
 $$;
 
+-- Jobs whose lease had run out by then, the earliest first, as far as nobody else holds them; they are locked. Index: claims_until, jobs_pkey.
+create function lock_silent(p_ns integer, p_by bigint, p_limit integer) returns setof jobs language plpgsql as $$
+begin
+  return query
+    select held.* from (
+      select j.seq from claims c cross join lateral unnest(c.seqs) as s cross join lateral (
+        select seq, lease_until from jobs where seq = s and state is not distinct from 'active' and claimer = c.claimer
+          and claim_sequence = c.sequence and lease_until <= p_by offset 0) j
+      where c.ns = p_ns and c.until <= p_by order by j.lease_until, j.seq
+    ) silent cross join lateral (
+      select * from jobs where seq = silent.seq and state is not distinct from 'active' and lease_until <= p_by
+      offset 0 for update skip locked) held
+    limit p_limit;
+end
+$$;
+
+-- Brings the rows of claims up to date whose time has come: what is still active under them, and until when. Index: claims_until, jobs_pkey.
+create function refresh_claims(p_ns integer, p_by bigint) returns void language plpgsql as $$
+declare
+  v_claim record;
+  v_seqs bigint[];
+  v_until bigint;
+begin
+  for v_claim in select * from claims where ns = p_ns and until <= p_by order by until limit 1000 for update skip locked loop
+    select array_agg(j.seq), min(j.lease_until) into v_seqs, v_until from unnest(v_claim.seqs) as s cross join lateral (
+      select seq, lease_until from jobs where seq = s and state is not distinct from 'active' and claimer = v_claim.claimer
+        and claim_sequence = v_claim.sequence offset 0) j;
+    if v_seqs is null then
+      delete from claims where ns = p_ns and claimer = v_claim.claimer and sequence = v_claim.sequence;
+    else
+      update claims set seqs = v_seqs, open = cardinality(v_seqs), until = v_until
+      where ns = p_ns and claimer = v_claim.claimer and sequence = v_claim.sequence;
+    end if;
+  end loop;
+end
+$$;
+
 -- Ends claims whose lease ran out, and jobs that expired. What somebody else holds just now is passed over, and is asked again inside
--- its lock. Returns {reaped: [[id, name, queue, state, reason]], more, news}. Index: jobs_active, jobs_expiring.
-create function reap_jobs(p_ns integer, p_now bigint, p_limit integer, p_until bigint, p_crash json) returns json language plpgsql as $$
+-- its lock. p_silence and p_unstarted: how a claim ends whose holder fell silent, and one that was taken ahead.
+-- Returns {reaped: [[id, name, queue, state, reason]], more, news}. Index: claims_until, jobs_expiring.
+create function reap_jobs(p_ns integer, p_now bigint, p_limit integer, p_until bigint, p_silence json, p_unstarted json) returns json
+language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_silent_by bigint := least(now_ms(p_now), p_until);
-  v_crash ending := json_populate_record(null::ending, p_crash);
+  v_silence ending := json_populate_record(null::ending, p_silence);
+  v_unstarted ending := json_populate_record(null::ending, p_unstarted);
   v_job jobs;
   v_done record;
   v_news news := no_news();
   v_reaped json[] := '{}';
 begin
   v_news := settle_doubts(v_news, p_ns, v_now);
-  for v_job in
-    select * from jobs where ns = p_ns and state = 'active' and not relayed and lease_until <= v_silent_by
-    order by lease_until, seq limit p_limit for update skip locked
-  loop
-    v_done := settle_claim(v_news, v_job, v_crash, false, v_now);
+  for v_job in select * from lock_silent(p_ns, v_silent_by, p_limit) loop
+    v_done := settle_claim(v_news, v_job, case when v_job.ahead then v_unstarted else v_silence end, false, v_now);
     v_news := v_done.n;
     v_reaped := v_reaped || json_build_array(v_job.id, v_job.name, v_job.queue, v_done.v_state, v_done.v_reason);
   end loop;
+  perform refresh_claims(p_ns, v_silent_by);
   while cardinality(v_reaped) < p_limit loop
-    select * into v_job from jobs
-    where ns = p_ns and expire_at is not null and attempt = 0 and state in ('waiting', 'blocked') and expire_at <= v_now
-    order by expire_at, seq limit 1 for update skip locked;
+    select * into v_job from jobs where ns = p_ns and expires_at <= v_now and expires_at is not null
+    order by expires_at, seq limit 1 for update skip locked;
     exit when not found;
     v_news := cancel_idle(v_news, v_job, 'expired', v_now);
     v_reaped := v_reaped || json_build_array(v_job.id, v_job.name, v_job.queue, 'cancelled', 'expired');
   end loop;
   return json_build_object('mark', v_now, 'reaped', v_reaped, 'news', news_to_json(v_news), 'more', (cardinality(v_reaped) >= p_limit or v_silent_by < v_now) and (
-    exists (select from jobs where ns = p_ns and state = 'active' and not relayed and lease_until <= v_now)
-    or exists (select from jobs
-      where ns = p_ns and expire_at is not null and attempt = 0 and state in ('waiting', 'blocked') and expire_at <= v_now)
+    exists (
+      select from claims c cross join lateral unnest(c.seqs) as s cross join lateral (
+        select from jobs where seq = s and state is not distinct from 'active' and claimer = c.claimer and claim_sequence = c.sequence
+          and lease_until <= v_now offset 0) j
+      where c.ns = p_ns and c.until <= v_now)
+    or exists (select from jobs where ns = p_ns and expires_at <= v_now and expires_at is not null)
   ));
 end
 $$;

@@ -1,9 +1,10 @@
 -- What stands between one claimer and the due jobs.
 
--- One claimer's question. clock: the test's time, or null. quiet: nothing else is written in this transaction. queues: those it asks for, with how many jobs of each it takes at the most;
+-- One claimer's question. clock: the test's time, or null. most: how many jobs it starts at once; ahead: how many more it takes.
+-- quiet: nothing else is written in this transaction. queues: those it asks for, with how many jobs of each it takes at the most;
 -- null: every queue. names: what it can run, each with the limits that its definition puts on keys (null: none).
 create type ask as (
-  ns integer, clock bigint, now bigint, claimer text, sequence bigint, lease_ms bigint, most integer, alone boolean, quiet boolean,
+  ns integer, clock bigint, now bigint, claimer text, sequence bigint, lease_ms bigint, most integer, ahead integer, alone boolean, quiet boolean,
   queues text[], queue_limits integer[], names text[], concurrency integer[], rate_limits integer[], rate_spans bigint[]
 );
 
@@ -18,8 +19,24 @@ create type limits as (
 -- Later than any time: only something else than time can open the way.
 create function never() returns bigint language sql immutable as $$ select 9223372036854775807 $$;
 
+-- How many jobs of a queue are active; nobody cares for more than p_most. Index: claims_pkey, jobs_pkey.
+create function active_in_queue(p_ns integer, p_queue text, p_most integer) returns integer language plpgsql as $$
+begin
+  return (
+    select count(*)::integer from (
+      select from (select claimer, sequence, seqs from claims where ns = p_ns and p_queue = any (queues) offset 0) c
+      cross join lateral unnest(c.seqs) as s
+      cross join lateral (
+        select from jobs where seq = s and state is not distinct from 'active' and queue is not distinct from p_queue and claimer = c.claimer
+          and claim_sequence = c.sequence offset 0) j
+      limit p_most
+    ) active
+  );
+end
+$$;
+
 -- Reads the limits of queues. Those that have jobs for this claim are locked first, in the order of their names, so that a limit holds
--- exactly however many claim at once; queues without limits are not. Index: queues_pkey, jobs_active.
+-- exactly however many claim at once; queues without limits are not. Index: queues_pkey, claims_pkey.
 create function read_limits(a ask, p_touched text[]) returns limits language plpgsql as $$
 declare
   l limits := no_limits(a);
@@ -28,10 +45,7 @@ begin
   where ns = a.ns and queue = any (p_touched) and not paused and (concurrency is not null or rate_limit is not null)
   order by queue for update;
   a.now := now_ms(a.clock);
-  select coalesce(array_agg(q.queue), '{}'), array_agg(q.concurrency - (
-      select count(*)::integer from (
-        select from jobs j where j.ns = a.ns and j.queue = q.queue and j.state = 'active' and not j.relayed limit q.concurrency
-      ) active)),
+  select coalesce(array_agg(q.queue), '{}'), array_agg(q.concurrency - active_in_queue(a.ns, q.queue, q.concurrency)),
     array_agg(q.rate_limit), array_agg(q.rate_per_ms), array_agg(w.started_at), array_agg(w.used)
   into l.q_names, l.q_room, l.q_rates, l.q_spans, l.q_started, l.q_used
   from queues q left join windows w on w.ns = q.ns and w.kind = 'queue' and w.key = q.queue
@@ -92,7 +106,7 @@ $$;
 create function room_in(a ask, l limits, p_queue text) returns integer language plpgsql immutable as $$
 declare
   i integer := array_position(l.q_names, p_queue);
-  v_room integer := coalesce(l.a_left[array_position(a.queues, p_queue)], a.most);
+  v_room integer := coalesce(l.a_left[array_position(a.queues, p_queue)], a.most + a.ahead);
 begin
   if i is null then return v_room; end if;
   v_room := least(v_room, l.q_room[i]);
@@ -157,7 +171,7 @@ end
 $$;
 
 -- Reads the windows of rate keys, and counts the active jobs of concurrency keys. p_lock: the windows are locked in the order of their
--- names, and the caller holds the lanes of the concurrency keys. Index: windows_pkey, jobs_active_key.
+-- names, and the caller holds the lanes of the concurrency keys. Index: windows_pkey, jobs_held_key.
 create function read_keys(a ask, l limits, p_concurrency_keys text[], p_rate_keys text[], p_lock boolean) returns limits language plpgsql as $$
 declare
   v_highest integer := (select max(c) from unnest(a.concurrency) as c);
@@ -175,8 +189,7 @@ begin
   -- Names may share a key and differ in its limit; counting further than the highest tells nothing.
   select coalesce(array_agg(k), '{}'), array_agg((
     select count(*)::integer from (
-      select from jobs j where j.ns = a.ns and j.concurrency_key = k and j.state = 'active' and not j.relayed and j.concurrency_key is not null
-      limit v_highest
+      select from jobs j where j.ns = a.ns and j.held_key = k and j.held_key is not null limit v_highest
     ) active))
   into l.k_names, l.k_active from (select distinct unnest(p_concurrency_keys) as k) keys where k is not null;
   return l;

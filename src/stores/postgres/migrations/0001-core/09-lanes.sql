@@ -143,16 +143,16 @@ begin
       v_opens := keys_open_at(a, l, v_head.name, v_head.concurrency_key, v_head.rate_key);
     end if;
     if v_head.seq is null and v_later is null then
-      delete from gates where ns = a.ns and lane = p_lane and queue = v_gate.queue and name = v_gate.name;
+      delete from gates where ns = a.ns and lane = p_lane and queue is not distinct from v_gate.queue and name is not distinct from v_gate.name;
     elsif v_opens > a.now and v_head.queue = v_gate.queue and v_head.name = v_gate.name
       and l.k_active[array_position(l.k_names, v_head.concurrency_key)] >= a.concurrency[array_position(a.names, v_head.name)] then
       update gates set ready_at = null, concurrency_limit = a.concurrency[array_position(a.names, v_head.name)]
-      where ns = a.ns and lane = p_lane and queue = v_gate.queue and name = v_gate.name;
+      where ns = a.ns and lane = p_lane and queue is not distinct from v_gate.queue and name is not distinct from v_gate.name;
     else
       -- A job with a higher priority that becomes due, or the end of the first one's time, changes who is first.
       update gates set concurrency_limit = null, ready_at = nullif(case when v_opens <= a.now then a.now else
         least(v_opens, v_later, v_head.expire_at) end, never())
-      where ns = a.ns and lane = p_lane and queue = v_gate.queue and name = v_gate.name;
+      where ns = a.ns and lane = p_lane and queue is not distinct from v_gate.queue and name is not distinct from v_gate.name;
     end if;
   end loop;
   if not exists (select from gates where ns = a.ns and lane = p_lane) then delete from lanes where ns = a.ns and lane = p_lane; end if;

@@ -6,32 +6,27 @@ create function check_sequence(a ask) returns text language plpgsql as $$
 declare
   v_last bigint;
 begin
-  select sequence into v_last from claimers where ns = a.ns and claimer = a.claimer for update;
-  if not found then
-    insert into claimers (ns, claimer, sequence, seen_at) values (a.ns, a.claimer, a.sequence, a.now) on conflict do nothing;
-    if found then return 'new'; end if;
-    select sequence into v_last from claimers where ns = a.ns and claimer = a.claimer for update;
-  end if;
-  if a.sequence < v_last then return 'stale'; end if;
-  if a.sequence = v_last then return 'repeated'; end if;
-  update claimers set sequence = a.sequence, seen_at = a.now where ns = a.ns and claimer = a.claimer;
-  return 'new';
+  insert into claimers as c (ns, claimer, sequence, seen_at) values (a.ns, a.claimer, a.sequence, a.now)
+  on conflict (ns, claimer) do update set sequence = excluded.sequence, seen_at = excluded.seen_at where c.sequence < excluded.sequence;
+  if found then return 'new'; end if;
+  select sequence into v_last from claimers where ns = a.ns and claimer = a.claimer;
+  return case when a.sequence = v_last then 'repeated' else 'stale' end;
 end
 $$;
 
--- What is still active under a claim, with lease left; in columns, as hold_jobs has them. Index: jobs_active.
+-- What is still active under a claim, with lease left; in columns, as hold_jobs has them. Index: claims_pkey, jobs_pkey.
 create function still_held(a ask) returns json language plpgsql as $$
 begin
   return (
     select case when count(*) > 0 then json_build_array(array_agg(id), array_agg(name), array_agg(queue), array_agg(delivery),
-      array_agg(priority), json_agg(case when tags <> '{}' then tags end), array_agg(run_at), array_agg(fire_at), array_agg(enqueued_at),
-      array_agg(attempt), array_agg(attempts), array_agg(crashes), array_agg(max_crashes), array_agg(redrives), array_agg(token),
-      array_agg(schedule), array_agg(input), array_agg(cancel_requested), array_agg(version)) end
+      array_agg(priority), array_agg(run_at), array_agg(enqueued_at), array_agg(attempt), array_agg(attempts), array_agg(max_crashes),
+      array_agg(token), array_agg(input), json_agg(json_build_array(id, fire_at, tags, crashes, redrives, schedule, cancel_requested))) end
     from (
-      select * from jobs j
-      where j.ns = a.ns and j.state = 'active' and not j.relayed and j.claimer = a.claimer and j.claim_sequence = a.sequence
-        and j.lease_until > a.now
-      order by -priority, run_at, seq) held
+      select j.* from claims c cross join lateral unnest(c.seqs) as s cross join lateral (
+        select * from jobs where seq = s and state is not distinct from 'active' and claimer = a.claimer and claim_sequence = a.sequence
+          and lease_until > a.now offset 0) j
+      where c.ns = a.ns and c.claimer = a.claimer and c.sequence = a.sequence
+      order by -j.priority, j.run_at, j.seq) held
   );
 end
 $$;
@@ -56,11 +51,9 @@ $$;
 create function claim_jobs(a ask) returns json language plpgsql as $$
 declare
   v_kind text;
-  v_lines waiting_line[];
+  v_found record;
   v_takes integer[];
-  v_mixed boolean;
-  v_limited boolean;
-  v_rows tid[];
+  v_taken record;
   v_jobs json;
   v_next bigint;
   l limits;
@@ -70,30 +63,33 @@ begin
   if v_kind = 'stale' then
     return json_build_object('outcome', 'stale', 'jobs', null, 'now', a.now, 'nextAt', null, 'fragile', false);
   end if;
-  -- Each of these is rare, and without any of them the way is short.
-  select exists (select from gates where ns = a.ns) or exists (select from arrivals where ns = a.ns)
-      or (select true from jobs where shelf = 'fragile' and ns = a.ns order by queue, name, run_at limit 1) is not null,
-    exists (select from queues where ns = a.ns and not paused and (concurrency is not null or rate_limit is not null))
-  into v_mixed, v_limited;
-  if v_mixed or v_kind = 'repeated' then return claim_mixed(a, v_kind = 'repeated'); end if;
-  v_lines := find_lines(a);
-  if v_limited then
-    l := read_limits(a, array(select queue from unnest(v_lines)));
+  v_found := survey(a);
+  if v_found.v_mixed or v_kind = 'repeated' then return claim_mixed(a, v_found.v_lines, v_kind = 'repeated'); end if;
+  if v_found.v_limited then
+    l := read_limits(a, array(select queue from unnest(v_found.v_lines)));
     a.now := now_ms(a.clock);
   else
     l := no_limits(a);
   end if;
-  if cardinality(v_lines) = 1 then
-    v_takes := array[room_in(a, l, v_lines[1].queue)];
-  elsif v_lines <> '{}' then
-    v_takes := share_out(a, v_lines, array(select room_in(a, l, queue) from unnest(v_lines)));
+  if v_found.v_lines <> '{}' and a.most + a.ahead > 0 then
+    if cardinality(v_found.v_lines) = 1 then
+      v_takes := array[greatest(least(room_in(a, l, (v_found.v_lines)[1].queue), a.most + a.ahead), 0)];
+    else
+      v_takes := share_out(a, v_found.v_lines, array(select greatest(room_in(a, l, queue), 0) from unnest(v_found.v_lines)));
+    end if;
+    v_taken := take_turns(a, v_found.v_lines, v_takes, l.q_names);
+    if v_taken.v_rows <> '{}' then
+      if v_found.v_limited then perform write_windows(a, v_taken.v_rows); end if;
+      v_jobs := hold_jobs(a, v_taken.v_rows, v_taken.v_rank, v_taken.v_run_at, v_taken.v_seq);
+    end if;
+    if not v_found.v_limited and more_behind(a, v_found.v_lines, v_taken.v_last_at, v_taken.v_last) then
+      v_next := a.now;
+    else
+      if v_found.v_limited then l := read_limits(a, l.q_names); end if;
+      v_next := lines_next_at(a, l, v_found.v_lines);
+    end if;
   end if;
-  v_rows := lock_from_lines(a, v_lines, array(select greatest(least(take, a.most), 0) from unnest(v_takes) as take));
-  if v_limited then perform write_windows(a, v_rows); end if;
-  v_jobs := hold_jobs(a, v_rows);
-  if v_limited then l := read_limits(a, l.q_names); end if;
-  if a.quiet and v_rows = '{}' then perform set_config('synchronous_commit', 'off', true); end if;
-  if a.most > 0 then v_next := lines_next_at(a, l, v_lines); end if;
+  if a.quiet and v_jobs is null then perform set_config('synchronous_commit', 'off', true); end if;
   return json_build_object('outcome', 'claimed', 'jobs', v_jobs, 'now', a.now, 'nextAt', nullif(v_next, never()), 'fragile', false);
 end
 $$;

@@ -39,13 +39,13 @@ create function lane_offer(a ask, p_lane text) returns setof candidate language 
 declare
   v_job candidate;
   v_highest integer := case when array_position(a.concurrency, null) is null then (select max(c) from unnest(a.concurrency) as c) end;
-  v_most integer := a.most;
+  -- One at least: it shows that the lane is ready.
+  v_most integer := greatest(a.most, 1);
 begin
   if v_highest is not null and p_lane like 'concurrency %' then
     v_most := least(v_most, 1 + greatest(0, v_highest - (
       select count(*)::integer from (
-        select from jobs j where j.ns = a.ns and j.concurrency_key = substr(p_lane, 13) and j.state = 'active' and not j.relayed
-          and j.concurrency_key is not null limit v_highest
+        select from jobs j where j.ns = a.ns and j.held_key = substr(p_lane, 13) and j.held_key is not null limit v_highest
       ) active)));
   end if;
   for v_job in select * from lane_front(a, p_lane, v_most) loop
@@ -71,9 +71,9 @@ begin
     union all
     select p.rank, j.run_at, j.seq, p.queue, p.name, null, null, null, p.place
     from unnest(p_lines) with ordinality as p (queue, name, rank, place) cross join lateral (
-      select run_at, seq from jobs
-      where shelf = 'plain' and ns = a.ns and queue = p.queue and name = p.name and -priority = p.rank and run_at <= a.now
-        and (expire_at is null or expire_at > a.now or attempt > 0)
+      select run_at, seq from turns
+      where ns = a.ns and queue = p.queue and name = p.name and rank = p.rank and run_at <= a.now
+        and (expire_at is null or expire_at > a.now)
       order by run_at, seq limit a.most) j
     order by 1, 2, 3
   loop
@@ -92,9 +92,8 @@ begin
 end
 $$;
 
-create function claim_mixed(a ask, p_repeated boolean) returns json language plpgsql as $$
+create function claim_mixed(a ask, p_lines waiting_line[], p_repeated boolean) returns json language plpgsql as $$
 declare
-  v_lines waiting_line[] := find_lines(a);
   v_touched text[];
   v_groups waiting_line[];
   v_left boolean;
@@ -105,7 +104,7 @@ declare
   l limits;
 begin
   v_touched := array(
-    select queue from unnest(v_lines) union select queue from unnest(find_gate_groups(a)) union select queue from fragile_jobs(a)
+    select queue from unnest(p_lines) union select queue from unnest(find_gate_groups(a)) union select queue from fragile_jobs(a)
     union select queue from (select queue from arrivals where ns = a.ns order by entry limit absorbed_at_once(a)) first);
   l := read_limits(a, v_touched);
   a.now := now_ms(a.clock);
@@ -117,17 +116,17 @@ begin
     if a.alone and a.most > 0 then v_rows := claim_fragile(a, l); end if;
     if v_rows <> '{}' then
       perform write_windows(a, v_rows);
-      v_jobs := hold_jobs(a, v_rows);
+      v_jobs := hold_jobs(a, v_rows, null, null, null);
     else
       -- What came to a queue whose limits were not locked waits for the next claim.
-      v_jobs := claim_in_turn(a, l, v_lines, array(select p from unnest(v_groups) p where p.queue = any (v_touched)));
+      v_jobs := claim_in_turn(a, l, p_lines, array(select p from unnest(v_groups) p where p.queue = any (v_touched)));
     end if;
     if a.quiet and v_jobs is null then perform set_config('synchronous_commit', 'off', true); end if;
     l := read_limits(a, v_touched);
   end if;
   v_fragile := fragile_opens_at(a, l);
-  if a.most > 0 then
-    v_next := least(lines_next_at(a, l, v_lines), gates_next_at(a, l, v_groups), case when a.alone then v_fragile end,
+  if a.most + a.ahead > 0 then
+    v_next := least(lines_next_at(a, l, p_lines), gates_next_at(a, l, v_groups), case when a.alone then v_fragile end,
       case when v_left then a.now end, fragile_next_at(a));
   end if;
   return json_build_object('outcome', 'claimed', 'jobs', v_jobs, 'now', a.now, 'nextAt', nullif(v_next, never()),
@@ -135,22 +134,25 @@ begin
 end
 $$;
 
--- Claims the jobs whose turn it is among lines and lanes, and says when to look at the lanes again.
+-- Claims the jobs whose turn it is among lines and lanes, and says when to look at the lanes again. While a lane has something to offer,
+-- nothing is taken ahead.
 create function claim_in_turn(a ask, l limits, p_lines waiting_line[], p_groups waiting_line[]) returns json language plpgsql as $$
 declare
   v_gates gate[] := lock_ready_lanes(a, l, p_groups);
   v_lanes text[] := array(select distinct lane from unnest(v_gates));
   v_offers candidate[] := array(select o from unnest(v_lanes) as lane cross join lateral lane_offer(a, lane) o);
   v_choice record;
-  v_rows tid[];
+  v_turns record;
+  v_rows tid[] := '{}';
   v_seqs bigint[] := '{}';
   v_missed text[] := '{}';
   v_taken text[] := '{}';
   v_jobs json;
 begin
   if v_offers = '{}' then
-    v_rows := lock_from_lines(a, p_lines, share_out(a, p_lines, array(select greatest(room_in(a, l, queue), 0) from unnest(p_lines))));
+    v_turns := take_turns(a, p_lines, share_out(a, p_lines, array(select greatest(room_in(a, l, queue), 0) from unnest(p_lines))), l.q_names);
   else
+    a.ahead := 0;
     l := read_keys(a, l, array(select concurrency_key from unnest(v_offers)), array(select rate_key from unnest(v_offers)), true);
     v_choice := choose_jobs(a, l, p_lines, v_offers);
     l := v_choice.l;
@@ -160,10 +162,14 @@ begin
     -- A job that somebody changes just now was counted and not taken: its lane is looked at again, as if it had not been.
     v_missed := array(select lane from unnest(v_offers) where seq = any (v_choice.v_seqs) and (v_seqs is null or seq <> all (v_seqs)));
     v_taken := array(select distinct lane from unnest(v_offers) where seq = any (v_seqs));
-    v_rows := v_rows || lock_from_lines(a, p_lines, v_choice.v_takes);
+    v_turns := take_turns(a, p_lines, v_choice.v_takes, l.q_names);
+    v_turns.v_rank := null;
   end if;
-  perform write_windows(a, v_rows);
-  v_jobs := hold_jobs(a, v_rows);
+  v_rows := v_rows || v_turns.v_rows;
+  if v_rows <> '{}' then
+    perform write_windows(a, v_rows);
+    v_jobs := hold_jobs(a, v_rows, v_turns.v_rank, v_turns.v_run_at, v_turns.v_seq);
+  end if;
   for i in 1..cardinality(v_lanes) loop
     if v_lanes[i] <> all (v_missed) then
       perform time_lane(a, l, v_lanes[i], v_gates, v_lanes[i] = any (v_taken));

@@ -93,16 +93,18 @@ begin
     insert into jobs (
       seq, run_at, fire_at, enqueued_at, claimed_at, unique_ms, ns, priority, attempts, max_crashes, slot, redrives, rollbacks, version,
       token, settled, cancel_requested, relayed, state, id, name, queue, delivery, settled_by, claimer, concurrency_key, rate_key,
-      unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, result, input, attempt
+      unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, result, input, attempt, lane, shelf
     ) values (
       v_old.seq, v_now, v_old.fire_at, v_old.enqueued_at, v_old.claimed_at, v_old.unique_ms, p_ns, v_old.priority, v_old.attempts,
       v_old.max_crashes, v_old.slot, v_old.redrives + 1, v_old.rollbacks, v_old.version, v_old.token, v_old.settled,
       v_old.cancel_requested, v_old.relayed, 'waiting', v_old.id, v_old.name, v_old.queue, v_old.delivery, v_old.settled_by,
       v_old.claimer, v_old.concurrency_key, v_old.rate_key, v_old.unique_key, v_old.debounce_key, v_old.after_failure, v_old.schedule,
-      v_old.retention, v_old.tags, v_old.error, v_old.progress, v_old.result, v_old.input, v_old.attempt
+      v_old.retention, v_old.tags, v_old.error, v_old.progress, v_old.result, v_old.input, v_old.attempt,
+      lane_of(v_old.concurrency_key, v_old.rate_key), shelf_of(v_old.relayed, lane_of(v_old.concurrency_key, v_old.rate_key), 0, v_old.max_crashes)
     ) returning * into v_job;
     perform tell(v_job, v_now, 'redriven', p_reason, null);
     update jobs set attempt = 0 where seq = v_job.seq;
+    perform enter_line(v_job.seq);
     perform mark_lane(v_job, v_now, false);
     v_news.queues := v_news.queues || v_job.queue;
     v_outcomes := v_outcomes || 'redriven'::text;

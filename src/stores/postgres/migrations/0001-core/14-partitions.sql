@@ -53,7 +53,7 @@ begin
       update jobs set settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner,
         claimed_at = v_now, token = token + 1
       where seq = any (array(
-        select seq from jobs where ns = p_ns and state = 'active' and relayed and slot >= v_partition.first_slot and slot < v_partition.end_slot
+        select seq from jobs where shelf = 'named' and ns = p_ns and slot >= v_partition.first_slot and slot < v_partition.end_slot
         order by slot)) returning jobs.*
     )
     select coalesce(json_agg(claimed_json(t) order by t.run_at, t.seq), '[]') into v_named from taken t;
@@ -161,7 +161,8 @@ begin
           else j.state = 'waiting' and j.run_at <= v_now + p_ahead_ms and (j.expire_at is null or j.expire_at > v_now or j.attempt > 0) end
     ), fresh as (
       update jobs j set state = 'active', reason = null, attempt = attempt + 1, token = token + 1,
-        settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner, claimed_at = v_now
+        settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner, claimed_at = v_now,
+        shelf = 'named', expires_at = null, open_debounce = null
       from found f where j.seq = f.seq and f.state = 'waiting' returning f.id, f.version, claimed_json(j) as told
     ), named as (
       select id, version, told from fresh

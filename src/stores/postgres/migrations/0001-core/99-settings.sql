@@ -7,7 +7,7 @@ declare
 begin
   for v_verb in
     select oid from pg_proc where pronamespace = current_schema()::regnamespace and proname in (
-      'enqueue_loose', 'enqueue_bound', 'finish_succeeded', 'finish_any', 'claim_jobs', 'extend_claims', 'report_progress', 'reap_jobs',
+      'active_in_queue', 'enqueue_loose', 'enqueue_bound', 'finish_succeeded', 'finish_any', 'claim_jobs', 'extend_claims', 'report_progress', 'reap_jobs',
       'update_job', 'cancel_jobs', 'redrive_jobs', 'remove_jobs', 'prune_jobs', 'put_schedule', 'fire_schedules', 'acquire_partitions', 'partition_due',
       'checkpoint_partition', 'begin_effect', 'succeed_effect')
   loop

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import pg from "pg";
+import { testbed } from "../../../testbed/index.ts";
+import { systemClock } from "../../clock.ts";
+import { silentLogger } from "../../log.ts";
+import { newJob } from "../../testing/conformance/scene.ts";
+import { until } from "../../testing/until.ts";
+import { postgres } from "./index.ts";
+import { newSchema } from "./test/harness.ts";
+
+const server = await testbed.postgres();
+
+describe("claims of plain jobs on Postgres", { skip: server.skip }, () => {
+  test("A2: they change no index of the jobs, however many are claimed at once", async () => {
+    const schema = newSchema();
+    const store = await postgres({ url: server.url, schema }).open({
+      namespace: "n",
+      clock: systemClock,
+      log: silentLogger,
+    });
+    await store.migrate();
+    await store.enqueue({ jobs: Array.from({ length: 1_000 }, (_, n) => newJob(`j-${n}`)) });
+    const { jobs } = await store.claim({
+      claimer: "c",
+      sequence: 1,
+      leaseMs: 60_000,
+      limit: 10,
+      ahead: 990,
+      queues: null,
+      names: [{ name: "work", concurrency: null, rate: null }],
+      alone: false,
+    });
+    assert.equal(jobs.length, 1_000);
+    const claims = jobs.map(({ id, token }) => ({ id, token }));
+    await store.extend({ claimer: "c", leaseMs: 60_000, claims: claims.slice(0, 10) });
+    const admin = new pg.Client(server.url);
+    await admin.connect();
+    const updates = async (): Promise<{ all: number; hot: number }> => {
+      const { rows } = await admin.query(
+        "select n_tup_upd::integer as all, n_tup_hot_upd::integer as hot from pg_stat_all_tables where relid = $1::regclass",
+        [`${schema}.jobs`],
+      );
+      return rows[0];
+    };
+    // The server's counts come late.
+    await until("they are counted", async () => (await updates()).all === 1_010);
+    assert.equal((await updates()).hot, 1_010);
+    await admin.end();
+    await store.close();
+  });
+});
