@@ -84,6 +84,7 @@ import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts"
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
 import type { Session } from "./session.ts";
 import { type BoundParams, transact } from "./transact.ts";
+import { TurnsVacuum } from "./turns-vacuum.ts";
 import { usage } from "./usage.ts";
 
 export interface PostgresStoreParts {
@@ -108,6 +109,7 @@ export class PostgresStore implements Store {
   readonly #parts: PostgresStoreParts;
   readonly #channel: Channel;
   readonly #turnstile: Turnstile;
+  readonly #vacuum: TurnsVacuum;
   #ns: number | null = null;
 
   /** Opens a handle. Where the schema is there already, it works without {@link migrate}. */
@@ -126,6 +128,7 @@ export class PostgresStore implements Store {
     this.#parts = parts;
     this.#channel = new Channel({ link, schema, listen: capabilities.listen, ...context });
     this.#turnstile = new Turnstile(parts.transactions);
+    this.#vacuum = new TurnsVacuum(link, quote(schema), context.log);
   }
 
   async migrate(): Promise<void> {
@@ -176,7 +179,9 @@ export class PostgresStore implements Store {
   }
 
   async claim(params: ClaimParams): Promise<ClaimResult> {
-    return claim(this.#session(), params);
+    const claimed = await claim(this.#session(), params);
+    this.#vacuum.claimed(claimed.jobs.length);
+    return claimed;
   }
 
   async finish(params: FinishParams): Promise<FinishResult[]> {
@@ -184,7 +189,9 @@ export class PostgresStore implements Store {
   }
 
   async step(params: StepParams): Promise<StepResult> {
-    return step(this.#session(), params);
+    const result = await step(this.#session(), params);
+    this.#vacuum.claimed(result.claimed.jobs.length);
+    return result;
   }
 
   async extend(params: ExtendParams): Promise<ExtendResult[]> {
