@@ -5,6 +5,7 @@ import { silentLogger } from "../../src/log.ts";
 import type { FinishParams, StoreFactory } from "../../src/store.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
+import { override } from "../simulation/override.ts";
 import { FaultyStore } from "./faulty.ts";
 import { onEveryStore } from "./stores.ts";
 
@@ -358,39 +359,6 @@ onEveryStore("faults", (bed) => {
     assert.equal((await rescuer.get(id))?.result, "effect of token 2");
   });
 
-  test("an outcome that the store cannot take keeps no other back", async () => {
-    const clock = new VirtualClock();
-    const inner = bed.store();
-    const spoilt: StoreFactory = {
-      async open(context) {
-        const store = await inner.open(context);
-        const refuse = (finishes: readonly { readonly id: string }[]): void => {
-          if (finishes.some(({ id }) => id === "bad")) throw new TypeError("this cannot be written");
-        };
-        return new Proxy(store, {
-          get: (_, key) => {
-            const value: unknown = Reflect.get(store, key, store);
-            if (typeof value !== "function") return value;
-            return async (params: never) => {
-              if (key === "step" || key === "finish") refuse((params as FinishParams).finishes);
-              return value.call(store, params);
-            };
-          },
-        });
-      },
-    };
-    const job = defineJob<null>({ name: "job", run: () => {} });
-    await using app = new TestEscapement({ store: spoilt, jobs: [job], log: silentLogger }, clock);
-    await app.enqueueMany(
-      job,
-      ["a", "b", "bad", "c", "d", "e"].map((id) => ({ id, input: null })),
-    );
-    await app.start();
-    await clock.advance(20_000);
-    assert.equal(await app.count({ states: ["succeeded"] }), 5);
-    assert.equal((await app.get("bad"))?.state, "active", "its lease will run out");
-  });
-
   test("a fragile job does not stop a process that cannot become idle", async () => {
     const clock = new VirtualClock();
     const inner = bed.store();
@@ -449,5 +417,42 @@ onEveryStore("faults", (bed) => {
     store.heal();
     await clock.advance(10_000);
     assert.equal(runs, 1);
+  });
+
+  test("an outcome that the store cannot take keeps no other back, and is given up", async () => {
+    const clock = new VirtualClock();
+    const inner = bed.store();
+    const refuse = (finishes: FinishParams["finishes"]): void => {
+      if (finishes.some(({ id }) => id === "bad")) throw new TypeError("no such outcome");
+    };
+    const picky: StoreFactory = {
+      open: async (context) => {
+        const store = await inner.open(context);
+        return override(store, {
+          finish: async (params) => {
+            refuse(params.finishes);
+            return store.finish(params);
+          },
+          step: async (params) => {
+            refuse(params.finishes);
+            return store.step(params);
+          },
+        });
+      },
+    };
+    const errors: string[] = [];
+    const log = { ...silentLogger, error: (_facts: object, line: string) => void errors.push(line) };
+    const job = defineJob<null>({ name: "job", run: () => {} });
+    await using app = new TestEscapement({ store: picky, jobs: [job], log, concurrency: 20 }, clock);
+    app.on("error", () => {});
+    const ids = ["bad", ...Array.from({ length: 9 }, (_, n) => `good ${n}`)];
+    await app.enqueueMany(
+      job,
+      ids.map((id) => ({ input: null, id })),
+    );
+    await app.start({ roles: ["worker"] });
+    await clock.advance(20_000);
+    assert.equal(await app.count({ states: ["succeeded"] }), 9);
+    assert.deepEqual(errors, ["the store cannot take what became of it; its lease will run out"]);
   });
 });

@@ -38,7 +38,12 @@ export const roles: readonly Mutant[] = [
       'if (notice.kind === "queues" && this.#ready.giveBack(() => true) > 0)',
       "if (false)",
     ],
-    ["a stop keeps what was claimed ahead", "this.#ready.stop();", ""],
+    [
+      "a stop keeps what was claimed ahead",
+      "this.#ready.stop();",
+      "",
+      { equivalent: "nothing is started any more, and what waits goes back after 100 ms" },
+    ],
     [
       "a cancelled job that waits for room is started",
       "this.#ready.giveBack((held) => held.stopCause !== null);",
