@@ -19,8 +19,8 @@ local SEPARATOR = "\31"
 local LEASES, ACTIVES, COUNTS, LIVES = P .. "leases", P .. "active", P .. "counts", P .. "lives"
 local ENDED = P .. "ended:"
 
--- Jobs that succeeded in this script.
-local succeeded = {}
+-- Jobs that succeeded in this script. Whoever prunes a part of a bundle reads all of it, so none is long.
+local succeeded, maxBundled = {}, 1000
 
 -- Jobs with one score stand in the order of their members: seq comes first, its highest byte before the others.
 local function idOf(member)
@@ -103,10 +103,11 @@ local function flush()
     for member, score in pairs(set) do call("ZADD", key, "LT", score, member) end
   end
   lowered = {}
-  if succeeded[1] then
-    call("ZADD", ENDED .. "succeeded", nowText, table.concat(succeeded, "\n"))
-    succeeded = {}
+  for first = 1, #succeeded, maxBundled do
+    local last = math.min(first + maxBundled - 1, #succeeded)
+    call("ZADD", ENDED .. "succeeded", nowText, table.concat(succeeded, "\n", first, last))
   end
+  succeeded = {}
   if rare.flushPlaces then rare.flushPlaces() end
   flushBlocks()
   flushSums()
