@@ -12,7 +12,7 @@ import {
   readFragile,
   readPlain,
 } from "./lines.ts";
-import { claimedColumns, numberOf, toClaimedJob } from "./rows.ts";
+import { claimedColumns, numberOrNull, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 /** How many jobs that must run alone are looked at; more than one is rare. */
@@ -31,11 +31,12 @@ interface View {
 
 export function claim(session: Session, params: ClaimParams): ClaimResult {
   const now = new Date(session.now);
-  const last = lastSequence(session, params.claimer);
+  const around = lookAround(session, params.claimer);
+  const { last } = around;
   if (last !== null && params.sequence < last) {
     return { outcome: "stale", jobs: [], now, nextAt: null, fragile: false };
   }
-  const view = look(session, params);
+  const view = look(session, params, around);
   let jobs: ClaimedJob[];
   let taken: readonly Candidate[] = [];
   if (params.sequence === last) {
@@ -59,17 +60,16 @@ export function claim(session: Session, params: ClaimParams): ClaimResult {
   return { outcome: "claimed", jobs, now, nextAt: nextAt(session, params, view, taken), fragile };
 }
 
-function look(session: Session, params: ClaimParams): View {
-  const limits = new Limits(session, params);
+function look(session: Session, params: ClaimParams, around: Surroundings): View {
+  const limits = new Limits(session, params, around.hasQueues);
   const limit = Math.max(0, params.limit);
-  const fragileLines = findGroups(session, params, limits, "fragile").map((group) =>
-    readFragile(session, group, maxFragile),
-  );
+  const fragileGroups = around.hasFragile ? findGroups(session, params, limits, "fragile") : [];
+  const fragileLines = fragileGroups.map((group) => readFragile(session, group, maxFragile));
   // One more than can be taken tells whether asking again brings more.
   const most = limit + aheadOf(params) + 1;
   const lines = findGroups(session, params, limits, "plain").map((group) => readPlain(session, group, most));
   const laterAt = Math.min(...[...fragileLines, ...lines].map((line) => line.nextAt));
-  const laneGroups = findGroups(session, params, limits, "gates");
+  const laneGroups = around.hasGates ? findGroups(session, params, limits, "gates") : [];
   const lanes = new Map<string, Lane>();
   for (const group of laneGroups) {
     if (limits.queueOpensAt(group.queue) <= session.now) findLanes(session, limits, group, limit, lanes);
@@ -150,15 +150,31 @@ function stillHeld(session: Session, params: ClaimParams): ClaimedJob[] {
   return rows.map(toClaimedJob);
 }
 
-function lastSequence({ connection, ns, emptyClaims }: Session, claimer: string): number | null {
-  const row = connection.get(
-    "select sequence from escapement_claimers where ns = ? and claimer = ?",
-    ns,
-    claimer,
-  );
-  const written = row === undefined ? null : numberOf(row["sequence"]);
+/** What most claims do not meet, asked in one. */
+interface Surroundings {
+  /** The last sequence of the claimer. */
+  readonly last: number | null;
+  readonly hasQueues: boolean;
+  readonly hasFragile: boolean;
+  readonly hasGates: boolean;
+}
+
+const surroundings = `select
+  (select sequence from escapement_claimers where ns = ? and claimer = ?) as sequence,
+  exists (select 1 from escapement_queues where ns = ?) as queues,
+  exists (select 1 from escapement_jobs where shelf = 'fragile' and ns = ?) as fragile,
+  exists (select 1 from escapement_gates where ns = ?) as gates`;
+
+function lookAround({ connection, ns, emptyClaims }: Session, claimer: string): Surroundings {
+  const row = connection.get(surroundings, ns, claimer, ns, ns, ns) ?? {};
+  const written = numberOrNull(row["sequence"]);
   const empty = emptyClaims.get(claimer) ?? null;
-  return written === null || empty === null ? (written ?? empty) : Math.max(written, empty);
+  return {
+    last: written === null || empty === null ? (written ?? empty) : Math.max(written, empty),
+    hasQueues: row["queues"] === 1,
+    hasFragile: row["fragile"] === 1,
+    hasGates: row["gates"] === 1,
+  };
 }
 
 /**

@@ -87,15 +87,15 @@ export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byH
 /** Active jobs ended: whatever their keys or their queues kept back may go. */
 export function noteFreed(
   session: Session,
-  jobs: readonly Pick<JobRow, "concurrencyKey" | "queue" | "relayed">[],
+  jobs: readonly Pick<JobRow, "concurrencyKey" | "limited" | "queue" | "relayed">[],
 ): void {
-  const counted = jobs.filter(({ relayed }) => !relayed);
-  const limited = "select 1 from escapement_queues where ns = ? and queue = ? and concurrency is not null";
-  for (const queue of new Set(counted.map((job) => job.queue))) {
-    if (session.connection.get(limited, session.ns, queue) !== undefined) session.notices.claimable(queue);
+  const keys = new Set<string>();
+  for (const { relayed, limited, queue, concurrencyKey } of jobs) {
+    if (relayed) continue;
+    if (limited) session.notices.claimable(queue);
+    if (concurrencyKey !== null) keys.add(concurrencyKey);
   }
-  for (const key of new Set(counted.map(({ concurrencyKey }) => concurrencyKey))) {
-    if (key === null) continue;
+  for (const key of keys) {
     openSaturated(session, laneOfKey(key));
     session.notices.claimableAnywhere();
   }

@@ -26,6 +26,8 @@ export interface ActiveRow {
   readonly slot: number;
   readonly queue: string;
   readonly concurrencyKey: string | null;
+  /** Its queue has a limit of active jobs. */
+  readonly limited: boolean;
 }
 
 /** Ends those claims that are the claimer's; `mine` tells whether a job is at all for this verb to end. */
@@ -87,7 +89,7 @@ function unheld(session: Session, claimer: string, id: string, token: number): F
   return { outcome: repeated ? "repeated" : "stale", state: job.state };
 }
 
-const activeJobs = `select job.seq, job.id, token, claimer, relayed, slot, queue, concurrency_key
+const activeJobs = `select job.seq, job.id, token, claimer, relayed, slot, queue, concurrency_key, limited
   from (select value as wanted from json_each(?))
   cross join (select seq, ns, id from escapement_jobs) as job on job.ns = ? and job.id = wanted
   cross join escapement_active as active on active.seq = job.seq`;
@@ -112,5 +114,6 @@ function toActive(row: Tuple): ActiveRow {
     slot: numberOf(row[5]),
     queue: textOf(row[6]),
     concurrencyKey: textOrNull(row[7]),
+    limited: row[8] !== 0,
   };
 }

@@ -35,6 +35,8 @@ export interface JobRow {
   readonly slot: number;
   readonly lane: string | null;
   readonly concurrencyKey: string | null;
+  /** It is active in a queue that has a limit of active jobs. */
+  readonly limited: boolean;
   readonly rateKey: string | null;
   readonly uniqueKey: string | null;
   readonly uniqueMs: number | null;
@@ -46,7 +48,7 @@ export interface JobRow {
 const rowColumns =
   "seq, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempt, crashes, " +
   "max_crashes, version, token, settled, settled_by, claimer, claimed_at, ahead, cancel_requested, relayed, slot, lane, " +
-  "concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, reason";
+  "concurrency_key, limited, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, reason";
 
 function toJobRow(row: Row): JobRow {
   return {
@@ -77,6 +79,7 @@ function toJobRow(row: Row): JobRow {
     slot: numberOf(row["slot"]),
     lane: textOrNull(row["lane"]),
     concurrencyKey: textOrNull(row["concurrency_key"]),
+    limited: row["limited"] !== 0,
     rateKey: textOrNull(row["rate_key"]),
     uniqueKey: textOrNull(row["unique_key"]),
     uniqueMs: numberOrNull(row["unique_ms"]),

@@ -40,12 +40,13 @@ export class Limits {
   readonly #activeUnderKey = new Map<string, number>();
   readonly #windows = new Map<string, RateWindow>();
 
-  constructor(session: Session, params: ClaimParams) {
+  /** @param hasQueues whether any queue was configured. */
+  constructor(session: Session, params: ClaimParams, hasQueues: boolean) {
     this.#session = session;
     this.#names = new Map(params.names.map((name) => [name.name, name]));
     this.#highestConcurrency = Math.max(0, ...params.names.map(({ concurrency }) => concurrency ?? 0));
     this.#asked = params.queues === null ? null : new Set(askedQueues(params.queues));
-    this.#queues = readQueues(session);
+    this.#queues = hasQueues ? readQueues(session) : new Map();
   }
 
   /** Whether the claimer asks for jobs of this queue, and it is not paused. */

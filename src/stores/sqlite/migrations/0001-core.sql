@@ -168,7 +168,7 @@ select
   coalesce(ended.claimer, active.claimer, job.claimer) as claimer,
   coalesce(ended.claimed_at, active.claimed_at, job.claimed_at) as claimed_at,
   job.cancel_requested, coalesce(active.ahead, job.ahead) as ahead, job.relayed, ended.finished_at,
-  job.lane, job.concurrency_key, job.rate_key, job.unique_key, job.unique_ms, job.debounce_key, job.after_failure, job.schedule,
+  job.lane, job.concurrency_key, coalesce(active.limited, 0) as limited, job.rate_key, job.unique_key, job.unique_ms, job.debounce_key, job.after_failure, job.schedule,
   job.retention, job.tags,
   case when ended.seq is not null then ended.reason when active.seq is not null then active.reason else job.reason end as reason,
   job.error, job.progress, ended.result, job.input
