@@ -11,7 +11,7 @@ import type {
   TrailKind,
 } from "../../store.ts";
 import type { Row, Tuple } from "./connection.ts";
-import { conditionOf, sourcesOf } from "./filter.ts";
+import { conditionOf, type Source, sourcesOf } from "./filter.ts";
 import { resolveJob } from "./jobs.ts";
 import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -67,11 +67,9 @@ export function search(
   const values: SQLInputValue[] = [ns];
   if (page.cursor !== null) values.push(...readCursor(page.scope, page.cursor, 1));
   values.push(...condition.values);
-  const rows = sourcesOf(filter).flatMap(({ table, condition: which, state }) =>
+  const rows = sourcesOf(filter).flatMap((source) =>
     connection.tuplesOnce(
-      `select ${columns} from (select seq as place from ${table} where ${which}${from})
-       cross join escapement_all_jobs on seq = place where ${state === null ? "true" : `state = '${state}'`}${condition.sql}
-       order by place ${oldest ? "asc" : "desc"} limit +?`,
+      `select ${columns} from ${jobsOf(source, from)}${condition.sql} order by place ${oldest ? "asc" : "desc"} limit +?`,
       ...values,
       page.limit,
     ),
@@ -84,13 +82,27 @@ export function search(
 export function count({ connection, ns }: Session, { filter, by }: CountParams): CountRow[] {
   const condition = conditionOf(filter);
   const groups = [...new Set(by)].join(", ");
-  const rows = connection.once(
-    `select ${groups === "" ? "" : `${groups}, `}count(*) as count from escapement_all_jobs where +ns = ?${condition.sql}
-     ${groups === "" ? "" : `group by ${groups}`}`,
-    ns,
-    ...condition.values,
-  );
-  return rows.map((row) => ({ ...groupOf(row, by), count: numberOf(row["count"]) }));
+  const counts = new Map<string, CountRow>();
+  if (by.length === 0) counts.set("[]", { count: 0 });
+  for (const source of sourcesOf(filter)) {
+    const rows = connection.once(
+      `select ${groups === "" ? "" : `${groups}, `}count(*) as count from ${jobsOf(source)}${condition.sql}
+       ${groups === "" ? "" : `group by ${groups}`}`,
+      ns,
+      ...condition.values,
+    );
+    for (const row of rows) {
+      const key = JSON.stringify(by.map((field) => row[field]));
+      counts.set(key, { ...groupOf(row, by), count: (counts.get(key)?.count ?? 0) + numberOf(row["count"]) });
+    }
+  }
+  return [...counts.values()];
+}
+
+/** The jobs of a part of them, up to a condition that may follow; its values are the namespace, and those of the rest of its own condition. */
+function jobsOf({ table, condition, state }: Source, rest = ""): string {
+  return `(select seq as place from ${table} where ${condition}${rest})
+    cross join escapement_all_jobs on seq = place where ${state === null ? "true" : `state = '${state}'`}`;
 }
 
 function groupOf(row: Row, by: CountParams["by"]): Omit<CountRow, "count"> {
