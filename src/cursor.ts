@@ -4,7 +4,7 @@ import { describe, EscapementError } from "./errors.ts";
 /** Which question a cursor belongs to: it means nothing to any other. */
 export interface CursorScope {
   readonly order: "newest" | "oldest";
-  readonly verb: "list" | "change";
+  readonly verb: "list" | "change" | "scan" | "audit";
   /** Whatever tells this namespace from the others of its store. */
   readonly namespace: string | number;
 }

@@ -19,6 +19,8 @@ export interface RetentionOptions {
   readonly lost?: Duration;
   /** The ledger of schedules. @default "90d" */
   readonly occurrences?: Duration;
+  /** The audit log. @default "90d" */
+  readonly audit?: Duration;
 }
 
 export interface RelayOptions {
@@ -118,6 +120,7 @@ export interface Settings {
     readonly deadMs: number;
     readonly lostMs: number;
     readonly occurrencesMs: number;
+    readonly auditMs: number;
   };
   readonly migrate: boolean;
   readonly acceptWeakDurability: boolean;
@@ -245,13 +248,14 @@ function checkTogether(settings: Settings, given: EscapementOptions): void {
 }
 
 function resolveRetention(options: RetentionOptions): Settings["retention"] {
-  checkKnown(options, ["succeeded", "cancelled", "dead", "lost", "occurrences"], "retention");
+  checkKnown(options, ["succeeded", "cancelled", "dead", "lost", "occurrences", "audit"], "retention");
   return {
     succeededMs: parseDuration(options.succeeded ?? "7d", "retention.succeeded"),
     cancelledMs: parseDuration(options.cancelled ?? "7d", "retention.cancelled"),
     deadMs: parseDuration(options.dead ?? "30d", "retention.dead"),
     lostMs: parseDuration(options.lost ?? "30d", "retention.lost"),
     occurrencesMs: parseDuration(options.occurrences ?? "90d", "retention.occurrences"),
+    auditMs: parseDuration(options.audit ?? "90d", "retention.audit"),
   };
 }
 

@@ -57,6 +57,18 @@ export interface Store {
   count(params: CountParams): Promise<CountRow[]>;
   trail(params: { readonly id: string }): Promise<TrailEntry[]>;
 
+  // Operations: for those who look after the jobs. None of these is on a hot path, and each call does a bounded amount of work.
+  /** Jobs in outline, out of a bounded number that are looked at. A plain read. */
+  scan(params: ScanParams): Promise<ScanResult>;
+  /** How much each queue has to do. A plain read. */
+  depths(): Promise<Depths>;
+  /** Adds a person's line to the trail of each job: a `log` line without a claimer. Unknown ids are passed over. */
+  note(params: NoteParams): Promise<void>;
+  /** Writes to the audit log. An entry whose id is known gets the new outcome, and is not written again. */
+  record(params: { readonly entries: readonly NewAuditEntry[] }): Promise<void>;
+  /** The audit log, newest first. A plain read. */
+  audit(params: AuditParams): Promise<AuditPage>;
+
   // Queues and nodes.
   configureQueue(params: QueueChange): Promise<QueueConfig>;
   /** Queues that were configured, by name. */
@@ -549,7 +561,7 @@ export interface ReapResult {
 
 /**
  * Forgets terminal jobs this long after they ended, with their trail and aliases; a job whose own retention has a time for its state goes
- * by that instead. A job that still holds its unique key stays until it does not. `pruned` counts jobs; `more` tells of jobs and of ledger rows.
+ * by that instead. A job that still holds its unique key stays until it does not. `pruned` counts jobs; `more` also covers ledger rows and audit entries.
  */
 export interface PruneParams {
   readonly succeededMs: number;
@@ -560,6 +572,8 @@ export interface PruneParams {
   readonly nodesMs: number;
   /** Ledger rows written this long ago, up to `limit` of them, by time of writing, key and fireAt. */
   readonly occurrencesMs: number;
+  /** Entries of the audit log written this long ago, up to `limit` of them. Left out: none. */
+  readonly auditMs?: number;
   readonly limit: number;
 }
 
@@ -596,6 +610,135 @@ export interface TrailEntry {
 
 /** How many lines of a trail are kept; the oldest go first. */
 export const maxTrailLength = 200;
+
+// ── Operations ──────────────────────────────────────────────────────────────────────────────────────────
+
+/** The terms that no index serves, beside those of {@link JobFilter}. A job that has not ended is in no span of ends. */
+export interface ScanFilter extends JobFilter {
+  readonly endedAfter?: Date;
+  readonly endedBefore?: Date;
+  /** A string inside its reason or the record of its error, as stored. The case of ASCII letters does not matter, that of others may. */
+  readonly error?: string;
+  /** The same inside its input, a tag, its reason or the record of its error. Where tags are kept as JSON, its punctuation may match too. */
+  readonly text?: string;
+}
+
+/** In the order of enqueueing. */
+export interface ScanParams {
+  readonly filter: ScanFilter;
+  readonly order: "newest" | "oldest";
+  /** How many jobs to answer at most. */
+  readonly limit: number;
+  /**
+   * How many jobs to look at, at most. A store passes over jobs of other states and ids without looking where it can; every other term is
+   * checked on the jobs looked at.
+   */
+  readonly lookAt: number;
+  /** As in {@link ListParams}. */
+  readonly cursor: string | null;
+}
+
+export interface ScanResult {
+  readonly jobs: readonly JobSketch[];
+  /** How many jobs were looked at. */
+  readonly looked: number;
+  /** Where to go on; null when every job was looked at. A page may be empty and still have one. */
+  readonly cursor: string | null;
+}
+
+/** A job without what can be long: its input, result, progress and most of its error. */
+export interface JobSketch
+  extends Pick<
+    StoredJob,
+    | "id"
+    | "name"
+    | "queue"
+    | "delivery"
+    | "priority"
+    | "tags"
+    | "state"
+    | "attempt"
+    | "attempts"
+    | "runAt"
+    | "enqueuedAt"
+    | "claimedAt"
+    | "finishedAt"
+    | "claimer"
+    | "reason"
+  > {
+  /** The beginning of the record of its error: {@link errorHeadLength} characters, which hold its name and the beginning of its message. */
+  readonly errorHead: string | null;
+}
+
+export const errorHeadLength = 500;
+
+export interface Depths {
+  readonly now: Date;
+  /** Queues with jobs that have not ended, by name. */
+  readonly queues: readonly QueueDepth[];
+}
+
+export interface QueueDepth {
+  readonly queue: string;
+  /** Waiting jobs that are due. */
+  readonly due: number;
+  /** Waiting jobs that are due later. */
+  readonly later: number;
+  readonly active: number;
+  readonly blocked: number;
+  /** The earliest runAt of those that are due. */
+  readonly oldestDueAt: Date | null;
+  /**
+   * False where a store would have had to look at too many relayed jobs, or jobs with a key, to tell which are due: some that are due are then
+   * counted as later. Every other figure is exact.
+   */
+  readonly isExact: boolean;
+}
+
+export interface NoteParams {
+  readonly ids: readonly string[];
+  readonly text: string;
+}
+
+/** What a person, or a program for one, is about to do, or has done. */
+export interface NewAuditEntry {
+  /** Made by the caller, so that a repeated write is the same entry. */
+  readonly id: string;
+  readonly actor: string;
+  readonly action: string;
+  /** What it was done to, such as `job:42` or `queue:mail`. */
+  readonly target: string;
+  readonly reason: string | null;
+  /** JSON; null while nobody knows. */
+  readonly outcome: string | null;
+}
+
+export interface AuditEntry extends NewAuditEntry {
+  /** When it was written first, on the store's clock. */
+  readonly at: Date;
+}
+
+export interface AuditFilter {
+  readonly actors?: readonly string[];
+  readonly actions?: readonly string[];
+  readonly targets?: readonly string[];
+  /** Inclusive. */
+  readonly after?: Date;
+  /** Exclusive. */
+  readonly before?: Date;
+}
+
+export interface AuditParams {
+  readonly filter: AuditFilter;
+  readonly limit: number;
+  /** From the previous answer; one that this question did not return is refused as `invalid-cursor`. */
+  readonly cursor: string | null;
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[];
+  readonly cursor: string | null;
+}
 
 // ── Queues and nodes ────────────────────────────────────────────────────────────────────────────────────
 

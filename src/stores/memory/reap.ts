@@ -2,6 +2,7 @@ import { silence } from "../../state.ts";
 import type { PruneParams, PruneResult, ReapParams, ReapResult } from "../../store.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
 import { pruneWindows } from "./limits.ts";
+import { pruneAudit } from "./operations.ts";
 import { compareText } from "./queues.ts";
 import { forgetAt, holdsUniqueKey, type Row } from "./row.ts";
 import type { Moment, Space } from "./space.ts";
@@ -35,6 +36,7 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
   }
   pruneWindows(space, now);
   const moreRows = pruneLedgers(space, now - params.occurrencesMs, params.limit);
+  const moreEntries = pruneAudit(space, params, now);
   const old: Row[] = [];
   for (const row of forgettable(space, params, now)) {
     old.push(row);
@@ -42,7 +44,7 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
   }
   const pruned = old.slice(0, params.limit);
   for (const row of pruned) space.forget(row);
-  return { pruned: pruned.length, more: moreRows || old.length > pruned.length };
+  return { pruned: pruned.length, more: moreRows || moreEntries || old.length > pruned.length };
 }
 
 /** Whether there are more. */

@@ -88,7 +88,7 @@ function* search(
   }
 }
 
-function matches(row: Row, filter: JobFilter): boolean {
+export function matches(row: Row, filter: JobFilter): boolean {
   return (
     (filter.ids?.includes(row.id) ?? true) &&
     (filter.states?.includes(row.state) ?? true) &&
@@ -102,7 +102,7 @@ function matches(row: Row, filter: JobFilter): boolean {
   );
 }
 
-function isWithin(instant: number, after: Date | undefined, before: Date | undefined): boolean {
+export function isWithin(instant: number, after: Date | undefined, before: Date | undefined): boolean {
   if (after !== undefined && instant < after.getTime()) return false;
   return before === undefined || instant < before.getTime();
 }

@@ -1,5 +1,6 @@
 import {
   maxTrailLength,
+  type NewAuditEntry,
   type QueueConfig,
   type ScheduleRecord,
   type SeenNode,
@@ -41,6 +42,12 @@ export interface LedgerRow {
   readonly node: string;
 }
 
+/** An entry of the audit log. */
+export interface AuditRow extends NewAuditEntry {
+  readonly order: number;
+  readonly at: number;
+}
+
 export interface Partition {
   readonly partition: number;
   readonly firstSlot: number;
@@ -71,6 +78,9 @@ export class Space {
   /** Also of schedules that are gone, so that no version comes twice. */
   readonly scheduleVersions = new Map<string, number>();
   readonly ledgers = new Map<string, Map<number, LedgerRow>>();
+  /** By id. */
+  readonly audit = new Map<string, AuditRow>();
+  lastAudit = 0;
   partitions: Partition[] = [];
   wantedPartitions = 0;
   /** What committed transactions wrote. */

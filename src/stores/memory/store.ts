@@ -64,6 +64,7 @@ import { cancel, redrive, remove, update } from "./change.ts";
 import { claim } from "./claim.ts";
 import { enqueue, enqueueAllOrNone } from "./enqueue.ts";
 import { extend, finish, report } from "./finish.ts";
+import { audit, depths, note, record, scan } from "./operations.ts";
 import {
   acquirePartitions,
   checkpoint,
@@ -211,6 +212,13 @@ export class MemoryStore implements Store {
       (this.#space.resolve(id)?.trail ?? []).map((entry) => ({ ...entry, at: new Date(entry.at) })),
     );
   }
+
+  readonly scan: Store["scan"] = async (params) => this.#verb(() => scan(this.#space, params));
+  readonly depths: Store["depths"] = async () => this.#verb(({ now }) => depths(this.#space, now));
+  readonly note: Store["note"] = async (params) => this.#verb(({ now }) => note(this.#space, params, now));
+  readonly record: Store["record"] = async ({ entries }) =>
+    this.#verb(({ now }) => record(this.#space, entries, now));
+  readonly audit: Store["audit"] = async (params) => this.#verb(() => audit(this.#space, params));
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return this.#verb(() => configureQueue(this.#space, params));

@@ -73,6 +73,7 @@ import { isIndependent, newTag } from "./insert.ts";
 import { extend, reap, report } from "./leases.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { nodes, putNode, removeNode } from "./nodes.ts";
+import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
 import { partitionDue } from "./partition-due.ts";
 import { partitions } from "./partition-table.ts";
 import { acquirePartitions, checkpoint, releasePartitions, renewPartitions } from "./partitions.ts";
@@ -218,7 +219,9 @@ export class MysqlStore implements Store {
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {
-    return this.#space.write((session) => prune(session, params));
+    const moreEntries = await this.#space.write((session) => pruneAudit(session, params));
+    const { pruned, more } = await this.#space.write((session) => prune(session, params));
+    return { pruned, more: more || moreEntries };
   }
 
   async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
@@ -240,6 +243,13 @@ export class MysqlStore implements Store {
   async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {
     return this.#space.read((session) => trail(session, id));
   }
+
+  readonly scan: Store["scan"] = async (params) => this.#space.read((session) => scan(session, params));
+  readonly depths: Store["depths"] = async () => this.#space.read(depths);
+  readonly note: Store["note"] = async (params) => this.#space.write((session) => note(session, params));
+  readonly record: Store["record"] = async (params) =>
+    this.#space.write((session) => record(session, params.entries));
+  readonly audit: Store["audit"] = async (params) => this.#space.read((session) => audit(session, params));
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return this.#space.write((session) => configureQueue(session, params));

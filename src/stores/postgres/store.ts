@@ -71,6 +71,7 @@ import { extend, reap, report } from "./leases.ts";
 import type { Link, Run } from "./link.ts";
 import { findNamespace, migrate, missingSchema, pendingMigrations, quote, schemaVersion } from "./migrate.ts";
 import { Channel } from "./notices.ts";
+import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
 import {
   acquirePartitions,
   checkpoint,
@@ -217,7 +218,9 @@ export class PostgresStore implements Store {
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {
-    return prune(this.#session(), params);
+    const moreEntries = await pruneAudit(this.#session(), params);
+    const { pruned, more } = await prune(this.#session(), params);
+    return { pruned, more: more || moreEntries };
   }
 
   async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
@@ -239,6 +242,12 @@ export class PostgresStore implements Store {
   async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {
     return trail(this.#session(), id);
   }
+
+  readonly scan: Store["scan"] = async (params) => scan(this.#session(), params);
+  readonly depths: Store["depths"] = async () => depths(this.#session());
+  readonly note: Store["note"] = async (params) => note(this.#session(), params);
+  readonly record: Store["record"] = async (params) => record(this.#session(), params.entries);
+  readonly audit: Store["audit"] = async (params) => audit(this.#session(), params);
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return configureQueue(this.#session(), params);

@@ -69,6 +69,7 @@ import { enqueue } from "./enqueue.ts";
 import { durabilityOf, health, readFacts } from "./health.ts";
 import type { Link } from "./link.ts";
 import { isMade, migrate, missingNamespace, pendingMigrations } from "./migrate.ts";
+import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
 import type { ResolvedOptions } from "./options.ts";
 import {
   acquirePartitions,
@@ -200,7 +201,9 @@ export class RedisStore implements Store {
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {
-    return prune(this.#made, params);
+    const moreEntries = await pruneAudit(this.#made, params);
+    const { pruned, more } = await prune(this.#made, params);
+    return { pruned, more: more || moreEntries };
   }
 
   async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
@@ -222,6 +225,12 @@ export class RedisStore implements Store {
   async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {
     return trail(this.#made, id);
   }
+
+  readonly scan: Store["scan"] = async (params) => scan(this.#made, params);
+  readonly depths: Store["depths"] = async () => depths(this.#made);
+  readonly note: Store["note"] = async (params) => note(this.#made, params);
+  readonly record: Store["record"] = async (params) => record(this.#made, params.entries);
+  readonly audit: Store["audit"] = async (params) => audit(this.#made, params);
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return configureQueue(this.#made, params);

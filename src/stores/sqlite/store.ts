@@ -80,6 +80,7 @@ import { extend, reap, report } from "./leases.ts";
 import { bootId } from "./machine.ts";
 import { migrate, pendingMigrations } from "./migrate.ts";
 import { NoticeDraft } from "./notices.ts";
+import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
 import { partitionDue } from "./partition-due.ts";
 import { partitions } from "./partition-table.ts";
 import { acquirePartitions, checkpoint, releasePartitions, renewPartitions } from "./partitions.ts";
@@ -234,7 +235,11 @@ export class SqliteStore implements Store {
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {
-    return this.#write((session) => prune(session, params));
+    return this.#write((session) => {
+      const moreEntries = pruneAudit(session, params);
+      const { pruned, more } = prune(session, params);
+      return { pruned, more: more || moreEntries };
+    });
   }
 
   async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
@@ -256,6 +261,13 @@ export class SqliteStore implements Store {
   async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {
     return this.#read((session) => trail(session, id));
   }
+
+  readonly scan: Store["scan"] = async (params) => this.#read((session) => scan(session, params));
+  readonly depths: Store["depths"] = async () => this.#read(depths);
+  readonly note: Store["note"] = async (params) => this.#write((session) => note(session, params));
+  readonly record: Store["record"] = async (params) =>
+    this.#write((session) => record(session, params.entries));
+  readonly audit: Store["audit"] = async (params) => this.#read((session) => audit(session, params));
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return this.#write((session) => configureQueue(session, params));

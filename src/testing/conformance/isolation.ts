@@ -41,6 +41,7 @@ const everything = {
   lostMs: 0,
   nodesMs: 0,
   occurrencesMs: 0,
+  auditMs: 0,
   limit: 1_000,
 };
 const all = { select: { filter: {}, limit: 1_000, cursor: null }, reason: "all of them" };

@@ -12,6 +12,7 @@ const prune = (scene: Scene, changes: Partial<PruneParams>) =>
     lostMs: never,
     nodesMs: never,
     occurrencesMs: never,
+    auditMs: never,
     limit: 1_000,
     ...changes,
   });

@@ -18,6 +18,7 @@ import { isolationTests } from "./isolation.ts";
 import { keyLimitTests, limitTests, usageTests } from "./limits.ts";
 import { namespaceTests } from "./namespaces.ts";
 import { noticeTests } from "./notices.ts";
+import { auditTests, depthTests, noteTests, scanTests } from "./operations.ts";
 import { cutTests, duePlaceTests, partitionTests } from "./partitions.ts";
 import { pruneTests } from "./prune.ts";
 import { listTests, trailTests } from "./questions.ts";
@@ -56,6 +57,10 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   redrive: redriveTests,
   "list and count": listTests,
   "trail and report": trailTests,
+  scan: scanTests,
+  depths: depthTests,
+  notes: noteTests,
+  "audit log": auditTests,
   queues: queueTests,
   nodes: nodeTests,
   schedules: scheduleTests,

@@ -30,6 +30,7 @@ import {
 } from "./partition-operations.ts";
 import { fireOperation, nodeOperation, queueOperation, scheduleOperation } from "./schedule-operations.ts";
 import { type At, maxRealMs, stepMs } from "./time.ts";
+import { watchOperation } from "./watch-operations.ts";
 import { World } from "./world.ts";
 
 export interface CompareOptions {
@@ -106,6 +107,7 @@ async function randomOperation(world: World, first: Side, second: Side): Promise
     [() => pruneOperation(world), 2],
     [() => questionOperation(world), 4],
     [() => usageOperation(world), 3],
+    [() => watchOperation(world), 5],
     [() => queueOperation(world), 2],
     [() => nodeOperation(world), 1],
     [() => scheduleOperation(world, first.base.getTime()), 3],

@@ -229,6 +229,7 @@ export function pruneOperation(world: World): Operation {
     lostMs: kept(),
     nodesMs: retention,
     occurrencesMs: retention,
+    auditMs: retention,
     limit: chance.pick([1_000, 3]),
   };
   return operation(

@@ -285,3 +285,19 @@ create table if not exists escapement_partitions (
   mark bigint,
   primary key (ns, partition_number)
 ) engine = innodb row_format = dynamic;
+
+-- What people did to jobs, queues and schedules. id is the caller's, so that a repeated write is the same entry. outcome is JSON, null
+-- while nobody knows.
+create table if not exists escapement_audit (
+  entry bigint not null auto_increment primary key,
+  ns int not null,
+  at bigint not null,
+  id varbinary(1024) not null,
+  actor varbinary(400) not null,
+  action varbinary(400) not null,
+  target longtext not null,
+  reason longtext,
+  outcome longtext,
+  unique key escapement_audit_id (ns, id),
+  key escapement_audit_at (ns, at)
+) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;

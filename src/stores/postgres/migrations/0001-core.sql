@@ -357,3 +357,19 @@ create table partitions (
   mark bigint,
   primary key (ns, partition)
 ) with (fillfactor = 50);
+
+-- What people did to jobs, queues and schedules. id is the caller's, so that a repeated write is the same entry. outcome is JSON, null
+-- while nobody knows.
+create table audit (
+  entry bigint generated always as identity primary key,
+  ns integer not null,
+  at bigint not null,
+  id text collate "C" not null,
+  actor text collate "C" not null,
+  action text collate "C" not null,
+  target text collate "C" not null,
+  reason text,
+  outcome text
+);
+create unique index audit_id on audit (ns, id);
+create index audit_at on audit (ns, at);

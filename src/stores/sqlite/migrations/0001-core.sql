@@ -320,3 +320,19 @@ create table escapement_partitions (
   mark integer,
   primary key (ns, partition)
 ) strict, without rowid;
+
+-- What people did to jobs, queues and schedules. id is the caller's, so that a repeated write is the same entry. outcome is JSON, null
+-- while nobody knows.
+create table escapement_audit (
+  entry integer primary key autoincrement,
+  ns integer not null,
+  at integer not null,
+  id text not null,
+  actor text not null,
+  action text not null,
+  target text not null,
+  reason text,
+  outcome text
+) strict;
+create unique index escapement_audit_id on escapement_audit (ns, id);
+create index escapement_audit_at on escapement_audit (ns, at);

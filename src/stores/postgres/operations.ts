@@ -1,0 +1,276 @@
+import { readCursor, writeCursor } from "../../cursor.ts";
+import type { JobState } from "../../job.ts";
+import { instantOf } from "../../mend.ts";
+import { needlesOf } from "../../needle.ts";
+import { depthsOf } from "../../queue-depth.ts";
+import { endOfScan } from "../../scan-end.ts";
+import { isTerminal } from "../../state.ts";
+import {
+  type AuditPage,
+  type AuditParams,
+  type Depths,
+  errorHeadLength,
+  type JobSketch,
+  type NewAuditEntry,
+  type NoteParams,
+  type PruneParams,
+  type ScanFilter,
+  type ScanParams,
+  type ScanResult,
+} from "../../store.ts";
+import { textList, toJson } from "./encode.ts";
+import { conditionOf } from "./filter.ts";
+import type { Value } from "./link.ts";
+import {
+  dateOf,
+  dateOrNull,
+  deliveryOf,
+  listOf,
+  numberOf,
+  numberOrNull,
+  stateOf,
+  textOf,
+  textOrNull,
+  textsOf,
+  tuplesOf,
+} from "./rows.ts";
+import type { Session } from "./session.ts";
+
+type Table = "jobs" | "history";
+
+/** Where jobs of the filter are: a condition that is known when the plan is made, so that an index on a state can serve it. */
+function placesOf({ states }: ScanFilter): { readonly table: Table; readonly condition: string }[] {
+  if (states === undefined) return [...tables.map((table) => ({ table, condition: "true" }))];
+  return [...new Set(states)].map((state: JobState) => ({
+    table: isTerminal(state) ? "history" : "jobs",
+    condition: `state = '${state}'`,
+  }));
+}
+
+const tables: readonly Table[] = ["jobs", "history"];
+
+function sketchOf(table: Table): string {
+  const finishedAt = table === "jobs" ? "null::bigint" : "finished_at";
+  return `json_build_array(id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at,
+    ${finishedAt}, claimer, reason, left(error, ${errorHeadLength}))`;
+}
+
+/** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
+export async function scan(session: Session, params: ScanParams): Promise<ScanResult> {
+  const { filter, order, limit, lookAt } = params;
+  const { schema, ns } = session;
+  const scope = { verb: "scan", order, namespace: ns } as const;
+  const oldest = order === "oldest";
+  const direction = oldest ? "asc" : "desc";
+  const values: Value[] = [ns, lookAt, limit];
+  const candidate = conditionOf(filter.ids === undefined ? {} : { ids: filter.ids }, values);
+  let from = "";
+  if (params.cursor !== null) {
+    values.push(...readCursor(scope, params.cursor, 1));
+    from = ` and seq ${oldest ? ">" : "<"} $${values.length}::bigint`;
+  }
+  const places = placesOf(filter);
+  if (places.length === 0) return { jobs: [], looked: 0, cursor: null };
+  const candidates = places.map(
+    ({ table, condition }) =>
+      `(select seq from ${schema}.${table} where ns = $1 and ${condition}${candidate}${from} order by seq ${direction} limit $2 + 1)`,
+  );
+  const base = conditionOf(baseOf(filter), values);
+  const matched = [...new Set(places.map(({ table }) => table))].map((table) => {
+    const more = scanCondition(filter, table, values);
+    return `select l.place, l.seq, found.job from looked l cross join lateral (
+      select ${sketchOf(table)} as job from ${schema}.${table} j where j.seq = l.seq and ns = $1${base}${more} offset 0) found
+      where l.place <= $2`;
+  });
+  const answer = await session.run(
+    `with looked as materialized (
+       select seq, row_number() over (order by seq ${direction}) as place from (
+         select seq from (${candidates.join(" union all ")}) every order by seq ${direction} limit $2 + 1) candidates),
+     matched as (select * from (${matched.join(" union all ")}) every order by place limit $3)
+     select json_build_array(
+       (select count(*) from looked), (select seq from looked where place = $2),
+       (select coalesce(json_agg(json_build_array(place, seq, job) order by place), '[]') from matched))::text as answer`,
+    values,
+  );
+  const [total, lastSeq, rows] = listOf(answer);
+  const found = tuplesOf(rows).map(([place, seq]) => ({ place: numberOf(place), seq: numberOf(seq) }));
+  const end = endOfScan({ total: numberOf(total), lookAt, limit, found, lastSeq: numberOrNull(lastSeq) });
+  return {
+    jobs: tuplesOf(rows).map(([, , job]) => toSketch(listOf(job))),
+    looked: end.looked,
+    cursor: end.next === null ? null : writeCursor(scope, [end.next]),
+  };
+}
+
+function baseOf({ endedAfter: _a, endedBefore: _b, error: _e, text: _t, ...base }: ScanFilter): ScanFilter {
+  return base;
+}
+
+function scanCondition(filter: ScanFilter, table: Table, values: Value[]): string {
+  const terms: string[] = [];
+  const place = (value: Value, type: string): string => {
+    values.push(value);
+    return `$${values.length}::${type}`;
+  };
+  const has = (columns: readonly string[], text: string | undefined): void => {
+    if (text === undefined) return;
+    const tests = needlesOf(text).flatMap((needle) => {
+      // Text that the server cannot keep is nowhere.
+      const wanted = place(needle.replaceAll("\0", "\uFFFD").toWellFormed(), "text");
+      return columns.map((column) => `strpos(lower((${column}) collate "C"), ${wanted}) > 0`);
+    });
+    terms.push(`(${tests.map((one) => `coalesce(${one}, false)`).join(" or ")})`);
+  };
+  const { endedAfter, endedBefore } = filter;
+  const finishedAt = table === "jobs" ? "null::bigint" : "finished_at";
+  if (endedAfter !== undefined) terms.push(`${finishedAt} >= ${place(endedAfter.getTime(), "bigint")}`);
+  if (endedBefore !== undefined) terms.push(`${finishedAt} < ${place(endedBefore.getTime(), "bigint")}`);
+  has(["reason", "error"], filter.error);
+  has(["input", "array_to_string(tags, E'\\n')", "reason", "error"], filter.text);
+  return terms.map((term) => ` and ${term}`).join("");
+}
+
+function toSketch(row: readonly unknown[]): JobSketch {
+  return {
+    id: textOf(row[0]),
+    name: textOf(row[1]),
+    queue: textOf(row[2]),
+    delivery: deliveryOf(row[3]),
+    priority: numberOf(row[4]),
+    tags: textsOf(listOf(row[5]).filter((tag) => typeof tag === "string")),
+    state: stateOf(row[6]),
+    attempt: numberOf(row[7]),
+    attempts: numberOf(row[8]),
+    runAt: dateOf(row[9]),
+    enqueuedAt: dateOf(row[10]),
+    claimedAt: dateOrNull(row[11]),
+    finishedAt: dateOrNull(row[12]),
+    claimer: textOrNull(row[13]),
+    reason: textOrNull(row[14]),
+    errorHead: textOrNull(row[15])?.slice(0, errorHeadLength) ?? null,
+  };
+}
+
+/** Each kind of job that has not ended, where it is found without reading all of them. */
+function depthParts(schema: string): { readonly state: string; readonly from: string }[] {
+  const shelf = (name: string): string => `${schema}.jobs where ns = $1 and shelf = '${name}'`;
+  return [
+    { state: "waiting", from: `${schema}.turns where ns = $1` },
+    ...["lane", "fragile", "relay"].map((name) => ({ state: "waiting", from: shelf(name) })),
+    {
+      state: "active",
+      from: `${schema}.claims c cross join lateral unnest(c.seqs) as held (seq) join ${schema}.jobs j using (seq)
+        where c.ns = $1 and j.state = 'active' and j.claimer = c.claimer and j.claim_sequence = c.sequence`,
+    },
+    { state: "active", from: shelf("named") },
+    {
+      state: "blocked",
+      from: `(select distinct child from ${schema}.parents) p join ${schema}.jobs j on j.seq = p.child
+        where j.ns = $1 and j.state = 'blocked'`,
+    },
+  ];
+}
+
+const depthStates = ["waiting", "active", "blocked"] as const;
+
+export async function depths(session: Session): Promise<Depths> {
+  const { schema } = session;
+  const parts = depthParts(schema).map(
+    ({ state, from }) =>
+      `select queue, '${state}' as state, count(*) as jobs, count(*) filter (where run_at <= moment.now) as due, min(run_at) as first_at
+       from moment cross join ${from} group by queue`,
+  );
+  const answer = await session.run(
+    `with moment as materialized (select ${schema}.now_ms($2::bigint) as now)
+     select json_build_array((select now from moment), (
+       select coalesce(json_agg(json_build_array(queue, state, jobs, due, first_at)), '[]') from (${parts.join(" union all ")}) every
+     ))::text as answer`,
+    [session.ns, session.now],
+  );
+  const [now, rows] = listOf(answer);
+  const found = tuplesOf(rows).map(([queue, state, jobs, due, firstAt]) => ({
+    queue: textOf(queue),
+    state: depthStates.find((one) => one === state) ?? "waiting",
+    jobs: numberOf(jobs),
+    due: numberOf(due),
+    firstAt: numberOrNull(firstAt),
+  }));
+  return { now: instantOf(numberOf(now)), queues: depthsOf(found, numberOf(now)) };
+}
+
+export async function note(session: Session, { ids, text }: NoteParams): Promise<void> {
+  await session.run(`select ${session.schema}.note_jobs($1, $2, $3::text::text[], $4)::text as answer`, [
+    session.ns,
+    session.now,
+    textList(ids),
+    text.replaceAll("\0", "\uFFFD").toWellFormed(),
+  ]);
+}
+
+export async function record(session: Session, entries: readonly NewAuditEntry[]): Promise<void> {
+  const { schema } = session;
+  await session.run(
+    `with written as (
+       insert into ${schema}.audit (ns, at, id, actor, action, target, reason, outcome)
+       select $1, ${schema}.now_ms($2::bigint), id, actor, action, target, reason, outcome from (
+         select distinct on (id) * from rows from (jsonb_to_recordset($3::text::jsonb)
+           as (id text, actor text, action text, target text, reason text, outcome text)) with ordinality order by id, ordinality) given
+       order by ordinality
+       on conflict (ns, id) do update set outcome = excluded.outcome returning 1)
+     select count(*)::text as answer from written`,
+    [session.ns, session.now, toJson(entries)],
+  );
+}
+
+export async function audit(session: Session, { filter, limit, cursor }: AuditParams): Promise<AuditPage> {
+  const scope = { verb: "audit", order: "newest", namespace: session.ns } as const;
+  const values: Value[] = [session.ns, limit + 1];
+  const terms: string[] = [];
+  const where = (term: string, type: string, value: Value | undefined): void => {
+    if (value === undefined) return;
+    values.push(value);
+    terms.push(` and ${term.replace("?", `$${values.length}::${type}`)}`);
+  };
+  const oneOf = (column: string, allowed: readonly string[] | undefined): void =>
+    where(`${column} = any (?)`, "text::text[]", allowed && textList(allowed));
+  oneOf("actor", filter.actors);
+  oneOf("action", filter.actions);
+  oneOf("target", filter.targets);
+  where("at >= ?", "bigint", filter.after?.getTime());
+  where("at < ?", "bigint", filter.before?.getTime());
+  where("entry < ?", "bigint", cursor === null ? undefined : readCursor(scope, cursor, 1)[0]);
+  const answer = await session.run(
+    `select coalesce(json_agg(json_build_array(entry, at, id, actor, action, target, reason, outcome) order by entry desc), '[]')::text as answer
+     from (select * from ${session.schema}.audit where ns = $1${terms.join("")} order by entry desc limit $2) page`,
+    values,
+  );
+  const rows = tuplesOf(answer);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    entries: page.map(([, at, id, actor, action, target, reason, outcome]) => ({
+      at: dateOf(at),
+      id: textOf(id),
+      actor: textOf(actor),
+      action: textOf(action),
+      target: textOf(target),
+      reason: textOrNull(reason),
+      outcome: textOrNull(outcome),
+    })),
+    cursor: rows.length > limit && last !== undefined ? writeCursor(scope, [numberOf(last[0])]) : null,
+  };
+}
+
+/** Whether there are more. */
+export async function pruneAudit(session: Session, { auditMs, limit }: PruneParams): Promise<boolean> {
+  if (auditMs === undefined) return false;
+  const { schema } = session;
+  const old = `select entry from ${schema}.audit where ns = $1 and at <= ${schema}.now_ms($2::bigint) - $3::bigint order by at, entry`;
+  const answer = await session.run(
+    `with old as materialized (${old} limit $4 + 1),
+     gone as (delete from ${schema}.audit where entry in (select entry from old order by entry limit $4) returning 1)
+     select json_build_array((select count(*) from old), (select count(*) from gone))::text as answer`,
+    [session.ns, session.now, Math.trunc(auditMs), limit],
+  );
+  return numberOf(listOf(answer)[0]) > limit;
+}

@@ -1,0 +1,251 @@
+import type { SQLInputValue } from "node:sqlite";
+import { readCursor, writeCursor } from "../../cursor.ts";
+import { needlesOf } from "../../needle.ts";
+import { depthsOf } from "../../queue-depth.ts";
+import { endOfScan } from "../../scan-end.ts";
+import {
+  type AuditPage,
+  type AuditParams,
+  type Depths,
+  errorHeadLength,
+  type JobSketch,
+  type NewAuditEntry,
+  type NoteParams,
+  type PruneParams,
+  type ScanFilter,
+  type ScanParams,
+  type ScanResult,
+} from "../../store.ts";
+import type { Tuple } from "./connection.ts";
+import { conditionOf, sourcesOf } from "./filter.ts";
+import { resolveJob } from "./jobs.ts";
+import {
+  dateOf,
+  dateOrNull,
+  deliveryOf,
+  numberOf,
+  numberOrNull,
+  seqOf,
+  stateOf,
+  textOf,
+  textOrNull,
+} from "./rows.ts";
+import type { Session } from "./session.ts";
+import { tell } from "./trail.ts";
+
+const sketchColumns =
+  "seq, id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at, finished_at, " +
+  `claimer, reason, substr(error, 1, ${errorHeadLength})`;
+
+/** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
+export function scan(session: Session, params: ScanParams): ScanResult {
+  const { filter, order, limit, lookAt } = params;
+  const { connection, ns } = session;
+  const scope = { verb: "scan", order, namespace: ns } as const;
+  const [after] = params.cursor === null ? [] : readCursor(scope, params.cursor, 1);
+  const oldest = order === "oldest";
+  const [from, fromValues] = after === undefined ? ["", []] : [` and seq ${oldest ? ">" : "<"} ?`, [after]];
+  const byId = conditionOf(filter.ids === undefined ? {} : { ids: filter.ids });
+  const perSource = sourcesOf(filter).map(({ table, condition }) =>
+    connection
+      .tuplesOnce(
+        `select seq from ${table} where ${condition}${byId.sql}${from} order by seq ${oldest ? "asc" : "desc"} limit +?`,
+        ...[ns, ...byId.values, ...fromValues],
+        lookAt + 1,
+      )
+      .map(seqOf),
+  );
+  const sign = oldest ? 1 : -1;
+  // A job may stand in two of them: it is in one state, and looked at once.
+  const seqs = [...new Set(perSource.flat())].sort((a, b) => sign * (a - b));
+  const total = Math.min(seqs.length, lookAt + 1);
+  const looked = seqs.slice(0, lookAt);
+  const places = new Map(looked.map((seq, index) => [seq, index + 1]));
+  const rows = matching(session, filter, looked, order, limit);
+  const found = rows.map((row) => ({ seq: seqOf(row), place: places.get(seqOf(row)) ?? 0 }));
+  const end = endOfScan({ total, lookAt, limit, found, lastSeq: looked.at(-1) ?? null });
+  return {
+    jobs: rows.map(toSketch),
+    looked: end.looked,
+    cursor: end.next === null ? null : writeCursor(scope, [end.next]),
+  };
+}
+
+function matching(
+  { connection, ns }: Session,
+  filter: ScanFilter,
+  seqs: readonly number[],
+  order: ScanParams["order"],
+  limit: number,
+): Tuple[] {
+  const condition = conditionOf(baseOf(filter));
+  const more = scanCondition(filter);
+  return connection.tuplesOnce(
+    `select ${sketchColumns} from (select value as place from json_each(?)) cross join escapement_all_jobs on seq = place
+     where +ns = ?${condition.sql}${more.sql} order by place ${order === "oldest" ? "asc" : "desc"} limit +?`,
+    ...[JSON.stringify(seqs), ns, ...condition.values, ...more.values],
+    limit,
+  );
+}
+
+function baseOf({ endedAfter: _a, endedBefore: _b, error: _e, text: _t, ...base }: ScanFilter): ScanFilter {
+  return base;
+}
+
+function scanCondition(filter: ScanFilter): { readonly sql: string; readonly values: SQLInputValue[] } {
+  const terms: string[] = [];
+  const values: SQLInputValue[] = [];
+  const has = (columns: readonly string[], text: string | undefined): void => {
+    if (text === undefined) return;
+    const tests = needlesOf(text).flatMap((needle) =>
+      columns.map((column) => {
+        values.push(needle);
+        return `instr(lower(${column}), ?) > 0`;
+      }),
+    );
+    terms.push(`(${tests.map((one) => `coalesce(${one}, 0)`).join(" or ")})`);
+  };
+  if (filter.endedAfter !== undefined) {
+    terms.push("finished_at >= ?");
+    values.push(filter.endedAfter.getTime());
+  }
+  if (filter.endedBefore !== undefined) {
+    terms.push("finished_at < ?");
+    values.push(filter.endedBefore.getTime());
+  }
+  has(["reason", "error"], filter.error);
+  has(["input", "tags", "reason", "error"], filter.text);
+  return { sql: terms.map((term) => ` and ${term}`).join(""), values };
+}
+
+function toSketch(row: Tuple): JobSketch {
+  return {
+    id: textOf(row[1]),
+    name: textOf(row[2]),
+    queue: textOf(row[3]),
+    delivery: deliveryOf(row[4]),
+    priority: numberOf(row[5]),
+    tags: tagsOf(row[6]),
+    state: stateOf(row[7]),
+    attempt: numberOf(row[8]),
+    attempts: numberOf(row[9]),
+    runAt: dateOf(row[10]),
+    enqueuedAt: dateOf(row[11]),
+    claimedAt: dateOrNull(row[12]),
+    finishedAt: dateOrNull(row[13]),
+    claimer: textOrNull(row[14]),
+    reason: textOrNull(row[15]),
+    errorHead: textOrNull(row[16])?.slice(0, errorHeadLength) ?? null,
+  };
+}
+
+/** Tags that are no JSON are none. */
+function tagsOf(value: Tuple[number] | undefined): string[] {
+  try {
+    const list: unknown = JSON.parse(textOf(value));
+    return Array.isArray(list) ? list.map(String) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Each kind of job that has not ended, where its queue stands beside what is counted; only relayed and blocked ones are read themselves. */
+const depthParts = [
+  { of: "waiting", from: "escapement_plain where ns = ?" },
+  { of: "waiting", from: "escapement_jobs indexed by escapement_jobs_gate where ns = ? and shelf = 'lane'" },
+  {
+    of: "waiting",
+    from: "escapement_jobs indexed by escapement_jobs_fragile where ns = ? and shelf = 'fragile'",
+  },
+  {
+    of: "waiting",
+    from: "escapement_jobs indexed by escapement_jobs_relay where ns = ? and shelf = 'relay'",
+  },
+  { of: "active", from: "escapement_active where ns = ?" },
+  { of: "blocked", from: "escapement_jobs indexed by escapement_jobs_blocked where ns = ? and blocked = 1" },
+] as const;
+
+export function depths({ connection, ns, now }: Session): Depths {
+  const parts = depthParts.flatMap(({ of, from }) => {
+    const isWaiting = of === "waiting";
+    const rows = connection.all(
+      `select queue, count(*) as jobs, sum(${isWaiting ? "run_at <= ?" : "?"}) as due, min(${isWaiting ? "run_at" : "null"}) as first
+       from ${from} group by queue`,
+      isWaiting ? now : 0,
+      ns,
+    );
+    return rows.map((row) => ({
+      queue: textOf(row["queue"]),
+      state: of,
+      jobs: numberOf(row["jobs"]),
+      due: numberOf(row["due"]),
+      firstAt: numberOrNull(row["first"]),
+    }));
+  });
+  return { now: new Date(now), queues: depthsOf(parts, now) };
+}
+
+export function note(session: Session, { ids, text }: NoteParams): void {
+  for (const id of ids) {
+    const job = resolveJob(session, id);
+    if (job !== null) tell(session, { ...job, claimer: null }, "log", text);
+  }
+}
+
+export function record({ connection, ns, now }: Session, entries: readonly NewAuditEntry[]): void {
+  for (const { id, actor, action, target, reason, outcome } of entries) {
+    connection.run(
+      `insert into escapement_audit (ns, id, at, actor, action, target, reason, outcome) values (?, ?, ?, ?, ?, ?, ?, ?)
+       on conflict (ns, id) do update set outcome = excluded.outcome`,
+      ...[ns, id, now, actor, action, target, reason, outcome],
+    );
+  }
+}
+
+export function audit({ connection, ns }: Session, { filter, limit, cursor }: AuditParams): AuditPage {
+  const scope = { verb: "audit", order: "newest", namespace: ns } as const;
+  const terms: string[] = [];
+  const values: SQLInputValue[] = [];
+  const where = (term: string, value: SQLInputValue | undefined): void => {
+    if (value === undefined) return;
+    terms.push(` and ${term}`);
+    values.push(value);
+  };
+  const oneOf = (column: string, allowed: readonly string[] | undefined): void =>
+    where(`${column} in (select value from json_each(?))`, allowed && JSON.stringify(allowed));
+  oneOf("actor", filter.actors);
+  oneOf("action", filter.actions);
+  oneOf("target", filter.targets);
+  where("at >= ?", filter.after?.getTime());
+  where("at < ?", filter.before?.getTime());
+  where("entry < ?", cursor === null ? undefined : readCursor(scope, cursor, 1)[0]);
+  const rows = connection.once(
+    `select * from escapement_audit not indexed where ns = ?${terms.join("")} order by entry desc limit +?`,
+    ...[ns, ...values],
+    limit + 1,
+  );
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    entries: page.map((row) => ({
+      at: dateOf(row["at"]),
+      id: textOf(row["id"]),
+      actor: textOf(row["actor"]),
+      action: textOf(row["action"]),
+      target: textOf(row["target"]),
+      reason: textOrNull(row["reason"]),
+      outcome: textOrNull(row["outcome"]),
+    })),
+    cursor: rows.length > limit && last !== undefined ? writeCursor(scope, [numberOf(last["entry"])]) : null,
+  };
+}
+
+const oldEntries = "select entry from escapement_audit where ns = ? and at <= ? order by at, entry limit +?";
+
+/** Whether there are more. */
+export function pruneAudit({ connection, ns, now }: Session, { auditMs, limit }: PruneParams): boolean {
+  if (auditMs === undefined) return false;
+  const before = Math.trunc(now - auditMs);
+  connection.run(`delete from escapement_audit where entry in (${oldEntries})`, ns, before, limit);
+  return connection.all(oldEntries, ns, before, 1).length > 0;
+}

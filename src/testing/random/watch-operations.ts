@@ -1,0 +1,101 @@
+import { jobStates } from "../../job.ts";
+import type { NewAuditEntry, ScanFilter } from "../../store.ts";
+import { type Operation, operation, pages } from "./operation.ts";
+import type { World } from "./world.ts";
+
+const hour = 3_600_000;
+
+/** Texts of which some stand in the inputs, tags, reasons and errors of random jobs. */
+const texts = ["a", "ERR", "no", "lease", "k1", "1", "parent", "\\", "%"] as const;
+
+/** What those ask and write who look after the jobs. */
+export function watchOperation(world: World): Operation {
+  const { chance } = world;
+  if (chance.oneIn(3)) return scanOperation(world);
+  if (chance.oneIn(3)) {
+    return operation(
+      "depths",
+      () => ({}),
+      async (store) => (await store.depths()).queues,
+    );
+  }
+  if (chance.oneIn(3)) {
+    const params = { ids: chance.times(0, 3, () => world.id()), text: chance.pick(["one 🕰️", "two\nlines"]) };
+    return operation(
+      "note",
+      () => params,
+      (store) => store.note(params),
+    );
+  }
+  return chance.oneIn(2) ? recordOperation(world) : auditOperation(world);
+}
+
+/** How far a store looks in one call is its own; all calls together find the same. */
+function scanOperation({ chance }: World): Operation {
+  const states = chance.oneIn(2) ? chance.some(jobStates) : undefined;
+  const spans = { ended: chance.oneIn(4), before: chance.oneIn(2) };
+  const [error, text] = [chance.oneIn(4), chance.oneIn(3)].map((has) =>
+    has ? chance.pick(texts) : undefined,
+  );
+  const filter = (at: (ms: number) => Date): ScanFilter => ({
+    ...(states === undefined ? {} : { states }),
+    ...(error === undefined ? {} : { error }),
+    ...(text === undefined ? {} : { text }),
+    ...(spans.ended ? { [spans.before ? "endedBefore" : "endedAfter"]: at(2 * hour) } : {}),
+  });
+  const order = chance.pick(["newest", "oldest"] as const);
+  const limit = chance.pick([1, 3, 100]);
+  const lookAt = chance.pick([1, 5, 1_000]);
+  return operation(
+    "scan",
+    (at) => ({ filter: filter(at), order, limit, lookAt }),
+    (store, params) =>
+      pages(async (cursor) => {
+        const page = await store.scan({ ...params, cursor });
+        return { items: page.jobs, cursor: page.cursor };
+      }),
+  );
+}
+
+const actors = ["ann", "bob"] as const;
+const actions = ["cancel", "pause"] as const;
+
+function recordOperation({ chance }: World): Operation {
+  const entries = chance.times(
+    0,
+    3,
+    (): NewAuditEntry => ({
+      id: `e${chance.below(20)}`,
+      actor: chance.pick(actors),
+      action: chance.pick(actions),
+      target: chance.pick(["job:1", "queue:q1"]),
+      reason: chance.pick([null, "because"]),
+      outcome: chance.pick([null, '{"cancelled":1}', '"done"']),
+    }),
+  );
+  // Of one id in a batch, the first is written and the last has the word: a batch repeats none.
+  const given = [...new Map(entries.map((entry) => [entry.id, entry])).values()];
+  return operation(
+    "record",
+    () => ({ entries: given }),
+    (store, params) => store.record(params),
+  );
+}
+
+function auditOperation({ chance }: World): Operation {
+  const filter = {
+    ...(chance.oneIn(2) ? { actors: chance.some(actors) } : {}),
+    ...(chance.oneIn(2) ? { actions: chance.some(actions) } : {}),
+    ...(chance.oneIn(2) ? { targets: ["job:1"] } : {}),
+  };
+  const limit = chance.pick([1, 3, 100]);
+  return operation(
+    "audit",
+    () => ({ filter, limit }),
+    (store, params) =>
+      pages(async (cursor) => {
+        const page = await store.audit({ ...params, cursor });
+        return { items: page.entries, cursor: page.cursor };
+      }),
+  );
+}
