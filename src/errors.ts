@@ -169,3 +169,19 @@ function isErrorRecord(value: unknown): value is ErrorRecord {
   if (typeof value !== "object" || value === null || !("name" in value && "message" in value)) return false;
   return typeof value.name === "string" && typeof value.message === "string";
 }
+
+/** The name and the message of a recorded error, from the beginning of its record: {@link recordError} puts them first. Null for none. */
+export function readErrorHead(head: string | null): Pick<ErrorRecord, "name" | "message"> | null {
+  if (head === null) return null;
+  const [, name, message] = errorHead.exec(head) ?? [];
+  if (name === undefined || message === undefined) return readErrorRecord(head);
+  return { name: unescaped(name), message: unescaped(message) };
+}
+
+/** The message may be cut short, but not in the middle of an escape. */
+const errorHead = /^\{"name":"((?:[^"\\]|\\.)*)","message":"((?:[^"\\]|\\u[\da-f]{4}|\\[^u])*)/i;
+
+function unescaped(text: string): string {
+  const value: unknown = JSON.parse(`"${text}"`);
+  return String(value);
+}

@@ -49,6 +49,18 @@ export type { Delivery, Job, JobFacts, JobOutline, JobState } from "./job.ts";
 export type { Jsonified, JsonSafe, NotJson } from "./json.ts";
 export type { Logger } from "./log.ts";
 export type { Message, MessageFacts } from "./message.ts";
+export type { Act } from "./operations/act.ts";
+export type { AuditLogEntry, AuditLogFilter, AuditLogPage } from "./operations/audit-log.ts";
+export type { BulkProgress, BulkTask } from "./operations/bulk-task.ts";
+export type { FailureGroup, Failures } from "./operations/failures.ts";
+export type { JobSummary, JobsFilter, JobsOptions, JobsPage } from "./operations/find-jobs.ts";
+export {
+  type BulkOptions,
+  type JobStory,
+  Operations,
+  type Overview,
+  type QueueView,
+} from "./operations/operations.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
 export type { EnqueueReceipt, JobRef } from "./receipt.ts";
 export type { JobRetentionOptions } from "./retention.ts";
@@ -73,10 +85,12 @@ export type {
   PartitionTable,
   PendingMigration,
   QueueConfig,
+  QueueDepth,
   RateLimit,
   RedriveOutcome,
   RemoveOutcome,
   Retention,
+  ScanFilter,
   SeenNode,
   StoreFactory,
   TrailKind,

@@ -27,7 +27,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   consumer: ["worker", "inbox", "observe", "transports/http"],
   "stores/open.ts": stores,
   app: [...roles, "cron", "observe", "diagnosis", "stores/open.ts"],
-  "index.ts": ["app", ...roles, "cron", "observe", "diagnosis"],
+  "index.ts": ["app", ...roles, "cron", "observe", "diagnosis", "operations"],
+  operations: ["app", "client", "diagnosis"],
   testing: ["app", ...roles, "cron", "stores/memory"],
   http: ["app", ...roles, "cron", "observe"],
   verify: [
@@ -44,7 +45,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     ],
     ...transports,
   ],
-  cli: ["app", ...roles, "cron", "observe", "diagnosis", "http", "verify", "stores/open.ts"],
+  cli: ["app", ...roles, "cron", "observe", "diagnosis", "operations", "http", "verify", "stores/open.ts"],
 };
 
 /**

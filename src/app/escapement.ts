@@ -17,8 +17,7 @@ import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
 import { checkNode } from "../node-version.ts";
-import { type MetricsSource, observeApp, type RelayFigures } from "../observe/metrics.ts";
-import { Observation } from "../observe/observation.ts";
+import type { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
 import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
@@ -42,6 +41,7 @@ import { indexDefinitions } from "./definitions.ts";
 import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
 import { Node, type StartOptions } from "./node.ts";
+import { observe } from "./observe.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
@@ -86,7 +86,8 @@ export class Escapement implements AsyncDisposable {
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
-    this.#observation = this.#settings.metrics === null ? null : this.#observe();
+    const relay = () => this.#node?.relayStatus ?? null;
+    this.#observation = this.#settings.metrics === null ? null : observe(this.#events, runtime.clock, relay);
     const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#assertUsable());
     this.enqueue = verbs.enqueue;
     this.enqueueMany = verbs.enqueueMany;
@@ -291,6 +292,11 @@ export class Escapement implements AsyncDisposable {
     return this.#client.migrate(options.dryRun ?? false);
   }
 
+  /** What {@link Operations} stands on. @internal */
+  get client(): Client {
+    return this.#client;
+  }
+
   /** The settings, as options, environment, file and defaults made them. */
   get settings(): Settings {
     return this.#settings;
@@ -359,12 +365,6 @@ export class Escapement implements AsyncDisposable {
    */
   tick(): Promise<Ticked> {
     return tick(this);
-  }
-
-  #observe(): Observation {
-    const on: MetricsSource["on"] = (name, counter) => this.#events.count(name, counter);
-    const relay = (): RelayFigures | null => this.#node?.relayStatus ?? null;
-    return new Observation(observeApp({ on, now: () => this.#runtime.clock.now(), relay }));
   }
 
   /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */

@@ -12,20 +12,27 @@ import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
 import type {
+  AuditPage,
+  AuditParams,
   CancelOutcome,
   Capabilities,
   CountBy,
   CountRow,
+  Depths,
   EnqueueResult,
   EnqueueWithin,
   Health,
   JobFilter,
+  NewAuditEntry,
   NewJob,
+  NoteParams,
   PartitionTable,
   PendingMigration,
   QueueConfig,
   RedriveOutcome,
   RemoveOutcome,
+  ScanParams,
+  ScanResult,
   SeenNode,
   Store,
   UpdateResult,
@@ -34,7 +41,7 @@ import { withRetries } from "../transient.ts";
 import { EnqueueBatcher, enqueueChunk, receive } from "./batcher.ts";
 import type { Connection } from "./connection.ts";
 import { decodeJob, decodeTrail, type TrailLine } from "./decode.ts";
-import { checkFilter } from "./filter.ts";
+import { checkFilter, checkScanFilter } from "./filter.ts";
 import { type Asked, type AskedMany, asPartial, asRefused, checkOneTrip } from "./many.ts";
 import { encodeInput, limitKeys, makeJob } from "./new-job.ts";
 import { waitForResult } from "./result.ts";
@@ -68,6 +75,9 @@ export interface ListOptions {
   /** From the previous page. */
   readonly cursor?: string | null;
 }
+
+/** What can be done to all jobs that match. */
+export type ChangeVerb = "cancel" | "redrive" | "remove";
 
 /** How the store is, and what it can do. */
 export interface AppHealth extends Health {
@@ -256,6 +266,45 @@ export class Client {
           }),
     };
     return this.#ask((store) => store.configureQueue(change));
+  }
+
+  async scan(params: ScanParams): Promise<ScanResult> {
+    checkScanFilter(params.filter);
+    return this.#ask((store) => store.scan(params));
+  }
+
+  /**
+   * Changes jobs that match, once: a call whose reply was lost is not repeated, since what it changed may match again. By ids, each of which
+   * must still match the other terms.
+   */
+  async changeOnce(
+    verb: ChangeVerb,
+    filter: JobFilter & { readonly ids: readonly string[] },
+    reason: string,
+  ): Promise<readonly { readonly id: string; readonly outcome: string }[]> {
+    const store = await this.#connection.store();
+    const select = { filter: checkFilter(filter), limit: filter.ids.length, cursor: null };
+    return (await store[verb]({ select, reason })).results;
+  }
+
+  depths(): Promise<Depths> {
+    return this.#ask((store) => store.depths());
+  }
+
+  note(params: NoteParams): Promise<void> {
+    return this.#ask((store) => store.note(params));
+  }
+
+  record(...entries: readonly NewAuditEntry[]): Promise<void> {
+    return this.#ask((store) => store.record({ entries }));
+  }
+
+  audit(params: AuditParams): Promise<AuditPage> {
+    return this.#ask((store) => store.audit(params));
+  }
+
+  newId(): string {
+    return this.#runtime.newId();
   }
 
   queues(): Promise<QueueConfig[]> {

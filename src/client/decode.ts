@@ -1,6 +1,6 @@
 import { type ErrorRecord, parseErrorRecord, readErrorRecord } from "../errors.ts";
 import type { Job } from "../job.ts";
-import type { StoredJob, TrailEntry } from "../store.ts";
+import type { StoredJob, TrailEntry, TrailKind } from "../store.ts";
 
 /** A stored job as the public face shows it: texts of JSON become values, and what only stores need is left out. */
 export function decodeJob(stored: StoredJob): Job {
@@ -24,13 +24,15 @@ export function decodeJob(stored: StoredJob): Job {
   return unreadable.length === 0 ? job : { ...job, unreadable };
 }
 
-/** A line of a job's story. */
-export interface TrailLine extends Omit<TrailEntry, "error"> {
+/** A line of a job's story. `noted`: a person's line, such as who edited the job and why. */
+export interface TrailLine extends Omit<TrailEntry, "error" | "kind"> {
+  readonly kind: TrailKind | "noted";
   readonly error: ErrorRecord | null;
 }
 
 export function decodeTrail(entry: TrailEntry): TrailLine {
-  return { ...entry, error: readErrorRecord(entry.error) };
+  const kind = entry.kind === "log" && entry.claimer === null ? "noted" : entry.kind;
+  return { ...entry, kind, error: readErrorRecord(entry.error) };
 }
 
 function parseOrNull(text: string | null): unknown {

@@ -1,7 +1,7 @@
 import { describe, EscapementError } from "../errors.ts";
 import { deliveries, jobStates } from "../job.ts";
 import { checkDate, checkKnown, checkOneOf } from "../options.ts";
-import type { JobFilter } from "../store.ts";
+import type { JobFilter, ScanFilter } from "../store.ts";
 
 const listKeys = ["ids", "states", "names", "queues", "deliveries", "tags"] as const;
 const dateKeys = ["enqueuedAfter", "enqueuedBefore", "runAfter", "runBefore"] as const;
@@ -38,3 +38,23 @@ export function checkFilter(filter: JobFilter): JobFilter {
   for (const key of dateKeys) if (filter[key] !== undefined) checkDate(filter[key], `${key} of a filter`);
   return filter;
 }
+
+/** As {@link checkFilter}, with the terms of a scan. */
+export function checkScanFilter(filter: ScanFilter): ScanFilter {
+  const { endedAfter, endedBefore, error, text, ...base } = filter;
+  checkFilter(base);
+  if (endedAfter !== undefined) checkDate(endedAfter, "endedAfter of a filter");
+  if (endedBefore !== undefined) checkDate(endedBefore, "endedBefore of a filter");
+  for (const [key, value] of Object.entries({ error, text })) {
+    if (value === undefined) continue;
+    if (typeof value !== "string" || value === "" || value.length > longestText) {
+      throw new EscapementError(
+        "invalid-option",
+        `expected ${key} of a filter to be a string of 1 to ${longestText} characters, got ${describe(value)}`,
+      );
+    }
+  }
+  return filter;
+}
+
+const longestText = 1_000;

@@ -1,0 +1,157 @@
+import type { ChangeVerb, Client } from "../client/client.ts";
+import { isTransient } from "../errors.ts";
+import { type JobState, jobStates } from "../job.ts";
+import type { JobSketch } from "../store.ts";
+import { checkHasCondition, type JobsFilter, scanPage } from "./find-jobs.ts";
+
+export interface BulkParts {
+  readonly client: Client;
+  readonly verb: ChangeVerb;
+  readonly filter: JobsFilter;
+  /** For the trail of each job. */
+  readonly reason: string;
+  /** Only counts. */
+  readonly dryRun: boolean;
+  readonly signal?: AbortSignal;
+  /** Wraps the work, to write down that it was done. */
+  around?(run: () => Promise<BulkProgress>): Promise<BulkProgress>;
+}
+
+/** How far a task has come. */
+export interface BulkProgress {
+  /** How many jobs it has looked at. */
+  readonly looked: number;
+  /** How many of those match. */
+  readonly matched: number;
+  /** How many met which outcome. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** How many no longer matched when their turn came: others were faster. */
+  readonly changed: number;
+  readonly state: "running" | "done" | "stopped" | "failed";
+}
+
+/** What each verb can change. */
+const statesOf: Readonly<Record<ChangeVerb, readonly JobState[]>> = {
+  cancel: ["blocked", "waiting", "active"],
+  redrive: ["dead", "lost"],
+  remove: ["succeeded", "dead", "lost", "cancelled"],
+};
+
+const pageSize = 200;
+const lookAtPerPage = 5_000;
+const maxTries = 6;
+
+/**
+ * Does something to all jobs that match, in pages, oldest first. It starts at once, and goes over what was there when it started: each job
+ * once, whatever becomes of it meanwhile. Iterating over it gives its progress.
+ */
+export class BulkTask implements AsyncIterable<BulkProgress> {
+  readonly #parts: BulkParts;
+  readonly #stopping = new AbortController();
+  #progress: BulkProgress = { looked: 0, matched: 0, outcomes: {}, changed: 0, state: "running" };
+  #changed = Promise.withResolvers<void>();
+  readonly #done: Promise<BulkProgress>;
+
+  constructor(parts: BulkParts) {
+    checkHasCondition(parts.filter);
+    this.#parts = parts;
+    const { around = (run) => run() } = parts;
+    this.#done = around(() => this.#run()).catch((error: unknown) => {
+      this.#move({ state: "failed" });
+      throw error;
+    });
+    // Whoever waits for it hears of it; nobody has to.
+    this.#done.catch(() => {});
+  }
+
+  get progress(): BulkProgress {
+    return this.#progress;
+  }
+
+  /** Resolves when it has ended, by itself or stopped; rejects when the store failed. */
+  result(): Promise<BulkProgress> {
+    return this.#done;
+  }
+
+  /** Stops it after the page that is under way. What it has done stays done. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<BulkProgress, void> {
+    for (let shown: BulkProgress | null = null; shown === null || shown.state === "running"; ) {
+      // Whoever iterates may be slow: several steps are then one.
+      if (this.#progress === shown) await this.#changed.promise;
+      shown = this.#progress;
+      yield shown;
+    }
+    await this.#done;
+  }
+
+  async #run(): Promise<BulkProgress> {
+    const { client, signal } = this.#parts;
+    const filter = await this.#bounded();
+    let cursor: string | null = null;
+    do {
+      if (this.#stopping.signal.aborted || signal?.aborted === true) return this.#move({ state: "stopped" });
+      const page = await scanPage(client, filter, {
+        order: "oldest",
+        limit: pageSize,
+        lookAt: lookAtPerPage,
+        cursor,
+      });
+      const { looked, matched } = this.#progress;
+      this.#move({ looked: looked + page.looked, matched: matched + page.jobs.length });
+      if (!this.#parts.dryRun && page.jobs.length > 0) await this.#act(filter, page.jobs);
+      cursor = page.cursor;
+    } while (cursor !== null);
+    return this.#move({ state: "done" });
+  }
+
+  /** What comes to match after the start is left out, or a task could go on for ever, and a redriven job that dies again would be met twice. */
+  async #bounded(): Promise<JobsFilter> {
+    const { client, filter, verb } = this.#parts;
+    const { now } = await client.health();
+    const start = new Date(now.getTime() + 1);
+    const before = (given: Date | undefined): Date => (given !== undefined && given < start ? given : start);
+    const states = filter.states ?? jobStates;
+    return {
+      ...filter,
+      states: states.filter((state) => statesOf[verb].includes(state)),
+      enqueuedBefore: before(filter.enqueuedBefore),
+      ...(verb === "cancel" ? {} : { endedBefore: before(filter.endedBefore) }),
+    };
+  }
+
+  /**
+   * A call whose reply was lost may have changed them: the jobs are looked at again, and only those that still match, with the end that
+   * they had, are tried again.
+   */
+  async #act(filter: JobsFilter, found: readonly JobSketch[]): Promise<void> {
+    const { client, verb, reason } = this.#parts;
+    const { endedAfter: _a, endedBefore: _b, error: _e, text: _t, fingerprint: _f, ...base } = filter;
+    let ids = found.map(({ id }) => id);
+    for (let tries = 1; ids.length > 0; tries += 1) {
+      try {
+        const results = await client.changeOnce(verb, { ...base, ids }, reason);
+        const outcomes: Record<string, number> = { ...this.#progress.outcomes };
+        for (const { outcome } of results) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+        this.#move({ outcomes, changed: this.#progress.changed + ids.length - results.length });
+        return;
+      } catch (error) {
+        if (!isTransient(error) || tries === maxTries) throw error;
+        const page = { order: "oldest", limit: ids.length, lookAt: ids.length, cursor: null } as const;
+        const left = (await scanPage(client, { ...filter, ids }, page)).jobs;
+        this.#move({ changed: this.#progress.changed + ids.length - left.length });
+        ids = left.map(({ id }) => id);
+      }
+    }
+  }
+
+  #move(change: Partial<BulkProgress>): BulkProgress {
+    this.#progress = { ...this.#progress, ...change };
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers<void>();
+    return this.#progress;
+  }
+}

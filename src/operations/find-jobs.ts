@@ -1,0 +1,94 @@
+import type { Client } from "../client/client.ts";
+import { type ErrorRecord, EscapementError, readErrorHead } from "../errors.ts";
+import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import type { JobSketch, ScanFilter } from "../store.ts";
+import { fingerprintOf } from "./fingerprint.ts";
+
+/** Which jobs: the terms of a store's filter, what no index serves, and the fingerprint of their failure. */
+export interface JobsFilter extends ScanFilter {
+  /** The id of a {@link Fingerprint}. */
+  readonly fingerprint?: string;
+}
+
+export interface JobsOptions {
+  /** @default 50 */
+  readonly limit?: number;
+  /** @default "newest" */
+  readonly order?: "newest" | "oldest";
+  /** How many jobs to look at, at most, before a page is answered as it is. @default 10_000 */
+  readonly lookAt?: number;
+  /** From the previous page. */
+  readonly cursor?: string | null;
+}
+
+/** A job in a list: without what can be long. `jobs` of {@link Operations} shows all of one. */
+export interface JobSummary extends Omit<JobSketch, "errorHead"> {
+  readonly error: Pick<ErrorRecord, "name" | "message"> | null;
+}
+
+export interface JobsPage {
+  readonly jobs: readonly JobSummary[];
+  /** How many jobs were looked at for this page. */
+  readonly looked: number;
+  /** Where to go on; null when every job was looked at. A page may be short, or empty, and still have one. */
+  readonly cursor: string | null;
+}
+
+export const defaultLookAt = 10_000;
+
+export async function findJobs(client: Client, filter: JobsFilter, options: JobsOptions): Promise<JobsPage> {
+  checkKnown(options, ["limit", "order", "lookAt", "cursor"], "jobs");
+  const limit = checkInteger(options.limit ?? 50, 1, 10_000, "limit");
+  const order = checkOneOf(options.order ?? "newest", ["newest", "oldest"], "order");
+  const lookAt = checkInteger(options.lookAt ?? defaultLookAt, 1, 10_000_000, "lookAt");
+  const found: JobSketch[] = [];
+  let looked = 0;
+  let cursor = options.cursor ?? null;
+  do {
+    const page = await scanPage(client, filter, {
+      order,
+      limit: limit - found.length,
+      lookAt: Math.min(lookAt - looked, defaultLookAt),
+      cursor,
+    });
+    found.push(...page.jobs);
+    looked += page.looked;
+    cursor = page.cursor;
+  } while (cursor !== null && found.length < limit && looked < lookAt);
+  return { jobs: found.map(toSummary), looked, cursor };
+}
+
+interface Page {
+  readonly order: "newest" | "oldest";
+  readonly limit: number;
+  readonly lookAt: number;
+  readonly cursor: string | null;
+}
+
+/** One scan, with what only this layer knows of a filter. */
+export async function scanPage(
+  client: Client,
+  filter: JobsFilter,
+  page: Page,
+): Promise<{ readonly jobs: JobSketch[]; readonly looked: number; readonly cursor: string | null }> {
+  const { fingerprint, ...scanned } = filter;
+  const { jobs, looked, cursor } = await client.scan({ filter: scanned, ...page });
+  if (fingerprint === undefined) return { jobs: [...jobs], looked, cursor };
+  return { jobs: jobs.filter((job) => fingerprintOf(job).id === fingerprint), looked, cursor };
+}
+
+export function toSummary({ errorHead, ...rest }: JobSketch): JobSummary {
+  return { ...rest, error: readErrorHead(errorHead) };
+}
+
+/** For what changes all that match: a condition that is undefined, or no condition at all, would mean everything. */
+export function checkHasCondition(filter: JobsFilter): void {
+  const conditions = Object.entries(filter);
+  const missing = conditions.find(([, value]) => value === undefined);
+  if (missing === undefined && conditions.length > 0) return;
+  const what = missing === undefined ? "a condition" : `${missing[0]} to be given`;
+  throw new EscapementError(
+    "invalid-option",
+    `expected ${what}, since without it every job would match; for all of them say which states`,
+  );
+}

@@ -1,0 +1,320 @@
+import type { Escapement } from "../app/escapement.ts";
+import type { Occurrence } from "../app/occurrences.ts";
+import type { Schedule } from "../app/schedule.ts";
+import type { OccurrencesOptions } from "../app/schedules.ts";
+import type { ChangeVerb, Client, JobChanges, QueueOptions } from "../client/client.ts";
+import type { TrailLine } from "../client/decode.ts";
+import type { Tally } from "../client/select.ts";
+import type { AnyDefinition } from "../definition.ts";
+import type { Diagnosis } from "../diagnosis/diagnosis.ts";
+import type { EnqueueOptions } from "../enqueue.ts";
+import type { Job } from "../job.ts";
+import type { EnqueueReceipt } from "../receipt.ts";
+import type {
+  CancelOutcome,
+  CountBy,
+  CountRow,
+  JobFilter,
+  PartitionTable,
+  QueueConfig,
+  QueueDepth,
+  RedriveOutcome,
+  RemoveOutcome,
+  ScanFilter,
+  SeenNode,
+  UpdateResult,
+} from "../store.ts";
+import { type Act, checkAct, recorded, textOf } from "./act.ts";
+import { type AuditLogFilter, type AuditLogPage, readAudit } from "./audit-log.ts";
+import { BulkTask } from "./bulk-task.ts";
+import { type Failures, findFailures } from "./failures.ts";
+import { findJobs, type JobsFilter, type JobsOptions, type JobsPage } from "./find-jobs.ts";
+
+/** All there is to know of a job. */
+export interface JobStory {
+  readonly job: Job;
+  readonly trail: readonly TrailLine[];
+  readonly diagnosis: Diagnosis | null;
+}
+
+/** A queue: what it has to do, and what holds it back. */
+export interface QueueView extends QueueDepth, Omit<QueueConfig, "queue"> {
+  /** How long its oldest due job has been due; null when nothing is due. */
+  readonly oldestDueMs: number | null;
+}
+
+/** One look at everything, for a screen. */
+export interface Overview {
+  readonly now: Date;
+  /** By queue, name and state. */
+  readonly counts: readonly CountRow[];
+  readonly queues: readonly QueueView[];
+  readonly nodes: readonly SeenNode[];
+  readonly failures: Failures;
+}
+
+export interface BulkOptions {
+  /** Changes nothing, and counts what would be changed. @default false */
+  readonly dryRun?: boolean;
+  /** Stops the task after the page that is under way. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What people do with jobs, whatever screen they sit at: the command line, the HTTP API and the dashboard share it. It reads in bounded time,
+ * and everything that it changes is recorded with who did it and why.
+ */
+export class Operations {
+  readonly #app: Escapement;
+  readonly #client: Client;
+
+  constructor(app: Escapement) {
+    this.#app = app;
+    this.#client = app.client;
+  }
+
+  // ── Reading ──
+
+  /** Jobs that match, a page at a time. */
+  jobs(filter: JobsFilter = {}, options: JobsOptions = {}): Promise<JobsPage> {
+    return findJobs(this.#client, filter, options);
+  }
+
+  async job(id: string): Promise<JobStory | null> {
+    const job = await this.#client.get(id);
+    if (job === null) return null;
+    const [trail, diagnosis] = await Promise.all([this.#client.trail(job.id), this.#client.diagnose(job.id)]);
+    return { job, trail, diagnosis };
+  }
+
+  counts(by: readonly CountBy[], filter: JobFilter = {}): Promise<CountRow[]> {
+    return this.#client.countBy(by, filter);
+  }
+
+  /** What is dead and lost, grouped by what went wrong, within a bounded scan. */
+  failures(filter: ScanFilter = {}, lookAt?: number): Promise<Failures> {
+    return findFailures(this.#client, filter, lookAt);
+  }
+
+  /** Queues that have jobs to run or were configured, by name. */
+  async queues(): Promise<QueueView[]> {
+    const [{ now, queues: depths }, configs] = await Promise.all([
+      this.#client.depths(),
+      this.#client.queues(),
+    ]);
+    return viewsOf(now, depths, configs);
+  }
+
+  async overview(): Promise<Overview> {
+    const [counts, depths, configs, nodes, failures] = await Promise.all([
+      this.#client.countBy(["queue", "name", "state"], {}),
+      this.#client.depths(),
+      this.#client.queues(),
+      this.#client.nodes(),
+      this.failures(),
+    ]);
+    const queues = viewsOf(depths.now, depths.queues, configs);
+    return { now: depths.now, counts, queues, nodes, failures };
+  }
+
+  nodes(): Promise<SeenNode[]> {
+    return this.#client.nodes();
+  }
+
+  partitions(): Promise<PartitionTable> {
+    return this.#client.partitions();
+  }
+
+  schedules(): Promise<Schedule[]> {
+    return this.#app.schedules();
+  }
+
+  schedule(key: string): Promise<Schedule | null> {
+    return this.#app.getSchedule(key);
+  }
+
+  occurrences(key: string, options: OccurrencesOptions = {}): Promise<Occurrence[]> {
+    return this.#app.occurrences(key, options);
+  }
+
+  /** Who did what, newest first. */
+  audit(
+    filter: AuditLogFilter = {},
+    options: { limit?: number; cursor?: string | null } = {},
+  ): Promise<AuditLogPage> {
+    return readAudit(this.#client, filter, options);
+  }
+
+  // ── Acting ──
+
+  async enqueue(
+    job: AnyDefinition | string,
+    input: unknown,
+    options: EnqueueOptions,
+    act: Act,
+  ): Promise<EnqueueReceipt> {
+    // The id is made first, so that the audit log names the job whatever becomes of the call.
+    const id = options.id ?? this.#client.newId();
+    return recorded(this.#client, act, {
+      action: "enqueue",
+      target: `job:${id}`,
+      run: async () => {
+        const receipt = await this.#client.enqueue(job, input, { ...options, id });
+        if (receipt.outcome === "added") await this.#note(id, act, "enqueued");
+        return receipt;
+      },
+      outcome: (receipt) => receipt,
+    });
+  }
+
+  cancel(ids: readonly string[], act: Act): Promise<Tally<CancelOutcome>> {
+    return this.#change("cancel", ids, act, () => this.#client.cancel(ids, textOf(act)));
+  }
+
+  redrive(ids: readonly string[], act: Act): Promise<Tally<RedriveOutcome>> {
+    return this.#change("redrive", ids, act, () => this.#client.redrive(ids, textOf(act)));
+  }
+
+  delete(ids: readonly string[], act: Act): Promise<Tally<RemoveOutcome>> {
+    return this.#change("delete", ids, act, () => this.#client.delete(ids));
+  }
+
+  /** Changes a job that has not started. */
+  edit(id: string, changes: JobChanges, act: Act): Promise<UpdateResult> {
+    return this.#update("edit", id, changes, act, `edited (${Object.keys(changes).join(", ")})`);
+  }
+
+  /** Makes a job due that waits for its time. */
+  runNow(id: string, act: Act): Promise<UpdateResult> {
+    return this.#update("run-now", id, { delay: 0 }, act, "made due");
+  }
+
+  pauseQueue(queue: string, act: Act): Promise<QueueConfig> {
+    return this.#configure("pause", queue, act, { paused: true });
+  }
+
+  resumeQueue(queue: string, act: Act): Promise<QueueConfig> {
+    return this.#configure("resume", queue, act, { paused: false });
+  }
+
+  limitQueue(queue: string, limits: QueueOptions, act: Act): Promise<QueueConfig> {
+    return this.#configure("limit", queue, act, limits);
+  }
+
+  pauseSchedule(key: string, act: Act): Promise<Schedule> {
+    return this.#schedule("pause", key, act, () => this.#app.pauseSchedule(key));
+  }
+
+  resumeSchedule(key: string, act: Act): Promise<Schedule> {
+    return this.#schedule("resume", key, act, () => this.#app.resumeSchedule(key));
+  }
+
+  /** False when there was none. */
+  removeSchedule(key: string, act: Act): Promise<boolean> {
+    return this.#schedule("remove", key, act, () => this.#app.unschedule(key));
+  }
+
+  /** Runs a schedule's job once, now. */
+  trigger(key: string, act: Act): Promise<EnqueueReceipt> {
+    return this.#schedule("trigger", key, act, async () => {
+      const receipt = await this.#app.triggerNow(key);
+      await this.#note(receipt.id, act, "triggered");
+      return receipt;
+    });
+  }
+
+  /** Plans the occurrences of a span of the past that were skipped or never planned. */
+  backfill(key: string, from: Date, to: Date, act: Act): Promise<number> {
+    return this.#schedule("backfill", key, act, () => this.#app.backfill(key, from, to));
+  }
+
+  // ── Acting on all that match ──
+
+  cancelAll(filter: JobsFilter, act: Act, options: BulkOptions = {}): BulkTask {
+    return this.#all("cancel", filter, act, options);
+  }
+
+  redriveAll(filter: JobsFilter, act: Act, options: BulkOptions = {}): BulkTask {
+    return this.#all("redrive", filter, act, options);
+  }
+
+  deleteAll(filter: JobsFilter, act: Act, options: BulkOptions = {}): BulkTask {
+    return this.#all("remove", filter, act, options);
+  }
+
+  #all(verb: ChangeVerb, filter: JobsFilter, act: Act, { dryRun = false, signal }: BulkOptions): BulkTask {
+    checkAct(act);
+    const client = this.#client;
+    const parts = { client, verb, filter, reason: textOf(act), dryRun, ...(signal && { signal }) };
+    if (dryRun) return new BulkTask(parts);
+    return new BulkTask({
+      ...parts,
+      around: (run) =>
+        recorded(client, act, {
+          action: `${verb === "remove" ? "delete" : verb}-all`,
+          target: `jobs:${JSON.stringify(filter)}`,
+          run,
+          outcome: ({ state, matched, outcomes, changed }) => ({ state, matched, ...outcomes, changed }),
+        }),
+    });
+  }
+
+  #change<T>(action: string, ids: readonly string[], act: Act, run: () => Promise<T>): Promise<T> {
+    const target = ids.length === 1 ? `job:${ids[0]}` : `jobs:${JSON.stringify({ ids })}`;
+    return recorded(this.#client, act, { action, target, run, outcome: (tally) => tally });
+  }
+
+  #update(action: string, id: string, changes: JobChanges, act: Act, what: string): Promise<UpdateResult> {
+    return recorded(this.#client, act, {
+      action,
+      target: `job:${id}`,
+      run: async () => {
+        const result = await this.#client.update(id, changes);
+        if (result.outcome === "updated") await this.#note(id, act, what);
+        return result;
+      },
+      outcome: (result) => result,
+    });
+  }
+
+  #configure(
+    action: string,
+    queue: string,
+    act: Act,
+    change: QueueOptions & { paused?: boolean },
+  ): Promise<QueueConfig> {
+    return recorded(this.#client, act, {
+      action: `${action}-queue`,
+      target: `queue:${queue}`,
+      run: () => this.#client.configureQueue(queue, change),
+      outcome: ({ paused, concurrency, rate }) => ({ paused, concurrency, rate }),
+    });
+  }
+
+  #schedule<T>(action: string, key: string, act: Act, run: () => Promise<T>): Promise<T> {
+    return recorded(this.#client, act, {
+      action: `${action}-schedule`,
+      target: `schedule:${key}`,
+      run,
+      outcome: (value) => (typeof value === "object" && value !== null && "spec" in value ? "done" : value),
+    });
+  }
+
+  async #note(id: string, act: Act, what: string): Promise<void> {
+    // The audit log has it in any case; what was done must not look undone for the sake of a line.
+    await this.#client.note({ ids: [id], text: textOf(act, what) }).catch(() => {});
+  }
+}
+
+function viewsOf(now: Date, depths: readonly QueueDepth[], configs: readonly QueueConfig[]): QueueView[] {
+  const names = new Set([...depths, ...configs].map(({ queue }) => queue));
+  return [...names].sort().map((queue) => {
+    const none = { due: 0, later: 0, active: 0, blocked: 0, oldestDueAt: null, isExact: true };
+    const depth = depths.find((one) => one.queue === queue) ?? { queue, ...none };
+    const config = configs.find((one) => one.queue === queue);
+    const { paused = false, concurrency = null, rate = null } = config ?? {};
+    const oldestDueMs =
+      depth.oldestDueAt === null ? null : Math.max(0, now.getTime() - depth.oldestDueAt.getTime());
+    return { ...depth, paused, concurrency, rate, oldestDueMs };
+  });
+}

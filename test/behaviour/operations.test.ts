@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defineJob, type HandlerContext, Operations } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import type { TestEscapement } from "../../src/testing/kit.ts";
+import { FaultyStore } from "./faulty.ts";
+import { type Bed, onEveryStore } from "./stores.ts";
+
+const ann = { actor: "ann", reason: "because" };
+
+const flaky = defineJob<number>({
+  name: "flaky",
+  retry: { attempts: 1 },
+  run: ({ input }: HandlerContext<number>) => {
+    throw new RangeError(input % 2 === 0 ? `no row ${input}` : `timeout after ${input} ms`);
+  },
+});
+const plain = defineJob<number>({ name: "plain", queue: "q1", run: () => {} });
+const jobs = [flaky, plain];
+
+/** An app with dead jobs, six of one kind and six of another, and jobs that wait. */
+async function furnish(bed: Bed): Promise<TestEscapement> {
+  const app = await bed.app({ jobs, log: silentLogger });
+  await app.enqueueMany(
+    flaky,
+    Array.from({ length: 12 }, (_, n) => ({ input: n, id: `f${n}`, tags: ["t"] })),
+  );
+  await app.enqueueMany(
+    plain,
+    Array.from({ length: 5 }, (_, n) => ({ input: n, id: `p${n}`, delay: "1h" as const })),
+  );
+  await app.runUntilIdle();
+  return app;
+}
+
+onEveryStore("operations", (bed) => {
+  test("reading: pages of jobs, one job's story, queues and failures by what went wrong", async () => {
+    await using app = await furnish(bed);
+    const operations = new Operations(app);
+    const first = await operations.jobs(
+      { states: ["dead"], error: "TIMEOUT" },
+      { limit: 4, order: "oldest" },
+    );
+    assert.deepEqual(
+      first.jobs.map(({ id, error }) => [id, error?.message]),
+      ["f1", "f3", "f5", "f7"].map((id) => [id, `timeout after ${id.slice(1)} ms`]),
+    );
+    const rest = await operations.jobs(
+      { states: ["dead"], error: "TIMEOUT" },
+      { order: "oldest", cursor: first.cursor },
+    );
+    assert.deepEqual([rest.jobs.map(({ id }) => id), rest.cursor], [["f9", "f11"], null]);
+
+    const { groups, count, isPartial } = await operations.failures();
+    assert.deepEqual([count, isPartial], [12, false]);
+    assert.deepEqual(
+      groups.map(({ shape, name, state, count: many }) => [shape, name, state, many]).toSorted(),
+      [
+        ["RangeError: no row <n>", "flaky", "dead", 6],
+        ["RangeError: timeout after <n> ms", "flaky", "dead", 6],
+      ],
+    );
+    const timeouts = groups.find(({ shape }) => shape.includes("timeout"));
+    const alike = await operations.jobs({ states: ["dead"], fingerprint: timeouts?.fingerprint ?? "" });
+    assert.equal(alike.jobs.length, 6);
+    assert(alike.jobs.every(({ error }) => error?.message.startsWith("timeout")));
+    assert((await operations.failures({}, 5)).isPartial, "a part says that it is one");
+
+    const story = await operations.job("f1");
+    assert.deepEqual([story?.job.state, story?.trail.length, story?.diagnosis?.causes], ["dead", 1, []]);
+    assert.equal(await operations.job("nobody"), null);
+    await operations.pauseQueue("empty", ann);
+    assert.deepEqual(
+      (await operations.queues()).map(({ queue, due, later, paused, oldestDueMs }) => [
+        queue,
+        due,
+        later,
+        paused,
+        oldestDueMs,
+      ]),
+      [
+        ["empty", 0, 0, true, null],
+        ["q1", 0, 5, false, null],
+      ],
+    );
+    const overview = await operations.overview();
+    assert.equal(overview.nodes.length, 1);
+    assert.equal(overview.counts.find(({ state }) => state === "dead")?.count, 12);
+  });
+
+  test("K12: what somebody does stands in the job's story and in the audit log, with who and why", async () => {
+    await using app = await furnish(bed);
+    const operations = new Operations(app);
+    const { id } = await operations.enqueue("plain", 7, { delay: "1h" }, ann);
+    await operations.edit(id, { priority: 3 }, ann);
+    await operations.runNow(id, { actor: "bob" });
+    const texts = (await app.trail(id)).filter(({ kind }) => kind === "noted").map(({ text }) => text);
+    assert.deepEqual(texts, [
+      "enqueued by ann: because",
+      "edited (priority) by ann: because",
+      "made due by bob",
+    ]);
+    assert.deepEqual(await operations.cancel(["p1", "nobody"], ann), { cancelled: 1, unknown: 1 });
+    assert.equal((await app.get("p1"))?.reason, "by ann: because");
+    assert.deepEqual(await operations.redrive(["f1"], ann), { redriven: 1 });
+    assert.match(JSON.stringify(await app.trail("f1")), /"redriven".*"by ann: because"/);
+    assert.deepEqual(await operations.delete(["f2"], ann), { deleted: 1 });
+    await operations.limitQueue("q1", { concurrency: 2 }, ann);
+    await operations.resumeQueue("q1", ann);
+    await app.schedule("nightly", { cron: "0 3 * * *" }, plain, 1);
+    await operations.pauseSchedule("nightly", ann);
+    const triggered = await operations.trigger("nightly", ann);
+    assert.deepEqual((await app.trail(triggered.id))[0]?.text, "triggered by ann: because");
+    await operations.resumeSchedule("nightly", ann);
+    assert.equal(await operations.removeSchedule("nightly", ann), true);
+    await assert.rejects(operations.trigger("nobody", ann), { code: "not-found" });
+    const { entries } = await operations.audit();
+    assert.deepEqual(
+      entries.toReversed().map(({ actor, action, target }) => [actor, action, target]),
+      [
+        ["ann", "enqueue", `job:${id}`],
+        ["ann", "edit", `job:${id}`],
+        ["bob", "run-now", `job:${id}`],
+        ["ann", "cancel", 'jobs:{"ids":["p1","nobody"]}'],
+        ["ann", "redrive", "job:f1"],
+        ["ann", "delete", "job:f2"],
+        ["ann", "limit-queue", "queue:q1"],
+        ["ann", "resume-queue", "queue:q1"],
+        ["ann", "pause-schedule", "schedule:nightly"],
+        ["ann", "trigger-schedule", "schedule:nightly"],
+        ["ann", "resume-schedule", "schedule:nightly"],
+        ["ann", "remove-schedule", "schedule:nightly"],
+        ["ann", "trigger-schedule", "schedule:nobody"],
+      ],
+    );
+    assert.deepEqual(entries.at(-4)?.outcome, { cancelled: 1, unknown: 1 });
+    assert.deepEqual(entries[0]?.outcome, { error: 'there is no schedule "nobody"', code: "not-found" });
+    assert.deepEqual(
+      (await operations.audit({ actors: ["bob"] })).entries.map(({ action }) => action),
+      ["run-now"],
+    );
+    await assert.rejects(operations.cancel(["p2"], { actor: "" }), { code: "invalid-name" });
+    await assert.rejects(operations.pauseQueue("q1", { actor: "ann", reason: "x".repeat(1_001) }), {
+      code: "invalid-option",
+    });
+  });
+
+  test("all that match: a dry run counts, the task acts, and each step is told", async () => {
+    await using app = await furnish(bed);
+    const operations = new Operations(app);
+    const filter = { states: ["dead"] as const, error: "no row" };
+    const dry = await operations.redriveAll(filter, ann, { dryRun: true }).result();
+    assert.deepEqual([dry.matched, dry.outcomes, dry.state], [6, {}, "done"]);
+    assert.equal(await app.count({ states: ["dead"] }), 12);
+    const steps = [];
+    const task = operations.redriveAll(filter, ann);
+    for await (const step of task) steps.push(step);
+    assert.deepEqual(steps.at(-1), { ...dry, outcomes: { redriven: 6 }, changed: 0, looked: dry.looked });
+    assert.deepEqual(task.progress, steps.at(-1));
+    await app.runUntilIdle();
+    assert.equal((await app.get("f2"))?.redrives, 1);
+    assert.equal((await app.get("f1"))?.redrives, 0);
+    assert.deepEqual((await operations.cancelAll({ queues: ["q1"] }, ann).result()).outcomes, {
+      cancelled: 5,
+    });
+    assert.deepEqual((await operations.deleteAll({ names: ["plain"] }, ann).result()).outcomes, {
+      deleted: 5,
+    });
+    const [last] = (await operations.audit({ actions: ["redrive-all"] })).entries;
+    assert.deepEqual(last?.outcome, { state: "done", matched: 6, redriven: 6, changed: 0 });
+    assert.equal(last?.target, `jobs:${JSON.stringify(filter)}`);
+    assert.throws(() => operations.deleteAll({}, ann), { code: "invalid-option" });
+  });
+
+  test("all that match are met once each, though they fail again at once", async () => {
+    await using app = await furnish(bed);
+    const operations = new Operations(app);
+    const task = operations.redriveAll({ states: ["dead"] }, ann);
+    const running = app.runUntilIdle();
+    assert.deepEqual((await task.result()).outcomes, { redriven: 12 });
+    await running;
+    await app.runUntilIdle();
+    const { jobs: all } = await app.list({ names: ["flaky"] });
+    assert.deepEqual(
+      all.map(({ redrives, state }) => [redrives, state]),
+      all.map(() => [1, "dead"]),
+    );
+  });
+});
+
+onEveryStore("bulk tasks in trouble", (bed) => {
+  test("a lost reply redrives nothing twice, and a task that is stopped keeps what it did", async () => {
+    const store = new FaultyStore(bed.store());
+    await using app = await bed.app({ store, jobs, log: silentLogger });
+    await app.enqueueMany(
+      flaky,
+      Array.from({ length: 4 }, (_, n) => ({ input: n, id: `f${n}` })),
+    );
+    await app.runUntilIdle();
+    const operations = new Operations(app);
+    store.fail("lose-reply", ["redrive"], 1);
+    const { outcomes, changed, state } = await operations.redriveAll({ states: ["dead"] }, ann).result();
+    assert.deepEqual(
+      [outcomes, changed, state],
+      [{}, 4, "done"],
+      "they were redriven, and nobody heard of it",
+    );
+    await app.runUntilIdle();
+    assert.equal((await app.get("f0"))?.redrives, 1);
+    const stopped = operations.redriveAll({ states: ["dead"] }, ann);
+    stopped.stop();
+    assert.equal((await stopped.result()).state, "stopped");
+    assert.equal((await app.get("f0"))?.redrives, 1);
+  });
+
+  test("an outcome that could not be written leaves the act done, and says that nobody knows", async () => {
+    const store = new FaultyStore(bed.store());
+    await using app = await bed.app({ store, jobs, log: silentLogger });
+    const operations = new Operations(app);
+    store.fail("refuse", ["record"]);
+    const refused = assert.rejects(operations.pauseQueue("q1", ann), { code: "store-unavailable" });
+    await app.advance("1m");
+    await refused;
+    assert.deepEqual(await app.queues(), [], "what cannot be recorded is not done");
+    store.heal();
+    await operations.pauseQueue("q1", ann);
+    assert.equal((await operations.audit()).entries.length, 1);
+  });
+});
