@@ -11,7 +11,7 @@ export function needlesOf(text: string): Needles {
 }
 
 /** Only ASCII: what every store can do. */
-export function lowerAscii(text: string): string {
+function lowerAscii(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 

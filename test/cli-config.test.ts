@@ -55,7 +55,7 @@ describe("the config file of the command line", () => {
     assert.equal(ticked.code, 0, ticked.stderr);
     assert.match(
       (await escapement(folder, "status", "--json")).stdout,
-      /"name": "child"/,
+      /"name":"child"/,
       "the handler enqueued it",
     );
   });

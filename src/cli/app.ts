@@ -2,8 +2,10 @@ import { Command } from "commander";
 import { Escapement } from "../app/escapement.ts";
 import type { Surroundings } from "../app/open-store.ts";
 import { findConfigFile, loadConfigFile } from "../config-file.ts";
+import { Operations } from "../operations/operations.ts";
 import { systemRuntime } from "../runtime.ts";
 import type { EscapementOptions } from "../settings.ts";
+import { shellWord } from "../shell-word.ts";
 
 export interface AppFlags {
   readonly store?: string;
@@ -50,6 +52,29 @@ export async function withApp<T>(
 ): Promise<T> {
   await using app = await createApp(flags, manner, options);
   return await run(app);
+}
+
+/** The same with what people do. The store must be there. */
+export function withOperations<T>(
+  flags: AppFlags,
+  run: (operations: Operations, app: Escapement) => Promise<T>,
+): Promise<T> {
+  return withApp(flags, "ask", (app) => run(new Operations(app), app));
+}
+
+/**
+ * An advice whose command, if it has one, goes to the store that this one was told of: pasted as it is, it would go elsewhere. An address
+ * with a login is left out, since it would come to stand in histories and logs.
+ */
+export function here(advice: string, { store, namespace, config }: AppFlags): string {
+  if (!/\bescapement [a-z]/.test(advice)) return advice;
+  const place = [
+    ...(store === undefined || /\/\/[^/]*@/.test(store) ? [] : [`--store ${shellWord(store)}`]),
+    ...(namespace === undefined ? [] : [`--namespace ${shellWord(namespace)}`]),
+    ...(config === undefined ? [] : [`--config ${shellWord(config)}`]),
+  ].join(" ");
+  if (place === "") return advice;
+  return advice.includes(" -- ") ? advice.replace(" -- ", ` ${place} -- `) : `${advice} ${place}`;
 }
 
 function storeOptions({ store, namespace }: AppFlags): EscapementOptions {

@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { defineJob } from "../definition.ts";
 import type { SeenNode } from "../store.ts";
 import { type Facts, findingsOf } from "./findings.ts";
+import { assertPasteable } from "./test/advised-command.ts";
 
 const node: SeenNode = {
   id: "n1",
@@ -62,7 +63,9 @@ function routed(id: string, given: Partial<Facts["oldest"][number]> = {}): Facts
 
 /** What is found beyond what is well. */
 function found(facts: Partial<Facts>): string[] {
-  return findingsOf({ ...well, ...facts })
+  const findings = findingsOf({ ...well, ...facts });
+  for (const { advice } of findings) assertPasteable(advice);
+  return findings
     .filter(({ level }) => level !== "ok")
     .map(({ level, what, advice }) => `${level}: ${what} → ${advice}`);
 }
@@ -92,7 +95,7 @@ describe("the doctor", () => {
       ],
       [
         { schedules: [{ key: "s" }, { key: "t", unreadable: "unreadable: job: x" }] },
-        /^warning: schedule "t" does not fire: unreadable: job: x → put it again, or remove it: app.unschedule\("t"\)$/,
+        /^warning: schedule "t" does not fire: unreadable: job: x → put it again, or remove it: escapement schedules rm t$/,
       ],
       [
         { oldest: [routed("a"), routed("b", { unreadable: ["tags"] })] },
@@ -102,7 +105,7 @@ describe("the doctor", () => {
       [{ counts: [{ name: "job", state: "lost", count: 4 }] }, /^warning: 4 jobs are lost/],
       [
         { queues: [{ queue: "q", paused: true, concurrency: null, rate: null }] },
-        /^warning: queue "q" is paused → resume it: app.resumeQueue\("q"\)$/,
+        /^warning: queue "q" is paused → resume it: escapement queues resume q$/,
       ],
       [
         { queues: [{ queue: "mial", paused: true, concurrency: null, rate: null }] },
@@ -128,7 +131,7 @@ describe("the doctor", () => {
   test("jobs with a route want a relay, whether a definition or a job tells of the route", () => {
     const facts = { counts: counts("pay", 2) };
     const missing = (more: string) => [
-      `warning: 2 waiting jobs of "pay" in queue "q": no living relay publishes "pay"${more} → they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them`,
+      `warning: 2 waiting jobs of "pay" in queue "q": no living relay publishes "pay"${more} → they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them: escapement jobs cancel --state waiting --name pay --queue q`,
     ];
     const none = missing(": no relay is alive");
     assert.deepEqual(found({ ...facts, definitions: [pay] }), none);

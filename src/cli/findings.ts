@@ -7,8 +7,8 @@ import { formatDuration } from "../duration.ts";
 import type { Job } from "../job.ts";
 import { canary } from "../relay/canary.ts";
 import type { Settings } from "../settings.ts";
+import { commandFor, shellWord } from "../shell-word.ts";
 import type { CountRow, QueueConfig, SeenNode } from "../store.ts";
-import { shellWord } from "./output.ts";
 
 /** One thing that was looked at; `problem` breaks something, `warning` weakens or delays something. */
 export interface Finding {
@@ -118,7 +118,9 @@ function lease({ settings: { leaseMs } }: Facts): Finding[] {
 function alive({ nodes }: Facts): Finding[] {
   const living = nodes.filter((node) => node.alive);
   if (living.length === 0)
-    return [warning("no node is alive", "start one: escapement start, or app.start() in your application")];
+    return [
+      warning("no node is alive", "start one with app.start() in your application, or: escapement start"),
+    ];
   return [ok(`${living.length} node${living.length === 1 ? " is" : "s are"} alive`)];
 }
 
@@ -133,15 +135,25 @@ function unserved(facts: Facts): Finding[] {
     if (cause === null) return [];
     const { what } = sentenceOf(cause, { id: "" });
     const jobs = `${count} waiting job${count === 1 ? "" : "s"} of ${JSON.stringify(name)} in queue ${JSON.stringify(queue)}`;
-    return [warning(`${jobs}: ${what}`, servers[cause.code] ?? "start a node for them, or cancel them")];
+    const cancel = `escapement jobs cancel --state waiting ${option("name", name)} ${option("queue", queue)}`;
+    return [
+      warning(
+        `${jobs}: ${what}`,
+        `${servers[cause.code] ?? "start a node for them"}, or cancel them: ${cancel}`,
+      ),
+    ];
   });
+}
+
+/** A value that begins with a dash is not taken for another option. */
+function option(name: string, value: string): string {
+  return value.startsWith("-") ? `--${name}=${shellWord(value)}` : `--${name} ${shellWord(value)}`;
 }
 
 /** What to do about many jobs of one kind. */
 const servers: Readonly<Record<string, string>> = {
-  "no-handler": "start a node whose jobs include it, or cancel them",
-  "no-relay":
-    "they have a route: start a node whose jobs include it, with the role relay among its roles, or cancel them",
+  "no-handler": "start a node whose jobs include it",
+  "no-relay": "they have a route: start a node whose jobs include it, with the role relay among its roles",
   "queue-not-served": "start a node with that queue among its queues, or one without the option queues",
 };
 
@@ -165,7 +177,7 @@ function refused({ oldest }: Facts): Finding[] {
     return [
       warning(
         `${JSON.stringify(name)}: ${among} could not be published and wait${jobs.length === 1 ? "s" : ""} for another try${why}`,
-        `escapement explain ${shellWord(id)}`,
+        commandFor("explain", id),
       ),
     ];
   });
@@ -178,7 +190,7 @@ function unreadable({ oldest, schedules }: Facts): Finding[] {
       ? []
       : warning(
           `schedule ${JSON.stringify(key)} does not fire: ${why}`,
-          `put it again, or remove it: app.unschedule(${JSON.stringify(key)})`,
+          `put it again, or remove it: ${commandFor("schedules rm", key)}`,
         ),
   );
   const jobs = oldest.filter((job) => job.unreadable !== undefined);
@@ -189,7 +201,7 @@ function unreadable({ oldest, schedules }: Facts): Finding[] {
     ...some,
     warning(
       `${among} cannot be read throughout: something else has written to the store`,
-      `escapement explain ${shellWord(first.id)}`,
+      commandFor("explain", first.id),
     ),
   ];
 }
@@ -221,7 +233,7 @@ function ended({ counts }: Facts): Finding[] {
       : [
           warning(
             `${count} job${count === 1 ? " is" : "s are"} ${state}`,
-            "look at their errors, then redrive them: app.redrive",
+            `look at what went wrong, then redrive them by group: escapement ${state}`,
           ),
         ];
   });

@@ -1,46 +1,86 @@
 import { Command, CommanderError } from "commander";
-import { EscapementError } from "../errors.ts";
+import { EscapementError, recordError } from "../errors.ts";
+import { printable, printableJson } from "../printable.ts";
 import { version } from "../version.ts";
+import { auditCommand } from "./commands/audit.ts";
+import { completionCommand } from "./commands/completion.ts";
 import { cronCommand } from "./commands/cron.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { enqueueCommand } from "./commands/enqueue.ts";
 import { explainCommand } from "./commands/explain.ts";
+import { failuresCommand } from "./commands/failures.ts";
 import { initCommand } from "./commands/init.ts";
+import { jobsCommand } from "./commands/jobs.ts";
 import { migrateCommand } from "./commands/migrate.ts";
+import { nodesCommand, partitionsCommand } from "./commands/nodes.ts";
+import { queuesCommand } from "./commands/queues.ts";
 import { schedulesCommand } from "./commands/schedules.ts";
 import { startCommand } from "./commands/start.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tickCommand } from "./commands/tick.ts";
 import { verifyCommand } from "./commands/verify.ts";
 import { printError } from "./output.ts";
+import { UsageError } from "./usage-error.ts";
 
-const commands = [
-  initCommand,
-  startCommand,
-  statusCommand,
-  tickCommand,
-  schedulesCommand,
-  cronCommand,
-  explainCommand,
-  migrateCommand,
-  doctorCommand,
-  verifyCommand,
+/** In the order in which the help shows them. */
+const groups: readonly (readonly [heading: string, commands: readonly (() => Command)[]])[] = [
+  ["Run:", [initCommand, startCommand, tickCommand, migrateCommand, enqueueCommand]],
+  [
+    "Look:",
+    [
+      statusCommand,
+      jobsCommand,
+      () => failuresCommand("dead"),
+      () => failuresCommand("lost"),
+      queuesCommand,
+      schedulesCommand,
+      nodesCommand,
+      partitionsCommand,
+      auditCommand,
+      explainCommand,
+      doctorCommand,
+    ],
+  ],
+  ["Other:", [cronCommand, verifyCommand]],
 ];
 
-/** Reads the command line and runs one command; ends with 0, 1 when it failed, or 2 when the line itself is wrong. */
-export async function runCommandLine(argv: readonly string[]): Promise<void> {
+const exitCodes = `
+Exit codes: 0 done; 1 it failed, found a problem, or could not do all that was asked; 2 the command line is wrong; 130 stopped by Ctrl-C.
+Every command takes --json: lists are a line of JSON each, and errors are JSON on standard error.`;
+
+/** All commands, as they are parsed. */
+export function createProgram(): Command {
   const program = new Command("escapement")
     .description(
       "Durable jobs on the database you already have, each with the delivery guarantee it declares.",
     )
     .version(version)
-    .showHelpAfterError()
+    .addHelpText("after", exitCodes)
+    .enablePositionalOptions()
+    .showHelpAfterError("(see --help)")
+    .configureOutput({ writeErr })
     .exitOverride();
-  for (const command of commands) program.addCommand(override(command()));
-  program.helpCommand(false).addCommand(helpCommand(program));
+  for (const [heading, commands] of groups)
+    for (const command of commands) program.addCommand(override(command()).helpGroup(heading));
+  program.addCommand(override(completionCommand(() => program)).helpGroup("Other:"));
+  program.helpCommand(false).addCommand(helpCommand(program).helpGroup("Other:"));
+  return program;
+}
+
+/** Reads the command line and runs one command. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  const json = argv.includes("--json");
+  const program = createProgram();
+  if (json) quieten(program);
+  // Whoever reads may have read enough: `escapement jobs ls | head`.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
   try {
     await program.parseAsync(argv);
   } catch (error) {
-    process.exitCode = report(error);
+    process.exitCode = report(error, json);
   }
 }
 
@@ -64,13 +104,37 @@ function helpCommand(program: Command): Command {
 /** Commander would end the process itself, also in the commands below a command. */
 function override(command: Command): Command {
   for (const one of command.commands) override(one);
-  return command.exitOverride();
+  return command
+    .exitOverride()
+    .enablePositionalOptions()
+    .showHelpAfterError("(see --help)")
+    .configureOutput({ writeErr });
 }
 
-function report(error: unknown): number {
-  // Commander has printed its own message, or the help that was asked for.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof EscapementError) printError(`${error.message} [${error.code}]`, "escapement: ");
-  else printError(error);
-  return 1;
+/** What was typed, or pasted, stands in the message. */
+function writeErr(text: string): void {
+  process.stderr.write(text.split("\n").map(printable).join("\n"));
+}
+
+/** A program gets one line of JSON for an error, and nothing beside it. */
+function quieten(command: Command): void {
+  command.configureOutput({ writeErr: () => {} });
+  for (const one of command.commands) quieten(one);
+}
+
+function report(error: unknown, json: boolean): number {
+  const isUsage = error instanceof UsageError || (error instanceof CommanderError && error.exitCode !== 0);
+  // The help that was asked for.
+  if (error instanceof CommanderError && !isUsage) return 0;
+  if (json) {
+    const { message, code, name } = recordError(error);
+    const said = message.replace(/^error: /, "");
+    process.stderr.write(
+      `${printableJson({ error: { code: isUsage ? "usage" : (code ?? name), message: said } })}\n`,
+    );
+  } else if (error instanceof EscapementError) printError(`${error.message} [${error.code}]`, "escapement: ");
+  else if (error instanceof UsageError) printError(error.message, "escapement: ");
+  // Commander has printed its own message.
+  else if (!(error instanceof CommanderError)) printError(error);
+  return isUsage ? 2 : 1;
 }

@@ -1,5 +1,6 @@
 import { formatDuration } from "../duration.ts";
 import type { ErrorRecord } from "../errors.ts";
+import { commandFor } from "../shell-word.ts";
 import type { Cause, CauseCode, CauseFields, SilentNode } from "./cause.ts";
 
 /** A cause for a person: what is the matter, and what to do about it, if anything. */
@@ -17,16 +18,16 @@ type Sentences = { readonly [C in CauseCode]: (cause: CauseFields[C], about: Abo
 
 const sentences: Sentences = {
   "due-later": ({ runAt, inMs }, { id }) =>
-    say(`it is due ${when(runAt, inMs)}`, `to run it sooner: app.update(${quote(id)}, { delay: 0 })`),
+    say(`it is due ${when(runAt, inMs)}`, `to run it sooner: ${commandFor("jobs run-now", id)}`),
   backoff: ({ failures, attempts, error, runAt, inMs }, { id }) =>
     say(
       `attempt ${failures} of ${attempts} failed${withError(error)}; the next one is due ${when(runAt, inMs)}`,
-      `fix what failed; to retry sooner: app.update(${quote(id)}, { delay: 0 })`,
+      `fix what failed; to retry sooner: ${commandFor("jobs run-now", id)}`,
     ),
   snoozed: ({ runAt, inMs }, { id }) =>
     say(
       `its handler snoozed it; it is due again ${when(runAt, inMs)}`,
-      `to run it sooner: app.update(${quote(id)}, { delay: 0 })`,
+      `to run it sooner: ${commandFor("jobs run-now", id)}`,
     ),
   expired: ({ expireAt }) =>
     say(
@@ -36,15 +37,15 @@ const sentences: Sentences = {
   parents: ({ parents, count }) =>
     say(
       `it waits for ${count === 1 ? "its parent" : `${count} parents`}: ${parents.map(({ id, state }) => `${id} (${state ?? "gone"})`).join(", ")}${count > parents.length ? ", …" : ""}`,
-      parents[0] === undefined ? null : `escapement explain ${parents[0].id}`,
+      parents[0] === undefined ? null : commandFor("explain", parents[0].id),
     ),
   "queue-paused": ({ queue }) =>
-    say(`queue ${quote(queue)} is paused`, `resume it: app.resumeQueue(${quote(queue)})`),
+    say(`queue ${quote(queue)} is paused`, `resume it: ${commandFor("queues resume", queue)}`),
   "no-handler": ({ name, alive, silent }, { id }) =>
     say(
       `no living node handles ${quote(name)}${alive === 0 ? ": no node is alive" : ""}${left(silent)}`,
       silent === null
-        ? `start a node whose jobs include it, or cancel it: app.cancel(${quote(id)})`
+        ? `start a node whose jobs include it, or cancel it: ${commandFor("jobs cancel", id)}`
         : "start that node again, or another whose jobs include it",
     ),
   "queue-not-served": ({ name, queue, nodes }) =>
@@ -55,19 +56,19 @@ const sentences: Sentences = {
   "queue-concurrency": ({ queue, limit, active }) =>
     say(
       `queue ${quote(queue)} may run ${jobs(limit)} at once, and ${are(active)} active`,
-      `wait until one ends, or raise the limit: app.configureQueue(${quote(queue)}, { concurrency: ${limit + 1} })`,
+      `wait until one ends, or raise the limit: ${commandFor(`queues limit --concurrency ${limit + 1}`, queue)}`,
     ),
   "queue-rate": ({ queue, limit, perMs, until, inMs }) =>
     say(
       `queue ${quote(queue)} may start ${jobs(limit)} per ${formatDuration(perMs)}, and has; the next may start ${when(until, inMs)}`,
-      "wait, or raise the limit: app.configureQueue",
+      `wait, or raise the limit: ${commandFor(`queues limit --rate ${2 * limit}/${perMs}ms`, queue)}`,
     ),
   "key-concurrency": ({ name, key, limit, active, jobs: holders }) =>
     say(
       `${limit === null ? "a limit that this process does not know may hold it back" : `${keyed("concurrency", name, key)} allows ${jobs(limit)} at once`}, and ${are(active)} active${holders.length === 0 ? "" : `: ${holders.join(", ")}`}`,
       holders[0] === undefined
         ? "wait until one ends"
-        : `wait until one ends; escapement explain ${holders[0]}`,
+        : `wait until one ends, or see what holds it up: ${commandFor("explain", holders[0])}`,
     ),
   "key-rate": ({ name, key, limit, perMs, used, until, inMs }) =>
     say(
@@ -89,7 +90,7 @@ const sentences: Sentences = {
   "no-relay": ({ name, relays, silent }, { id }) =>
     say(
       `no living relay publishes ${quote(name)}${relays === 0 ? ": no relay is alive" : ""}${left(silent)}`,
-      `start a node whose jobs include it with its route, and relay among its roles, or cancel it: app.cancel(${quote(id)})`,
+      `start a node whose jobs include it with its route, and relay among its roles, or cancel it: ${commandFor("jobs cancel", id)}`,
     ),
   "partition-without-owner": ({ partition }) =>
     say(

@@ -77,7 +77,7 @@ export async function scanPage(
   return { jobs: jobs.filter((job) => fingerprintOf(job).id === fingerprint), looked, cursor };
 }
 
-export function toSummary({ errorHead, ...rest }: JobSketch): JobSummary {
+function toSummary({ errorHead, ...rest }: JobSketch): JobSummary {
   return { ...rest, error: readErrorHead(errorHead) };
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { defineJob, type HandlerContext, Operations } from "../../src/index.ts";
+import { type BulkProgress, defineJob, type HandlerContext, Operations } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import type { TestEscapement } from "../../src/testing/kit.ts";
 import { FaultyStore } from "./faulty.ts";
@@ -152,7 +152,7 @@ onEveryStore("operations", (bed) => {
     const dry = await operations.redriveAll(filter, ann, { dryRun: true }).result();
     assert.deepEqual([dry.matched, dry.outcomes, dry.state], [6, {}, "done"]);
     assert.equal(await app.count({ states: ["dead"] }), 12);
-    const steps = [];
+    const steps: BulkProgress[] = [];
     const task = operations.redriveAll(filter, ann);
     for await (const step of task) steps.push(step);
     assert.deepEqual(steps.at(-1), { ...dry, outcomes: { redriven: 6 }, changed: 0, looked: dry.looked });

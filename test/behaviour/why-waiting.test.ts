@@ -54,7 +54,7 @@ onEveryStore("why a job waits", (bed) => {
     assert.match(nobody, /^ {2}no living node handles "plain": no node is alive → start a node whose jobs/);
     await client.pauseQueue("default");
     const both = await expectCauses(client, id, "queue-paused", "no-handler");
-    assert.match(both, /^ {2}queue "default" is paused → resume it: app\.resumeQueue\("default"\)\n/);
+    assert.match(both, /^ {2}queue "default" is paused → resume it: escapement queues resume default\n/);
   });
 
   test("no living node handles its name; one that did is named, with when it fell silent", async () => {
@@ -167,7 +167,7 @@ onEveryStore("why a job waits", (bed) => {
     await clock.advance(1_000);
     assert.equal(
       await expectCauses(app, held.id, "key-concurrency"),
-      '  concurrency key "ada" of "keyed" allows 1 job at once, and 1 is active: holder → wait until one ends; escapement explain holder',
+      '  concurrency key "ada" of "keyed" allows 1 job at once, and 1 is active: holder → wait until one ends, or see what holds it up: escapement explain holder',
     );
     assert.match(
       await expectCauses(app, late.id, "key-rate"),
@@ -183,7 +183,7 @@ onEveryStore("why a job waits", (bed) => {
       },
       {
         code: "result-timeout",
-        message: `job "${held.id}" is still waiting after 1000 ms: concurrency key "ada" of "keyed" allows 1 job at once, and 1 is active: holder → wait until one ends; escapement explain holder`,
+        message: `job "${held.id}" is still waiting after 1000 ms: concurrency key "ada" of "keyed" allows 1 job at once, and 1 is active: holder → wait until one ends, or see what holds it up: escapement explain holder`,
       },
     );
   });

@@ -78,7 +78,7 @@ async function run(trial: Trial): Promise<Outcome> {
   if (values.reuse && existsSync(join(folder, `${name}.json`)))
     return { trial, code: read(trial).valid ? 0 : 1, text: `${name}: as it was` };
   const file = (kind: string): string => join(folder, `${name}.${kind}`);
-  const files = ["--json", file("json"), "--report", file("html"), "--history", file("history")];
+  const files = ["--out", file("json"), "--report", file("html"), "--history", file("history")];
   const main = join(import.meta.dirname, "on-testbed.ts");
   const child = spawn(process.execPath, [main, ...flagsOf(trial), ...files], {
     stdio: ["ignore", "pipe", "inherit"],

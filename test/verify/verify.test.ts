@@ -54,7 +54,7 @@ describe("escapement verify", () => {
     const main = join(import.meta.dirname, "../../src/cli/main.ts");
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
-      [main, "verify", ...flags, "--json", json, "--report", page],
+      [main, "verify", ...flags, "--out", json, "--report", page],
       { encoding: "utf8", timeout: 60_000 },
     );
     assert.equal(status, 0, stdout + stderr);

@@ -3,7 +3,7 @@ import { explainCron } from "../../cron/explain.ts";
 import { type FireSpec, nextFireTimes } from "../../cron/spec.ts";
 import { zoneOf } from "../../cron/zone.ts";
 import { checkOneOf } from "../../options.ts";
-import { print } from "../output.ts";
+import { print, printList } from "../output.ts";
 
 interface NextFlags {
   readonly tz: string;
@@ -51,7 +51,7 @@ function showNext(expression: string, flags: NextFlags): void {
   };
   const times = nextFireTimes(spec, { count, ...(after === undefined ? {} : { after: new Date(after) }) });
   const rows = times.map((time) => ({ time, local: localTime(time, tz), note: clockNote(time, tz) }));
-  print(flags.json, rows, () =>
+  printList(flags.json, rows, () =>
     rows.length === 0
       ? ["it never fires"]
       : rows.map(

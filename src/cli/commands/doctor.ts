@@ -1,16 +1,20 @@
 import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
 import type { Job } from "../../job.ts";
-import { type AppFlags, appCommand, withApp } from "../app.ts";
+import { type AppFlags, appCommand, here, withApp } from "../app.ts";
 import { type Finding, findingsOf } from "../findings.ts";
-import { print } from "../output.ts";
+import { type Line, Painted, printList } from "../output.ts";
 
 /** What a broker refused is tried again within this time. */
 const soonMs = 3_600_000;
 /** Each is read with its input. */
 const mostLookedAt = 100;
 
-const marks: Readonly<Record<Finding["level"], string>> = { ok: "ok  ", warning: "WARN", problem: "FAIL" };
+const marks = {
+  ok: new Painted("ok  ", "green"),
+  warning: new Painted("WARN", "yellow"),
+  problem: new Painted("FAIL", "red"),
+} as const satisfies Record<Finding["level"], Painted>;
 
 export function doctorCommand(): Command {
   return appCommand(
@@ -18,10 +22,10 @@ export function doctorCommand(): Command {
     "look for what weakens a guarantee or keeps jobs from running, and say what to do",
   ).action(async (flags: AppFlags) => {
     const findings = await withApp(flags, "ask", examine);
-    print(flags.json, findings, () =>
-      findings.flatMap(({ level, what, advice }) => [
-        `${marks[level]}  ${what}`,
-        ...(advice === null ? [] : [`      → ${advice}`]),
+    printList(flags.json, findings, () =>
+      findings.flatMap(({ level, what, advice }): Line[] => [
+        [marks[level], `  ${what}`],
+        ...(advice === null ? [] : [`      → ${here(advice, flags)}`]),
       ]),
     );
     if (findings.some(({ level }) => level === "problem")) process.exitCode = 1;

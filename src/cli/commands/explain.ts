@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type AppFlags, appCommand, withApp } from "../app.ts";
+import { type AppFlags, appCommand, here, withApp } from "../app.ts";
 import { print } from "../output.ts";
 
 export function explainCommand(): Command {
@@ -10,6 +10,6 @@ export function explainCommand(): Command {
         lines: await app.explain(target),
         diagnosis: await app.diagnose(target),
       }));
-      print(flags.json, { lines, diagnosis }, () => lines);
+      print(flags.json, { lines, diagnosis }, () => lines.map((line) => here(line, flags)));
     });
 }

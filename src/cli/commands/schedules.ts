@@ -1,80 +1,88 @@
-import { Command, InvalidArgumentError } from "commander";
-import type { Escapement } from "../../app/escapement.ts";
+import { Command } from "commander";
 import type { Schedule } from "../../app/schedule.ts";
 import { explainCron } from "../../cron/explain.ts";
 import { nextFireTimes } from "../../cron/spec.ts";
 import { EscapementError } from "../../errors.ts";
+import type { Act } from "../../operations/act.ts";
+import type { Operations } from "../../operations/operations.ts";
 import { fireSpecOf } from "../../planner/schedule-spec.ts";
-import { type AppFlags, appCommand, withApp } from "../app.ts";
-import { print, table } from "../output.ts";
+import { type ActFlags, actOf, withAct } from "../acting.ts";
+import { type AppFlags, appCommand, withOperations } from "../app.ts";
+import { type Line, print, printList, table } from "../output.ts";
+import { instantOrAgo } from "../times.ts";
 import { clockNote, wholeNumber } from "./cron.ts";
+
+interface KeyFlags extends AppFlags, ActFlags {}
 
 export function schedulesCommand(): Command {
   const command = new Command("schedules").description("look at schedules and change them");
+  const withKey = (name: string, text: string): Command => appCommand(name, text).argument("<key>");
+  const acting = (name: string, text: string): Command => withAct(withKey(name, text));
   command.addCommand(
     appCommand("ls", "list them").action(async (flags: AppFlags) => {
-      const schedules = await withApp(flags, "ask", (app) => app.schedules());
-      print(flags.json, schedules, () => (schedules.length === 0 ? ["no schedules"] : listed(schedules)));
+      const schedules = await withOperations(flags, (operations) => operations.schedules());
+      printList(flags.json, schedules, () => (schedules.length === 0 ? ["no schedules"] : listed(schedules)));
+    }),
+  );
+  command.addCommand(withKey("show", "one schedule and its latest occurrences").action(show));
+  command.addCommand(
+    withKey("next", "the next times of one").option("--count <n>", "how many", wholeNumber, 5).action(next),
+  );
+  command.addCommand(
+    acting("pause", "fire nothing until it is resumed").action(
+      change((operations, key, act) => operations.pauseSchedule(key, act)),
+    ),
+  );
+  command.addCommand(
+    acting("resume", "go on").action(change((operations, key, act) => operations.resumeSchedule(key, act))),
+  );
+  command.addCommand(
+    acting("trigger", "run its job once, now").action(async (key: string, flags: KeyFlags) => {
+      const receipt = await withOperations(flags, (operations) => operations.trigger(key, actOf(flags)));
+      print(flags.json, receipt, () => [receipt.id]);
     }),
   );
   command.addCommand(
-    appCommand("show", "one schedule and its latest occurrences").argument("<key>").action(show),
-  );
-  command.addCommand(
-    appCommand("next", "the next times of one")
-      .argument("<key>")
-      .option("--count <n>", "how many", wholeNumber, 5)
-      .action(next),
-  );
-  command.addCommand(
-    appCommand("pause", "fire nothing until it is resumed")
-      .argument("<key>")
-      .action(change((app, key) => app.pauseSchedule(key))),
-  );
-  command.addCommand(
-    appCommand("resume", "go on")
-      .argument("<key>")
-      .action(change((app, key) => app.resumeSchedule(key))),
-  );
-  command.addCommand(
-    appCommand("trigger", "run its job once, now")
-      .argument("<key>")
-      .action(async (key: string, flags: AppFlags) => {
-        const receipt = await withApp(flags, "ask", (app) => app.triggerNow(key));
-        print(flags.json, receipt, () => [receipt.id]);
-      }),
-  );
-  command.addCommand(
-    appCommand("backfill", "plan what was skipped in a span of the past")
-      .argument("<key>")
-      .requiredOption("--from <time>", "inclusive", instant)
-      .requiredOption("--to <time>", "inclusive", instant)
-      .action(async (key: string, flags: AppFlags & { from: Date; to: Date }) => {
-        const planned = await withApp(flags, "ask", (app) => app.backfill(key, flags.from, flags.to));
+    acting("backfill", "plan what was skipped in a span of the past")
+      .requiredOption("--from <time>", "inclusive", instantOrAgo)
+      .requiredOption("--to <time>", "inclusive", instantOrAgo)
+      .action(async (key: string, flags: KeyFlags & { from: Date; to: Date }) => {
+        const planned = await withOperations(flags, (operations) =>
+          operations.backfill(key, flags.from, flags.to, actOf(flags)),
+        );
         print(flags.json, { planned }, () => [`${planned} planned`]);
       }),
   );
+  command.addCommand(acting("rm", "remove it; its jobs and its ledger stay").action(remove));
   return command;
 }
 
-function change(verb: (app: Escapement, key: string) => Promise<unknown>) {
-  return async (key: string, flags: AppFlags): Promise<void> => {
-    const result = await withApp(flags, "ask", (app) => verb(app, key));
-    print(flags.json, result, () => ["done"]);
+async function remove(key: string, flags: KeyFlags): Promise<void> {
+  const removed = await withOperations(flags, (operations) => operations.removeSchedule(key, actOf(flags)));
+  if (!removed) throw new EscapementError("not-found", `there is no schedule ${JSON.stringify(key)}`);
+  print(flags.json, { removed: key }, () => ["removed"]);
+}
+
+function change(verb: (operations: Operations, key: string, act: Act) => Promise<Schedule>) {
+  return async (key: string, flags: KeyFlags): Promise<void> => {
+    const result = await withOperations(flags, (operations) => verb(operations, key, actOf(flags)));
+    print(flags.json, result, () => [
+      result.paused ? "paused" : `next ${result.nextAt?.toISOString() ?? "never"}`,
+    ]);
   };
 }
 
-async function find(app: Escapement, key: string): Promise<Schedule> {
-  const schedule = await app.getSchedule(key);
+async function find(operations: Operations, key: string): Promise<Schedule> {
+  const schedule = await operations.schedule(key);
   if (schedule === null)
     throw new EscapementError("not-found", `there is no schedule ${JSON.stringify(key)}`);
   return schedule;
 }
 
 async function show(key: string, flags: AppFlags): Promise<void> {
-  const { schedule, occurrences } = await withApp(flags, "ask", async (app) => ({
-    schedule: await find(app, key),
-    occurrences: (await app.occurrences(key)).slice(-20),
+  const { schedule, occurrences } = await withOperations(flags, async (operations) => ({
+    schedule: await find(operations, key),
+    occurrences: (await operations.occurrences(key)).slice(-20),
   }));
   print(flags.json, { schedule, occurrences }, () => [
     ...listed([schedule]),
@@ -94,15 +102,15 @@ async function show(key: string, flags: AppFlags): Promise<void> {
 }
 
 async function next(key: string, flags: AppFlags & { count: number }): Promise<void> {
-  const schedule = await withApp(flags, "ask", (app) => find(app, key));
+  const schedule = await withOperations(flags, (operations) => find(operations, key));
   const times = nextFireTimes(fireSpecOf(schedule.spec), { count: flags.count });
   const zone = schedule.spec.timezone ?? "UTC";
-  print(flags.json, times, () =>
+  printList(flags.json, times, () =>
     times.map((time) => `${time.toISOString()}  ${clockNote(time, zone) ?? ""}`.trimEnd()),
   );
 }
 
-function listed(schedules: readonly Schedule[]): string[] {
+function listed(schedules: readonly Schedule[]): Line[] {
   return table(
     ["schedule", "job", "when", "next", "fired", ""],
     schedules.map((one) => [
@@ -121,11 +129,4 @@ function describeSpec({ spec, unreadable }: Schedule): string {
   if (spec.cron !== undefined)
     return `${explainCron(spec.cron, spec.days === undefined ? {} : { days: spec.days })}${spec.timezone === undefined ? "" : ` (${spec.timezone})`}`;
   return spec.every === undefined ? `at ${spec.at?.toISOString()}` : `every ${spec.every}`;
-}
-
-function instant(text: string): Date {
-  const date = new Date(text);
-  if (Number.isNaN(date.getTime()))
-    throw new InvalidArgumentError("expected a time such as 2026-11-15T03:00:00Z");
-  return date;
 }

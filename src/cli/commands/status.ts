@@ -1,37 +1,44 @@
 import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
 import { jobStates } from "../../job.ts";
-import type { CountRow, QueueConfig, SeenNode } from "../../store.ts";
+import { Operations, type Overview } from "../../operations/operations.ts";
+import type { CountRow } from "../../store.ts";
 import { type AppFlags, appCommand, withApp } from "../app.ts";
-import { print, table } from "../output.ts";
+import { type Line, print, table } from "../output.ts";
+import { duration } from "../times.ts";
+import { nodeTable } from "./nodes.ts";
+import { queueTable } from "./queues.ts";
+import { failureLines } from "./status-screen.ts";
+import { watchStatus } from "./status-watch.ts";
 
-interface Status {
-  readonly counts: readonly CountRow[];
+export interface StatusFlags extends AppFlags {
+  readonly watch?: boolean;
+  readonly every: number;
+}
+
+export interface Status extends Overview {
   /** Of the waiting, those that are due; the others are due later. */
   readonly due: readonly CountRow[];
-  readonly queues: readonly QueueConfig[];
-  readonly nodes: readonly SeenNode[];
 }
 
 export function statusCommand(): Command {
-  return appCommand("status", "show how many jobs are in which state, the queues, and who is alive").action(
-    async (flags: AppFlags) => {
-      const status = await withApp(flags, "ask", readStatus);
-      print(flags.json, status, () => describeStatus(status));
-    },
-  );
+  return appCommand("status", "how many jobs are in which state, the queues, what fails, and who is alive")
+    .option("--watch", "a screen that goes on until q or Ctrl-C")
+    .option("--every <duration>", "how often it looks, at most", duration, 1_000)
+    .action(async (flags: StatusFlags) => {
+      await withApp(flags, "ask", async (app) => {
+        if (flags.watch === true) return watchStatus(new Operations(app), app.settings.namespace, flags);
+        const status = await readStatus(app);
+        print(flags.json, status, () => describeStatus(status));
+      });
+    });
 }
 
 async function readStatus(app: Escapement): Promise<Status> {
-  const { now } = await app.health();
-  const runBefore = new Date(now.getTime() + 1);
-  const [counts, due, queues, nodes] = await Promise.all([
-    app.countBy(["queue", "name", "state"]),
-    app.countBy(["queue", "name"], { states: ["waiting"], runBefore }),
-    app.queues(),
-    app.nodes(),
-  ]);
-  return { counts, due, queues, nodes };
+  const overview = await new Operations(app).overview();
+  const runBefore = new Date(overview.now.getTime() + 1);
+  const due = await app.countBy(["queue", "name"], { states: ["waiting"], runBefore });
+  return { ...overview, due };
 }
 
 /** Waiting is two columns, since what is due and waits may be trouble, and what is due later is none. */
@@ -54,39 +61,21 @@ interface Kind {
   readonly name: string;
 }
 
-function describeStatus(status: Status): string[] {
-  const { counts, queues, nodes } = status;
+function describeStatus(status: Status): Line[] {
+  const { counts, queues, nodes, failures, now } = status;
   const columns = columnsOf(status);
   const kinds = [...new Set(counts.map(({ queue, name }) => JSON.stringify([queue, name])))].sort();
   const rows = kinds.map((kind) => {
     const [queue, name]: [string, string] = JSON.parse(kind);
     return [queue, name, ...columns.map(({ count }) => count({ queue, name }))];
   });
-  const limits = queues.map(({ queue, paused, concurrency, rate }) => [
-    queue,
-    paused ? "paused" : "running",
-    concurrency === null ? "" : `at most ${concurrency} at once`,
-    rate === null ? "" : `at most ${rate.limit} per ${rate.perMs} ms`,
-  ]);
-  const alive = nodes.map((node) => [
-    node.id,
-    node.alive ? "alive" : "silent",
-    node.roles.join("+"),
-    busy(node),
-    node.names.join(", "),
-  ]);
   return [
     ...(rows.length === 0
       ? ["no jobs"]
       : table(["queue", "job", ...columns.map(({ heading }) => heading)], rows)),
-    ...(limits.length === 0 ? [] : ["", ...table(["queue", "", "", ""], limits)]),
+    ...(queues.length === 0 ? [] : ["", ...queueTable(queues)]),
+    ...(failures.groups.length === 0 ? [] : ["", ...failureLines(failures, now, 5)]),
     "",
-    ...(alive.length === 0 ? ["no nodes"] : table(["node", "", "roles", "busy", "jobs"], alive)),
+    ...(nodes.length === 0 ? ["no nodes"] : nodeTable(nodes, now)),
   ];
-}
-
-/** What a relay has in flight takes no slots, and a node tells of one sum: where there is a relay it cannot be measured by them. */
-function busy({ roles, active, concurrency }: SeenNode): string {
-  if (roles.includes("relay")) return `${active} under way`;
-  return roles.includes("worker") ? `${active} of ${concurrency} slots` : "";
 }

@@ -23,7 +23,8 @@ interface VerifyFlags {
   readonly lease: string;
   readonly concurrency: string;
   readonly seed?: string;
-  readonly json?: string;
+  readonly json?: boolean;
+  readonly out?: string;
   readonly report?: string;
   readonly history?: string;
 }
@@ -56,16 +57,17 @@ export function verifyCommand(server: OwnServer | null = null, broker: BrokerOpt
     .option("--lease <time>", "how long a claim holds without renewal", "2s")
     .option("--concurrency <count>", "how many handlers a process runs at once", "10")
     .option("--seed <number>", "repeats the workload and the faults of another run (default: a new one)")
-    .option("--json <file>", "writes every violation and all figures there")
+    .option("--json", "answer in JSON: every violation and all figures")
+    .option("--out <file>", "writes the same there")
     .option("--report <file>", "writes a page with a time line there")
     .option("--history <file>", "writes all that was seen of the run there, for a second look")
     .action(async (flags: VerifyFlags) => {
       const options = resolve(flags, server, broker);
       const result = await verify({ ...options, onProgress: showProgress });
       if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
-      print(false, result, () => reportLines(options, result));
-      if (flags.json !== undefined)
-        writeFileSync(flags.json, `${JSON.stringify(reportData(options, result), null, 2)}\n`);
+      const data = reportData(options, result);
+      print(flags.json, data, () => reportLines(options, result));
+      if (flags.out !== undefined) writeFileSync(flags.out, `${JSON.stringify(data, null, 2)}\n`);
       if (flags.report !== undefined) writeFileSync(flags.report, reportPage(options, result));
       if (flags.history !== undefined) writeFileSync(flags.history, JSON.stringify(result));
       if (!result.verdict.valid) process.exitCode = 1;

@@ -1,0 +1,65 @@
+import { type Command, InvalidArgumentError } from "commander";
+import type { JobChanges } from "../../client/client.ts";
+import type { UpdateResult } from "../../store.ts";
+import { type ActFlags, actOf, withAct } from "../acting.ts";
+import { type AppFlags, appCommand, withOperations } from "../app.ts";
+import { print } from "../output.ts";
+import { readInput } from "../read-input.ts";
+import { duration, instant } from "../times.ts";
+import { UsageError } from "../usage-error.ts";
+
+interface EditFlags extends AppFlags, ActFlags {
+  readonly input?: string;
+  readonly priority?: number;
+  readonly delay?: number;
+  readonly at?: Date;
+}
+
+export function editCommand(): Command {
+  return withAct(appCommand("edit", "change a job that has not started"))
+    .argument("<id>", "the id of a job")
+    .option("--input <json>", "its input: JSON, @file, or - for standard input; needs the job's definition")
+    .option("--priority <n>", "higher runs first", wholeInteger)
+    .option("--delay <duration>", "due so long from now", duration)
+    .option("--at <time>", "due then", instant)
+    .action(async (id: string, flags: EditFlags) => {
+      const { priority, delay, at } = flags;
+      const changes: JobChanges = {
+        ...(flags.input === undefined ? {} : { input: await readInput(flags.input) }),
+        ...(priority === undefined ? {} : { priority }),
+        ...(delay === undefined ? {} : { delay }),
+        ...(at === undefined ? {} : { runAt: at }),
+      };
+      if (Object.keys(changes).length === 0)
+        throw new UsageError("expected something to change: --input, --priority, --delay or --at");
+      const result = await withOperations(flags, (operations) => operations.edit(id, changes, actOf(flags)));
+      print(flags.json, result, () => [sayUpdated(id, result)]);
+      if (result.outcome !== "updated") process.exitCode = 1;
+    });
+}
+
+export function runNowCommand(): Command {
+  return withAct(appCommand("run-now", "make jobs due that wait for their time"))
+    .argument("<ids...>", "the ids of jobs")
+    .action(async (ids: readonly string[], flags: AppFlags & ActFlags) => {
+      const results = await withOperations(flags, async (operations) => {
+        const all: ({ id: string } & UpdateResult)[] = [];
+        for (const id of ids) all.push({ id, ...(await operations.runNow(id, actOf(flags))) });
+        return all;
+      });
+      for (const result of results) print(flags.json, result, () => [sayUpdated(result.id, result)]);
+      if (results.some(({ outcome }) => outcome !== "updated")) process.exitCode = 1;
+    });
+}
+
+function sayUpdated(id: string, { outcome, state }: UpdateResult): string {
+  if (outcome === "updated") return `${id}: changed`;
+  return outcome === "unknown"
+    ? `${id}: there is no such job`
+    : `${id}: it is ${state}, and can no longer be changed`;
+}
+
+export function wholeInteger(text: string): number {
+  if (!/^-?\d+$/.test(text)) throw new InvalidArgumentError("expected a whole number");
+  return Number(text);
+}

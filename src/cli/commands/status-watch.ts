@@ -1,0 +1,104 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { isTransient } from "../../errors.ts";
+import type { Operations, Overview } from "../../operations/operations.ts";
+import { printableJson } from "../../printable.ts";
+import { columnsOf, render } from "../output.ts";
+import { RateMeter, type Rates } from "../rates.ts";
+import { stopOnSignal } from "../stop-on-signal.ts";
+import { cutTo } from "../text-width.ts";
+import { screenLines } from "./status-screen.ts";
+
+export interface WatchFlags {
+  readonly every: number;
+  readonly json?: boolean;
+}
+
+/** Looking may take no more than this share of the store's time. */
+const share = 4;
+
+const enter = "\u001b[?1049h\u001b[?25l";
+const leave = "\u001b[?25h\u001b[?1049l";
+
+/** Shows the overview again and again: on a terminal as a screen of its own, elsewhere line after line. */
+export async function watchStatus(
+  operations: Operations,
+  namespace: string,
+  flags: WatchFlags,
+): Promise<void> {
+  const stopping = stopOnSignal();
+  const isScreen = process.stdout.isTTY && flags.json !== true;
+  const keys = isScreen ? listenForKeys(stopping) : null;
+  const signal = keys === null ? stopping : AbortSignal.any([stopping, keys.signal]);
+  const meter = new RateMeter();
+  if (isScreen) process.stdout.write(enter);
+  try {
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      try {
+        const overview = await operations.overview();
+        show(overview, meter.add(overview), `escapement ${namespace}`, flags, isScreen);
+      } catch (error) {
+        if (!isTransient(error) || !isScreen) throw error;
+        showTrouble(error);
+      }
+      const tookMs = performance.now() - startedAt;
+      await delay(Math.max(flags.every, share * tookMs), undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    if (isScreen) process.stdout.write(leave);
+    keys?.stop();
+  }
+}
+
+function show(
+  overview: Overview,
+  rates: Rates,
+  title: string,
+  { json }: WatchFlags,
+  isScreen: boolean,
+): void {
+  if (json === true) {
+    const latest = { succeeded: rates.succeeded.at(-1) ?? null, failed: rates.failed.at(-1) ?? null };
+    process.stdout.write(`${printableJson({ ...overview, perSecond: latest })}\n`);
+    return;
+  }
+  const columns = columnsOf();
+  const rows = isScreen ? process.stdout.rows : 60;
+  const lines = screenLines(overview, rates, { columns, rows, title }).map((line) => render(line));
+  if (isScreen)
+    process.stdout.write(`\u001b[H${lines.map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`);
+  else process.stdout.write(`${lines.join("\n")}\n\n`);
+}
+
+/** A store that is away for a moment is no reason to leave the screen. */
+function showTrouble(error: unknown): void {
+  const text = `the store does not answer: ${error instanceof Error ? error.message : String(error)}`;
+  process.stdout.write(`\u001b[H${render(cutTo(text, columnsOf() - 1))}\u001b[K`);
+}
+
+interface Keys {
+  readonly signal: AbortSignal;
+  stop(): void;
+}
+
+/** q and Ctrl-C end it: in raw mode Ctrl-C is a key like any other. */
+function listenForKeys(stopping: AbortSignal): Keys {
+  const { stdin } = process;
+  const controller = new AbortController();
+  const onKey = (data: Buffer): void => {
+    if (["q", "Q", "\u0003", "\u0004"].some((key) => data.includes(key))) controller.abort();
+  };
+  if (stdin.isTTY) {
+    stdin.setRawMode(true);
+    stdin.on("data", onKey);
+    stdin.resume();
+  }
+  const stop = (): void => {
+    if (!stdin.isTTY) return;
+    stdin.setRawMode(false);
+    stdin.off("data", onKey);
+    stdin.pause();
+  };
+  stopping.addEventListener("abort", stop, { once: true });
+  return { signal: controller.signal, stop };
+}

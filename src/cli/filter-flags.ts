@@ -1,0 +1,91 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { deliveries, type JobState, jobStates } from "../job.ts";
+import type { JobsFilter } from "../operations/find-jobs.ts";
+import { isTerminal } from "../state.ts";
+import { instantOrAgo } from "./times.ts";
+
+/** The words that say which jobs are meant, the same in every command. */
+export interface FilterFlags {
+  readonly state?: readonly JobState[];
+  readonly name?: readonly string[];
+  readonly queue?: readonly string[];
+  readonly tag?: readonly string[];
+  readonly delivery?: JobsFilter["deliveries"];
+  readonly schedule?: string;
+  readonly since?: Date;
+  readonly until?: Date;
+  readonly error?: string;
+  readonly text?: string;
+  readonly fingerprint?: string;
+}
+
+const keys = [
+  "state",
+  "name",
+  "queue",
+  "tag",
+  "delivery",
+  "schedule",
+  "since",
+  "until",
+  "error",
+  "text",
+  "fingerprint",
+] as const satisfies (keyof FilterFlags)[];
+
+export function withFilter(command: Command): Command {
+  return command
+    .option("--state <states>", `in any of these states: ${jobStates.join(", ")}`, oneOf(jobStates))
+    .option("--name <name>", "of this job; several: repeat it", several)
+    .option("--queue <queue>", "in this queue; several: repeat it", several)
+    .option("--tag <tag>", "with this tag; several: with all of them", several)
+    .option("--delivery <which>", `with any of these guarantees: ${deliveries.join(", ")}`, oneOf(deliveries))
+    .option("--schedule <key>", "made by this schedule")
+    .option(
+      "--since <time>",
+      "ended since then where --state asks only for ended jobs, else enqueued since then; such as 90m or 2026-11-15T03:00Z",
+      instantOrAgo,
+    )
+    .option("--until <time>", "the same, before then", instantOrAgo)
+    .option("--error <string>", "with this in the error or the reason, whatever the case")
+    .option("--text <string>", "with this in the input, a tag, the error or the reason")
+    .option("--fingerprint <id>", "that failed like this; dead and lost show the ids");
+}
+
+export function several(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** `dead,lost`, or the option repeated. */
+function oneOf<T extends string>(known: readonly T[]) {
+  return (value: string, before: readonly T[] = []): readonly T[] => [
+    ...before,
+    ...value.split(",").map((word) => {
+      const found = known.find((one) => one === word.trim());
+      if (found === undefined) throw new InvalidArgumentError(`expected any of ${known.join(", ")}`);
+      return found;
+    }),
+  ];
+}
+
+export function hasFilter(flags: FilterFlags): boolean {
+  return keys.some((key) => flags[key] !== undefined);
+}
+
+export function filterOf(flags: FilterFlags): JobsFilter {
+  const { state, name, queue, tag, delivery, schedule, since, until, error, text, fingerprint } = flags;
+  const byEnd = state !== undefined && state.length > 0 && state.every(isTerminal);
+  return {
+    ...(state === undefined ? {} : { states: state }),
+    ...(name === undefined ? {} : { names: name }),
+    ...(queue === undefined ? {} : { queues: queue }),
+    ...(tag === undefined ? {} : { tags: tag }),
+    ...(delivery === undefined ? {} : { deliveries: delivery }),
+    ...(schedule === undefined ? {} : { schedule }),
+    ...(since === undefined ? {} : { [byEnd ? "endedAfter" : "enqueuedAfter"]: since }),
+    ...(until === undefined ? {} : { [byEnd ? "endedBefore" : "enqueuedBefore"]: until }),
+    ...(error === undefined ? {} : { error }),
+    ...(text === undefined ? {} : { text }),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
+  };
+}

@@ -1,0 +1,329 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { before, describe, test } from "node:test";
+import { createEscapement, defineJob, type EscapementOptions, type HandlerContext } from "../src/index.ts";
+import { silentLogger } from "../src/log.ts";
+import { testbed } from "../testbed/index.ts";
+import { configure, escapement } from "./command.ts";
+import { scratchFolder } from "./scratch.ts";
+import { noTerminal, onTerminal, plainText } from "./terminal.ts";
+
+const mail = defineJob<{ to: number }>({
+  name: "mail",
+  queue: "post",
+  retry: { attempts: 1 },
+  run: ({ input }: HandlerContext<{ to: number }>) => {
+    if (input.to % 3 === 0) throw new RangeError(`no route to host ${input.to}`);
+    if (input.to % 3 === 1) throw new Error(`mailbox "user${input.to}" is full`);
+  },
+});
+const report = defineJob<{ month: number }>({ name: "report", run: () => {} });
+
+/** Thirty mails of which ten each failed in two ways, and reports that wait. */
+async function furnish(options: EscapementOptions): Promise<void> {
+  await using app = createEscapement({ ...options, jobs: [mail, report], log: silentLogger });
+  await app.enqueueMany(
+    mail,
+    Array.from({ length: 30 }, (_, n) => ({
+      input: { to: n },
+      id: `mail-${n}`,
+      tags: n === 3 ? ["vip"] : [],
+    })),
+  );
+  await app.start();
+  while ((await app.count({ states: ["waiting", "active"] })) > 0)
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  await app.enqueueMany(
+    report,
+    Array.from({ length: 6 }, (_, n) => ({ input: { month: n }, id: `report-${n}`, delay: "3h" as const })),
+  );
+  await app.schedule("nightly", { cron: "0 3 * * *" }, report, { month: 1 });
+}
+
+const jobs = `defineJob({ name: "mail", queue: "post" }), defineJob({ name: "report" })`;
+const postgres = await testbed.postgres();
+
+/** The JSON lines of an answer. */
+function lines(text: string): Record<string, unknown>[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
+describe("K12: operating from a program", () => {
+  const folder = scratchFolder();
+  const run = (...args: string[]) => escapement(folder, ...args);
+  before(async () => {
+    configure(folder, jobs);
+    await furnish({ store: `sqlite:${join(folder, "app.db")}` });
+  });
+
+  test("jobs ls speaks the words of filters, one line of JSON for each job, and says where it stopped", async () => {
+    const dead = await run(
+      "jobs",
+      "ls",
+      "--json",
+      "--state",
+      "dead,lost",
+      "--error",
+      "ROUTE",
+      "--limit",
+      "4",
+    );
+    assert.deepEqual(
+      lines(dead.stdout).map(({ id }) => id),
+      ["mail-27", "mail-24", "mail-21", "mail-18"],
+    );
+    const [{ cursor } = {}] = lines(dead.stderr);
+    const rest = await run(
+      ...["jobs", "ls", "--json", "--state", "dead", "--error", "route", "--cursor", String(cursor)],
+    );
+    assert.equal(lines(rest.stdout).length, 6);
+    const vip = await run("jobs", "ls", "--json", "--tag", "vip", "--since", "1h", "--name", "mail");
+    assert.deepEqual(
+      lines(vip.stdout).map(({ id, error }) => [id, error]),
+      [["mail-3", { name: "RangeError", message: "no route to host 3" }]],
+    );
+    assert.deepEqual(lines((await run("jobs", "ls", "--json", "--until", "1h")).stdout), []);
+    const text = await run("jobs", "ls", "--json", "--text", '"month":4', "--queue", "default");
+    assert.deepEqual(
+      lines(text.stdout).map(({ id }) => id),
+      ["report-4"],
+    );
+  });
+
+  test("dead groups failures by what went wrong, and a group is redriven by its fingerprint", async () => {
+    const groups = lines((await run("dead", "--json")).stdout);
+    assert.deepEqual(groups.map(({ count, shape, name }) => [count, shape, name]).toSorted(), [
+      [10, "Error: mailbox <text> is full", "mail"],
+      [10, "RangeError: no route to host <n>", "mail"],
+    ]);
+    const full = groups.find(({ shape }) => String(shape).includes("mailbox"));
+    const fingerprint = String(full?.["fingerprint"]);
+    const dry = await run("dead", "redrive", fingerprint, "--dry-run", "--json");
+    assert.deepEqual(lines(dry.stdout), [{ matched: 10 }]);
+    const unsure = await run("dead", "redrive", fingerprint, "--json");
+    assert.equal(unsure.code, 2);
+    assert.match(
+      unsure.stderr,
+      /^\{"error":\{"code":"usage","message":"This will redrive 10 jobs\. Say --yes/,
+    );
+    const done = await run(
+      "dead",
+      "redrive",
+      fingerprint,
+      "--yes",
+      "--json",
+      "--reason",
+      "there is room again",
+    );
+    assert.deepEqual(
+      lines(done.stdout).map(({ action, matched, outcomes }) => [action, matched, outcomes]),
+      [["redrive", 10, { redriven: 10 }]],
+    );
+    const show = lines((await run("jobs", "show", "mail-1", "--json")).stdout)[0];
+    assert.match(JSON.stringify(show), /"kind":"redriven".*there is room again/);
+    assert.deepEqual(lines((await run("lost", "--json")).stdout), []);
+  });
+
+  test("jobs are cancelled, edited, made due and deleted by id; what could not be done ends with 1", async () => {
+    const some = await run("jobs", "cancel", "report-0", "nobody", "--yes", "--json");
+    assert.deepEqual([some.code, lines(some.stdout)], [1, [{ cancelled: 1, unknown: 1 }]]);
+    assert.deepEqual(lines((await run("jobs", "delete", "report-0", "--json")).stdout), [{ deleted: 1 }]);
+    const edited = await run(
+      "jobs",
+      "edit",
+      "report-1",
+      "--json",
+      "--input",
+      '{"month":12}',
+      "--priority",
+      "7",
+    );
+    assert.deepEqual([edited.code, lines(edited.stdout)], [0, [{ outcome: "updated", state: "waiting" }]]);
+    const due = await run("jobs", "run-now", "report-1", "nobody", "--json", "--actor", "carol");
+    assert.deepEqual(
+      [due.code, lines(due.stdout).map(({ id, outcome }) => [id, outcome])],
+      [
+        1,
+        [
+          ["report-1", "updated"],
+          ["nobody", "unknown"],
+        ],
+      ],
+    );
+    const story = (await run("jobs", "show", "report-1")).stdout;
+    assert.match(story, /noted: edited \(input, priority\) by \S+@/);
+    assert.match(story, /noted: made due by carol/);
+    assert.match(story, /input:\n {2}\{\n {4}"month": 12\n/);
+    const gone = await run("jobs", "show", "report-0", "--json");
+    assert.deepEqual(
+      [gone.code, lines(gone.stderr)],
+      [1, [{ error: { code: "not-found", message: 'there is no job "report-0"' } }]],
+    );
+  });
+
+  test("enqueue takes JSON, a file or standard input, and an id that is known enqueues nothing", async () => {
+    const first = await run(
+      "enqueue",
+      "report",
+      "--input",
+      '{"month":8}',
+      "--id",
+      "r-8",
+      "--delay",
+      "1h",
+      "--json",
+    );
+    assert.deepEqual(lines(first.stdout), [{ id: "r-8", outcome: "added" }]);
+    writeFileSync(join(folder, "input.json"), '{"month":9}');
+    const again = await run("enqueue", "report", "--input", "@input.json", "--id", "r-8", "--json");
+    assert.deepEqual(lines(again.stdout), [{ id: "r-8", outcome: "existing" }]);
+    const broken = await run("enqueue", "report", "--input", "{", "--json");
+    assert.deepEqual([broken.code, /"invalid-input"/.test(broken.stderr)], [1, true]);
+    const unknown = await run("enqueue", "nothing");
+    assert.match(unknown.stderr, /no config file here defines the job "nothing" \(it defines mail, report\)/);
+    assert.equal((await run("enqueue", "nothing", "--delivery", "at-most-once", "--delay", "1h")).code, 0);
+  });
+
+  test("queues and schedules are looked at and changed, and the audit log says who did it", async () => {
+    const env = ["--actor", "dave", "--reason", "maintenance", "--json"];
+    assert.equal(lines((await run("queues", "pause", "post", ...env)).stdout)[0]?.["paused"], true);
+    const limited = await run("queues", "limit", "post", "--concurrency", "3", "--rate", "100/1s", ...env);
+    assert.deepEqual(lines(limited.stdout), [
+      { queue: "post", paused: true, concurrency: 3, rate: { limit: 100, perMs: 1_000 } },
+    ]);
+    const queues = lines((await run("queues", "ls", "--json")).stdout);
+    const post = queues.find(({ queue }) => queue === "post");
+    assert.deepEqual([post?.["due"], post?.["paused"], post?.["concurrency"]], [10, true, 3]);
+    assert.equal((await run("queues", "limit", "post", "--rate", "lots")).code, 2);
+    assert.equal((await run("schedules", "rm", "nightly", ...env)).code, 0);
+    assert.equal((await run("schedules", "rm", "nightly", "--json")).code, 1);
+    assert.deepEqual((await run("schedules", "ls", "--json")).stdout, "");
+    const entries = lines((await run("audit", "--json", "--actor", "dave", "--since", "1h")).stdout);
+    assert.deepEqual(
+      entries.map(({ action, target, reason }) => [action, target, reason]),
+      [
+        ["remove-schedule", "schedule:nightly", "maintenance"],
+        ["limit-queue", "queue:post", "maintenance"],
+        ["pause-queue", "queue:post", "maintenance"],
+      ],
+    );
+    assert.deepEqual(lines((await run("nodes", "--json")).stdout), []);
+    assert.deepEqual(lines((await run("partitions", "--json")).stdout), []);
+  });
+
+  test("nonsense is refused with a code, for people and for programs", async () => {
+    const cases: [string[], RegExp][] = [
+      [["jobs", "ls", "--state", "ded"], /expected any of blocked, waiting/],
+      [["jobs", "ls", "--since", "yesterday"], /expected a time such as/],
+      [["jobs", "cancel"], /expected ids of jobs, or a filter/],
+      [["jobs", "cancel", "a", "--state", "dead"], /and not both/],
+      [["jobs", "edit", "a"], /expected something to change/],
+      [["queues", "limit", "q"], /expected a limit/],
+    ];
+    for (const [args, expected] of cases) {
+      const { code, stderr } = await run(...args);
+      assert.deepEqual([code, expected.test(stderr)], [2, true], `${args.join(" ")}: ${stderr}`);
+    }
+    const json = await run("jobs", "ls", "--nope", "--json");
+    assert.deepEqual([json.code, json.stdout, lines(json.stderr).length], [2, "", 1]);
+    const text = await run("jobs", "ls", "--text", "");
+    assert.match(text.stderr, /expected text of a filter to be a string of 1 to 1000 characters/);
+  });
+
+  test("completion scripts are scripts, and know commands, options and states", async () => {
+    const bash = (await run("completion", "bash")).stdout;
+    assert.match(bash, /'jobs redrive'/);
+    assert.match(bash, /--fingerprint/);
+    assert.match((await run("completion", "fish")).stdout, /complete -c escapement .* -a redrive/);
+    assert.match((await run("completion", "zsh")).stdout, /^#compdef escapement/);
+    assert.equal((await run("completion", "tcsh")).code, 2);
+  });
+});
+
+describe("K12: operating from a terminal", { skip: noTerminal }, () => {
+  const folder = scratchFolder();
+  before(async () => {
+    configure(folder, jobs);
+    await furnish({ store: `sqlite:${join(folder, "app.db")}` });
+  });
+
+  test("tables fit the terminal, and colours are for terminals that want them", async () => {
+    for (const columns of [60, 80, 120]) {
+      const { output } = await onTerminal(folder, ["jobs", "ls", "--state", "dead"], { columns });
+      const widest = Math.max(
+        ...plainText(output)
+          .split("\n")
+          .map((line) => line.length),
+      );
+      assert(widest <= columns, `${widest} columns on a terminal of ${columns}`);
+      assert(output.includes("\u001b[31mdead"), "it is red");
+      assert.match(output, /mail-27 /, "an id is not cut");
+    }
+    const plain = await onTerminal(folder, ["jobs", "ls"], { env: { NO_COLOR: "1" } });
+    assert.equal(plain.output, plainText(plain.output));
+    const piped = await escapement(folder, "jobs", "ls", "--state", "dead");
+    assert.equal(piped.stdout, plainText(piped.stdout));
+    assert.doesNotMatch(piped.stdout, /…/);
+  });
+
+  test("acting on more than one asks first; no means no, yes shows how far it is", async () => {
+    const args = ["jobs", "redrive", "--state", "dead", "--error", "mailbox"];
+    const no = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "n\r"]] });
+    assert.match(no.output, /This will redrive 10 jobs\. \[y\/N\]/);
+    assert.match(no.output, /nothing was changed/);
+    assert.equal(no.code, 0);
+    const interrupted = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "\u0003"]] });
+    assert.match(interrupted.output, /nothing was changed/);
+    const yes = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "y\r"]] });
+    assert.match(plainText(yes.output), /redriving: \d+ jobs of 10/);
+    assert.match(yes.output, /10 redriven\n$/);
+    const one = await onTerminal(folder, ["jobs", "cancel", "report-5"]);
+    assert.match(one.output, /1 cancelled/, "one job is not asked about");
+  });
+
+  test("status --watch is a screen that q leaves as it was", async () => {
+    const { output, code } = await onTerminal(folder, ["status", "--watch", "--every", "100ms"], {
+      type: [[/no node is alive/, "q"]],
+    });
+    assert.equal(code, 0);
+    assert(output.startsWith("\u001b[?1049h\u001b[?25l"), "a screen of its own, without a cursor");
+    assert(output.endsWith("\u001b[?25h\u001b[?1049l"), "and back");
+    const text = plainText(output);
+    assert.match(text, /done\/s .* failed\/s/);
+    assert.match(text, /queue +due +oldest +later/);
+    assert.match(text, /RangeError: no route to host <n>/);
+    const widest = Math.max(...text.split("\n").map((line) => line.length));
+    assert(widest <= 80, `${widest} columns on a terminal of 80`);
+  });
+
+  test("jobs tail tells one job's story to its end", async () => {
+    const { stdout, code } = await escapement(folder, "jobs", "tail", "mail-0");
+    assert.equal(code, 0);
+    assert.match(stdout, /failed attempts used up \(1\), RangeError: no route to host 0\nnow dead/);
+  });
+});
+
+describe("K12: operating on Postgres", { skip: postgres.skip }, () => {
+  const folder = scratchFolder();
+  const store = { store: postgres.url, namespace: "cli-operate" };
+  const run = (...args: string[]) =>
+    escapement(folder, ...args, "--store", postgres.url, "--namespace", "cli-operate");
+  before(() => furnish(store));
+
+  test("looking, redriving a group, and the audit log", async () => {
+    const [group] = lines((await run("dead", "--json", "--error", "route")).stdout);
+    assert.deepEqual([group?.["count"], group?.["shape"]], [10, "RangeError: no route to host <n>"]);
+    const redriven = await run("dead", "redrive", String(group?.["fingerprint"]), "--yes", "--actor", "erin");
+    assert.equal(redriven.stdout, "10 redriven\n");
+    assert.match((await run("queues", "ls")).stdout, /post +10 /);
+    assert.match(
+      (await run("audit", "--actor", "erin")).stdout,
+      /erin +redrive-all +jobs:\{"states":\["dead"\]/,
+    );
+    assert.match((await run("status")).stdout, /post +mail +10/);
+  });
+});
