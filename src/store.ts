@@ -659,6 +659,7 @@ export interface JobSketch
     | "state"
     | "attempt"
     | "attempts"
+    | "redrives"
     | "runAt"
     | "enqueuedAt"
     | "claimedAt"

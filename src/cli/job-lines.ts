@@ -36,7 +36,7 @@ export function jobTable(jobs: readonly JobSummary[], now: Date): Line[] {
 }
 
 /** The time that matters in its state: its end, its start, or when it is due. */
-export function whenOf({ state, finishedAt, claimedAt, runAt }: JobSummary, now: Date): string {
+function whenOf({ state, finishedAt, claimedAt, runAt }: JobSummary, now: Date): string {
   if (isTerminal(state)) return finishedAt === null ? "" : away(finishedAt, now);
   if (state === "active") return claimedAt === null ? "" : away(claimedAt, now);
   return state === "blocked" ? "" : away(runAt, now);

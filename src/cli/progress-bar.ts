@@ -29,7 +29,7 @@ export class ProgressBar {
   }
 }
 
-export function barOf(share: number): string {
+function barOf(share: number): string {
   const full = Math.round(Math.min(1, Math.max(0, share)) * barWidth);
   return `[${"█".repeat(full)}${"░".repeat(barWidth - full)}]`;
 }

@@ -3,6 +3,7 @@ import { isTransient } from "../errors.ts";
 import { type JobState, jobStates } from "../job.ts";
 import type { JobSketch } from "../store.ts";
 import { checkHasCondition, type JobsFilter, scanPage } from "./find-jobs.ts";
+import { LookAhead } from "./look-ahead.ts";
 
 export interface BulkParts {
   readonly client: Client;
@@ -92,14 +93,16 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     const { client, signal } = this.#parts;
     const filter = await this.#bounded();
     let cursor: string | null = null;
+    const ahead = new LookAhead(pageSize);
     do {
       if (this.#stopping.signal.aborted || signal?.aborted === true) return this.#move({ state: "stopped" });
       const page = await scanPage(client, filter, {
         order: "oldest",
         limit: pageSize,
-        lookAt: lookAtPerPage,
+        lookAt: ahead.within(lookAtPerPage),
         cursor,
       });
+      ahead.learn(pageSize, page.jobs.length);
       const { looked, matched } = this.#progress;
       this.#move({ looked: looked + page.looked, matched: matched + page.jobs.length });
       if (!this.#parts.dryRun && page.jobs.length > 0) await this.#act(filter, page.jobs);
@@ -108,7 +111,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     return this.#move({ state: "done" });
   }
 
-  /** What comes to match after the start is left out, or a task could go on for ever, and a redriven job that dies again would be met twice. */
+  /** What comes to match after the start is left out, or a task could go on for ever. */
   async #bounded(): Promise<JobsFilter> {
     const { client, filter, verb } = this.#parts;
     const { now } = await client.health();
@@ -124,13 +127,14 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
   }
 
   /**
-   * A call whose reply was lost may have changed them: the jobs are looked at again, and only those that still match, with the end that
-   * they had, are tried again.
+   * A call whose reply was lost may have changed them: the jobs are looked at again, and only those that still match, and were not redriven
+   * since, are tried again.
    */
   async #act(filter: JobsFilter, found: readonly JobSketch[]): Promise<void> {
     const { client, verb, reason } = this.#parts;
     const { endedAfter: _a, endedBefore: _b, error: _e, text: _t, fingerprint: _f, ...base } = filter;
-    let ids = found.map(({ id }) => id);
+    const before = new Map(found.map(({ id, redrives }) => [id, redrives]));
+    let ids = [...before.keys()];
     for (let tries = 1; ids.length > 0; tries += 1) {
       try {
         const results = await client.changeOnce(verb, { ...base, ids }, reason);
@@ -141,7 +145,8 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
       } catch (error) {
         if (!isTransient(error) || tries === maxTries) throw error;
         const page = { order: "oldest", limit: ids.length, lookAt: ids.length, cursor: null } as const;
-        const left = (await scanPage(client, { ...filter, ids }, page)).jobs;
+        const again = await scanPage(client, { ...filter, ids }, page);
+        const left = again.jobs.filter(({ id, redrives }) => before.get(id) === redrives);
         this.#move({ changed: this.#progress.changed + ids.length - left.length });
         ids = left.map(({ id }) => id);
       }

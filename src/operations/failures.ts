@@ -5,6 +5,7 @@ import { checkInteger } from "../options.ts";
 import type { JobSketch, ScanFilter } from "../store.ts";
 import { defaultLookAt, scanPage } from "./find-jobs.ts";
 import { fingerprintOf } from "./fingerprint.ts";
+import { LookAhead } from "./look-ahead.ts";
 
 /** Failures of jobs of one name that look alike. */
 export interface FailureGroup {
@@ -49,12 +50,15 @@ export async function findFailures(
   let looked = 0;
   let count = 0;
   let cursor: string | null = null;
+  const ahead = new LookAhead(pageSize);
   do {
+    const lookAt = ahead.within(most - looked);
     const page = await scanPage(
       client,
       { ...filter, states },
-      { order: "newest", limit: pageSize, lookAt: Math.min(most - looked, defaultLookAt), cursor },
+      { order: "newest", limit: pageSize, lookAt, cursor },
     );
+    ahead.learn(Math.min(pageSize, lookAt), page.jobs.length);
     for (const job of page.jobs) addTo(groups, job);
     count += page.jobs.length;
     looked += page.looked;

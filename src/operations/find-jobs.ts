@@ -3,6 +3,7 @@ import { type ErrorRecord, EscapementError, readErrorHead } from "../errors.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import type { JobSketch, ScanFilter } from "../store.ts";
 import { fingerprintOf } from "./fingerprint.ts";
+import { LookAhead } from "./look-ahead.ts";
 
 /** Which jobs: the terms of a store's filter, what no index serves, and the fingerprint of their failure. */
 export interface JobsFilter extends ScanFilter {
@@ -44,13 +45,16 @@ export async function findJobs(client: Client, filter: JobsFilter, options: Jobs
   const found: JobSketch[] = [];
   let looked = 0;
   let cursor = options.cursor ?? null;
+  const ahead = new LookAhead(limit);
   do {
+    const wanted = limit - found.length;
     const page = await scanPage(client, filter, {
       order,
-      limit: limit - found.length,
-      lookAt: Math.min(lookAt - looked, defaultLookAt),
+      limit: wanted,
+      lookAt: ahead.within(lookAt - looked),
       cursor,
     });
+    ahead.learn(wanted, page.jobs.length);
     found.push(...page.jobs);
     looked += page.looked;
     cursor = page.cursor;

@@ -69,6 +69,7 @@ function toSketch(row: Row): JobSketch {
     state: row.state,
     attempt: row.attempt,
     attempts: row.attempts,
+    redrives: row.redrives,
     runAt: new Date(row.runAt),
     enqueuedAt: new Date(row.enqueuedAt),
     claimedAt: toDate(row.claimedAt),

@@ -35,7 +35,7 @@ import { tell } from "./trail.ts";
 
 const sketchColumns = fixed(
   "j.seq, j.id, j.name, j.queue, j.delivery, j.priority, j.tags, j.state, j.attempt, j.attempts, j.run_at, j.enqueued_at, j.claimed_at, " +
-    `if(j.state in ('succeeded', 'dead', 'lost', 'cancelled'), j.at, null), c.name as claimer_name, j.reason, left(j.error, ${errorHeadLength})`,
+    `if(j.state in ('succeeded', 'dead', 'lost', 'cancelled'), j.at, null), c.name as claimer_name, j.reason, left(j.error, ${errorHeadLength}), j.redrives`,
 );
 
 /** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
@@ -122,6 +122,7 @@ function toSketch(row: Tuple): JobSketch {
     finishedAt: dateOrNull(row[13]),
     claimer: textOrNull(row[14]),
     reason: textOrNull(row[15]),
+    redrives: numberOf(row[17]),
     errorHead: textOrNull(row[16])?.slice(0, errorHeadLength) ?? null,
   };
 }

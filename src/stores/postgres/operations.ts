@@ -52,7 +52,7 @@ const tables: readonly Table[] = ["jobs", "history"];
 function sketchOf(table: Table): string {
   const finishedAt = table === "jobs" ? "null::bigint" : "finished_at";
   return `json_build_array(id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at,
-    ${finishedAt}, claimer, reason, left(error, ${errorHeadLength}))`;
+    ${finishedAt}, claimer, reason, left(error, ${errorHeadLength}), redrives)`;
 }
 
 /** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
@@ -147,6 +147,7 @@ function toSketch(row: readonly unknown[]): JobSketch {
     finishedAt: dateOrNull(row[12]),
     claimer: textOrNull(row[13]),
     reason: textOrNull(row[14]),
+    redrives: numberOf(row[16]),
     errorHead: textOrNull(row[15])?.slice(0, errorHeadLength) ?? null,
   };
 }

@@ -105,7 +105,7 @@ export async function scan(space: Space, params: ScanParams): Promise<ScanResult
 }
 
 function toSketch(job: StoredJob): JobSketch {
-  const { id, name, queue, delivery, priority, tags, state, attempt, attempts } = job;
+  const { id, name, queue, delivery, priority, tags, state, attempt, attempts, redrives } = job;
   const { runAt, enqueuedAt, claimedAt, finishedAt, claimer, reason } = job;
   return {
     id,
@@ -117,6 +117,7 @@ function toSketch(job: StoredJob): JobSketch {
     state,
     attempt,
     attempts,
+    redrives,
     runAt,
     enqueuedAt,
     claimedAt,

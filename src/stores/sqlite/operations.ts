@@ -35,7 +35,7 @@ import { tell } from "./trail.ts";
 
 const sketchColumns =
   "seq, id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at, finished_at, " +
-  `claimer, reason, substr(error, 1, ${errorHeadLength})`;
+  `claimer, reason, substr(error, 1, ${errorHeadLength}), redrives`;
 
 /** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
 export function scan(session: Session, params: ScanParams): ScanResult {
@@ -135,6 +135,7 @@ function toSketch(row: Tuple): JobSketch {
     finishedAt: dateOrNull(row[13]),
     claimer: textOrNull(row[14]),
     reason: textOrNull(row[15]),
+    redrives: numberOf(row[17]),
     errorHead: textOrNull(row[16])?.slice(0, errorHeadLength) ?? null,
   };
 }
