@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { EscapementError } from "../../src/errors.ts";
 import { type BulkProgress, defineJob, type HandlerContext, Operations } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import type { Store, StoreFactory } from "../../src/store.ts";
 import type { TestEscapement } from "../../src/testing/kit.ts";
 import { FaultyStore } from "./faulty.ts";
 import { type Bed, onEveryStore } from "./stores.ts";
@@ -228,7 +228,7 @@ onEveryStore("bulk tasks in trouble", (bed) => {
     assert.deepEqual(entry?.outcome, { state: "stopped", matched: 0, changed: 0 });
   });
 
-  test("an outcome that could not be written leaves the act done, and says that nobody knows", async () => {
+  test("what cannot be recorded is not done", async () => {
     const store = new FaultyStore(bed.store());
     await using app = await bed.app({ store, jobs, log: silentLogger });
     const operations = new Operations(app);
@@ -236,15 +236,33 @@ onEveryStore("bulk tasks in trouble", (bed) => {
     const refused = assert.rejects(operations.pauseQueue("q1", ann), { code: "store-unavailable" });
     await app.advance("1m");
     await refused;
-    assert.deepEqual(await app.queues(), [], "what cannot be recorded is not done");
+    assert.deepEqual(await app.queues(), []);
     store.heal();
     await operations.pauseQueue("q1", ann);
     assert.equal((await operations.audit()).entries.length, 1);
   });
+
+  test("an outcome that could not be written leaves the act done, and says that nobody knows", async () => {
+    const faulty = new FaultyStore(bed.store());
+    const store = losingReply(faulty, "configureQueue", async () => {
+      faulty.fail("refuse", ["record"]);
+      return false;
+    });
+    await using app = await bed.app({ store, jobs, log: silentLogger });
+    const operations = new Operations(app);
+    const pausing = operations.pauseQueue("q1", ann);
+    await app.advance("1m");
+    assert.equal((await pausing).paused, true);
+    faulty.heal();
+    assert.deepEqual(
+      (await operations.audit()).entries.map(({ action, outcome }) => [action, outcome]),
+      [["pause-queue", null]],
+    );
+  });
 });
 
 /** A store whose verb is carried out and, when told so, not answered. */
-function losingReply(inner: StoreFactory, verb: "redrive", isLost: () => Promise<boolean>): StoreFactory {
+function losingReply(inner: StoreFactory, verb: keyof Store, isLost: () => Promise<boolean>): StoreFactory {
   return {
     open: async (context) => {
       const store = await inner.open(context);

@@ -65,7 +65,7 @@ Kills are SIGKILL, half of them at random and half at named points (after a clai
 ${command}
 \`\`\`
 
-or one store at a time, each with its own page for a person (\`--report\`) and file for a program (\`--json\`):
+or one store at a time, each with its own page for a person (\`--report\`) and file for a program (\`--out\`):
 
 \`\`\`sh
 ${runs.map((run) => run.command).join("\n")}
