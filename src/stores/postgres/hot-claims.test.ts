@@ -12,13 +12,14 @@ import { newSchema } from "./test/harness.ts";
 const server = await testbed.postgres();
 
 describe("claims of plain jobs on Postgres", { skip: server.skip }, () => {
-  test("A2: they change no index of the jobs, however many are claimed at once", async () => {
+  test("A2: they change no index of the jobs, however many are claimed at once", async (context) => {
     const schema = newSchema();
     const store = await postgres({ url: server.url, schema }).open({
       namespace: "n",
       clock: systemClock,
       log: silentLogger,
     });
+    context.after(() => store.close());
     await store.migrate();
     await store.enqueue({ jobs: Array.from({ length: 1_000 }, (_, n) => newJob(`j-${n}`)) });
     const { jobs } = await store.claim({
@@ -36,6 +37,7 @@ describe("claims of plain jobs on Postgres", { skip: server.skip }, () => {
     await store.extend({ claimer: "c", leaseMs: 60_000, claims: claims.slice(0, 10) });
     const admin = new pg.Client(server.url);
     await admin.connect();
+    context.after(() => admin.end());
     const updates = async (): Promise<{ all: number; hot: number }> => {
       const { rows } = await admin.query(
         "select n_tup_upd::integer as all, n_tup_hot_upd::integer as hot from pg_stat_all_tables where relid = $1::regclass",
@@ -46,7 +48,5 @@ describe("claims of plain jobs on Postgres", { skip: server.skip }, () => {
     // The server's counts come late.
     await until("they are counted", async () => (await updates()).all === 1_010);
     assert.equal((await updates()).hot, 1_010);
-    await admin.end();
-    await store.close();
   });
 });
