@@ -20,8 +20,8 @@ create sequence job_order;
 --
 -- The claim of a plain job is a HOT update: it changes no column that an index knows, and half of each page is left for the new rows. So
 -- no index may look at state, attempt, token or another column that a claim changes. What the indexes need of them is in columns that stay
--- null from the first to the last day of a plain job, and that whoever writes a job must keep (they are not generated: the server would read
--- their expressions anew with each statement). Which plain jobs wait is in turns, which are active in claims.
+-- null from the first to the last day of a plain job, and that whoever writes a job must keep.
+-- Which plain jobs wait is in turns, which are active in claims.
 -- lane: of the key that limits it. shelf: relay while it waits for the relay, named while the relay has it; of the others that wait, fragile
 -- for those that must run alone, lane for those with a lane (as shelf_of says). held_key: its concurrency key while it is active and not the
 -- relay's. expires_at: its expiry while it can expire. open_debounce: its debounce key while it can be debounced.
