@@ -45,8 +45,11 @@ describe("claims of plain jobs on Postgres", { skip: server.skip }, () => {
       );
       return rows[0];
     };
-    // The server's counts come late.
+    // A session tells its counts when it ends, and otherwise when it finds the time.
+    await store.close();
     await until("they are counted", async () => (await updates()).all === 1_010);
-    assert.equal((await updates()).hot, 1_010);
+    // While another session still sees the rows as they were, a page has no room for a third version of one that is renewed.
+    const { hot } = await updates();
+    assert(hot >= 1_000, `${hot} of 1,010 updates were HOT`);
   });
 });
