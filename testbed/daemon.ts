@@ -114,12 +114,16 @@ export class Daemon {
   }
 }
 
-/** Pauses a process and all that it has started: it goes first, so that it cannot start more of them meanwhile. */
+/** Pauses a process and all that it has started, also what they start while they are being looked for. */
 function freeze(pid: number): number[] {
-  signal(pid, "SIGSTOP");
-  const all = [pid, ...descendants(pid)];
-  for (const each of all) signal(each, "SIGSTOP");
-  return all;
+  const paused = new Set<number>();
+  for (let all = [pid]; all.length > 0; all = descendants(pid).filter((each) => !paused.has(each))) {
+    for (const each of all) {
+      signal(each, "SIGSTOP");
+      paused.add(each);
+    }
+  }
+  return [...paused];
 }
 
 function docker(...args: string[]): void {
