@@ -12,8 +12,9 @@ export function testArguments(extra) {
   const options = extra.filter((arg) => !paths.includes(arg));
   return [
     "--test-reporter=spec",
-    // Of a file as well as of a test: one that hangs, or leaves something open, fails and does not hold the others up.
+    // A test that hangs fails, and so does a file that leaves something open: neither holds the others up.
     "--test-timeout=600000",
+    `--import=${new URL("limit-test-file.mjs", import.meta.url)}`,
     // One more than there are cores: many tests wait for a server, a lease or a clock.
     `--test-concurrency=${availableParallelism() + 1}`,
     ...options,
