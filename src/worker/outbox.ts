@@ -28,8 +28,8 @@ export class Outbox {
   readonly #onWritten: (held: Held, outcome: Outcome, result: FinishResult) => void;
   readonly #reports: Reports;
   #waiting: Entry[] = [];
-  /** How many are on their way. */
-  #underWay = 0;
+  /** What was sent and has not been answered. Whatever is not among these was answered, and is not sent again. */
+  readonly #underWay = new Set<Sending>();
   /** How many outcomes one trip takes. */
   #most = Number.POSITIVE_INFINITY;
 
@@ -40,7 +40,7 @@ export class Outbox {
 
   /** Everything is written. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#underWay === 0;
+    return this.#waiting.length === 0 && this.#underWay.size === 0;
   }
 
   /** How many wait to be sent. */
@@ -71,17 +71,19 @@ export class Outbox {
     }
     const entries = ready.length <= this.#most ? ready : ready.slice(0, this.#most);
     this.#waiting = [...ready.slice(entries.length), ...late];
-    this.#underWay += entries.length;
-    return {
-      entries,
-      finishes: entries.map(({ held, outcome }) => ({ id: held.job.id, token: held.job.token, outcome })),
-    };
+    const finishes = entries.map(({ held, outcome }) => ({
+      id: held.job.id,
+      token: held.job.token,
+      outcome,
+    }));
+    const sending = { entries, finishes };
+    if (entries.length > 0) this.#underWay.add(sending);
+    return sending;
   }
 
   /** The store did not answer: send the same again, before what has come since. */
-  putBack({ entries }: Sending): void {
-    this.#underWay -= entries.length;
-    this.#waiting = [...entries, ...this.#waiting];
+  putBack(sending: Sending): void {
+    if (this.#underWay.delete(sending)) this.#waiting = [...sending.entries, ...this.#waiting];
   }
 
   /**
@@ -89,9 +91,10 @@ export class Outbox {
    * alone; that one is given up, so that it does not keep all the others back, and returned.
    */
   narrow(sending: Sending): Held | null {
+    if (!this.#underWay.has(sending)) return null;
     const [only] = sending.entries;
     if (sending.entries.length === 1 && only !== undefined) {
-      this.#underWay -= 1;
+      this.#underWay.delete(sending);
       this.#most = Number.POSITIVE_INFINITY;
       return only.held;
     }
@@ -100,10 +103,10 @@ export class Outbox {
     return null;
   }
 
-  written({ entries }: Sending, results: readonly FinishResult[]): void {
-    this.#underWay -= entries.length;
+  written(sending: Sending, results: readonly FinishResult[]): void {
+    this.#underWay.delete(sending);
     this.#most *= 2;
-    for (const [index, { held, outcome }] of entries.entries()) {
+    for (const [index, { held, outcome }] of sending.entries.entries()) {
       const result = results[index];
       if (result !== undefined) this.#onWritten(held, outcome, result);
     }

@@ -170,7 +170,9 @@ export class Worker {
       this.#held.set(job.id, held);
       this.#ready.add(held);
     }
-    this.#ready.fill();
+    // An answer that comes while stopping is given back as a whole: nobody would start what waits for room.
+    if (this.#stopping) this.#ready.stop();
+    else this.#ready.fill();
   };
 
   /** A claim whose answer came too late to be renewed in time is not started: its handler would be stopped at once. It was not dispatched, so it may go back. */
@@ -182,14 +184,17 @@ export class Worker {
   }
 
   readonly #startAll = (jobs: readonly Held[]): void => {
-    for (const held of jobs) this.#running.add(held);
-    // The heartbeat must know all of them before a handler can block the loop.
-    for (const held of jobs) this.#keep(held);
+    const nowMs = this.#parts.runtime.clock.monotonic();
+    for (const held of jobs) {
+      held.startedAtMs = nowMs;
+      this.#running.add(held);
+      // The heartbeat must know all of them before a handler can block the loop.
+      this.#keep(held);
+    }
     for (const held of jobs) this.#start(held);
   };
 
   #start(held: Held): void {
-    held.startedAtMs = this.#parts.runtime.clock.monotonic();
     this.#parts.emit("started", { job: held.job });
     const cancelWatch = this.#watchTimeout(held);
     const end = (run: Run): void => {

@@ -58,7 +58,11 @@ export const roles: readonly Mutant[] = [
     ["outcomes go before their reports", "if (!this.#reports.isIdle) {", "if (false) {"],
   ]),
   ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("worker", "faults"), pattern }, [
-    ["what was sent is lost where no answer came", "this.#waiting = [...entries, ...this.#waiting];", ""],
+    [
+      "what was sent is lost where no answer came",
+      "this.#waiting = [...sending.entries, ...this.#waiting];",
+      "",
+    ],
     [
       "an outcome that cannot be written is kept for ever",
       "if (sending.entries.length === 1 && only !== undefined)",
@@ -66,7 +70,7 @@ export const roles: readonly Mutant[] = [
     ],
     [
       "what is on its way counts as written",
-      "this.#waiting.length === 0 && this.#underWay === 0",
+      "this.#waiting.length === 0 && this.#underWay.size === 0",
       "this.#waiting.length === 0",
       {
         equivalent: "a loop that is to end waits for its trips first, and then nothing is on its way",
