@@ -16,7 +16,7 @@ export interface Clock {
 /** The longest delay a Node timer takes; a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** As it is now: whoever fakes time in a test does not mean the leases. */
+/** Taken now, so that faking time in a test leaves the leases alone. */
 const sinceStart = performance.now.bind(performance);
 
 /**

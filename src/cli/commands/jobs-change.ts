@@ -45,7 +45,7 @@ const remove: Change = {
 };
 
 export function cancelCommand(): Command {
-  return changeCommand(cancel, "cancel jobs that have not ended; one that runs is told to stop");
+  return changeCommand(cancel, "cancel jobs that have not ended; a running one is asked to stop");
 }
 
 export function redriveCommand(): Command {
