@@ -23,7 +23,7 @@ export interface Measurement {
   readonly [detail: string]: number;
 }
 
-const deadlineMs = 240_000;
+const deadlineMs = 90_000;
 /** Jobs before the clock starts: code is compiled, connections are open, every prefetch is full. */
 const runUp = 2_000;
 

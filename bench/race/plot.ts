@@ -1,6 +1,6 @@
 // npm run race:plot: makes the tables and plots of docs/PERFORMANCE.md from the committed figures.
 
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { bars } from "./bars.ts";
 import { type Heat, middle, type RaceReport, ratio } from "./report.ts";
 
@@ -84,6 +84,8 @@ function sectionOf(file: string): string {
   ].join("\n");
 }
 
+mkdirSync(figures, { recursive: true });
+mkdirSync(plots, { recursive: true });
 const text = readFileSync(page, "utf8");
 const sections = readdirSync(figures)
   .filter((file) => file.endsWith(".json"))
@@ -96,4 +98,8 @@ writeFileSync(
     (_, open: string, close: string) => `${open}\n${sections.join("\n")}\n${close}`,
   ),
 );
-console.log(`${sections.length} reports are in docs/PERFORMANCE.md.`);
+console.log(
+  sections.length > 0
+    ? `${sections.length} reports are in docs/PERFORMANCE.md.`
+    : "no figures yet: npm run race -- --store sqlite --json bench/race/figures/sqlite-full.json",
+);
