@@ -88,7 +88,7 @@ mkdirSync(figures, { recursive: true });
 mkdirSync(plots, { recursive: true });
 const text = readFileSync(page, "utf8");
 const sections = readdirSync(figures)
-  .filter((file) => file.endsWith(".json"))
+  .filter((file) => file.endsWith(".json") && !file.endsWith("-short.json"))
   .sort()
   .map(sectionOf);
 writeFileSync(
