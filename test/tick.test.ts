@@ -86,6 +86,7 @@ describe("tick", () => {
       `defineJob({ name: "work", run: () => new Promise((resolve) => setTimeout(resolve, 1_200)) })`,
     );
     const app = appIn(folder);
+    const since = Date.now();
     await app.schedule("often", { every: "1s" }, work, null);
     await app.pauseQueue("slow");
     await app.enqueue(defineJob<null>({ name: "work", queue: "slow" }), null);
@@ -93,7 +94,8 @@ describe("tick", () => {
     const { code, stdout } = await escapement(folder, "tick", "--json");
     assert.equal(code, 0, "it ended by itself");
     const { succeeded, left } = JSON.parse(stdout);
-    assert.ok(succeeded < 10, `${succeeded} occurrences were run`);
+    const due = Math.ceil((Date.now() - since) / 1_000);
+    assert.ok(succeeded <= due, `${succeeded} occurrences were run, ${due} can have been due`);
     assert.deepEqual(left, { ...nothing, count: 1, paused: 1 });
   });
 
