@@ -51,6 +51,7 @@ export type { Logger } from "./log.ts";
 export type { Message, MessageFacts } from "./message.ts";
 export type { Act } from "./operations/act.ts";
 export type { AuditLogEntry, AuditLogFilter, AuditLogPage } from "./operations/audit-log.ts";
+export type { BackfillPreview } from "./operations/backfill-preview.ts";
 export type { BulkProgress, BulkTask } from "./operations/bulk-task.ts";
 export type { FailureGroup, Failures } from "./operations/failures.ts";
 export type { JobSummary, JobsFilter, JobsOptions, JobsPage } from "./operations/find-jobs.ts";
@@ -60,6 +61,7 @@ export {
   Operations,
   type Overview,
   type QueueView,
+  type ScheduleTemplate,
 } from "./operations/operations.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
 export type { EnqueueReceipt, JobRef } from "./receipt.ts";

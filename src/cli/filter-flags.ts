@@ -1,37 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { deliveries, type JobState, jobStates } from "../job.ts";
-import type { JobsFilter } from "../operations/find-jobs.ts";
-import { isTerminal } from "../state.ts";
+import { deliveries, jobStates } from "../job.ts";
 import { instantOrAgo } from "./times.ts";
-
-/** The words that say which jobs are meant, the same in every command. */
-export interface FilterFlags {
-  readonly state?: readonly JobState[];
-  readonly name?: readonly string[];
-  readonly queue?: readonly string[];
-  readonly tag?: readonly string[];
-  readonly delivery?: JobsFilter["deliveries"];
-  readonly schedule?: string;
-  readonly since?: Date;
-  readonly until?: Date;
-  readonly error?: string;
-  readonly text?: string;
-  readonly fingerprint?: string;
-}
-
-const keys = [
-  "state",
-  "name",
-  "queue",
-  "tag",
-  "delivery",
-  "schedule",
-  "since",
-  "until",
-  "error",
-  "text",
-  "fingerprint",
-] as const satisfies (keyof FilterFlags)[];
 
 export function withFilter(command: Command): Command {
   return command
@@ -66,26 +35,4 @@ function oneOf<T extends string>(known: readonly T[]) {
       return found;
     }),
   ];
-}
-
-export function hasFilter(flags: FilterFlags): boolean {
-  return keys.some((key) => flags[key] !== undefined);
-}
-
-export function filterOf(flags: FilterFlags): JobsFilter {
-  const { state, name, queue, tag, delivery, schedule, since, until, error, text, fingerprint } = flags;
-  const byEnd = state !== undefined && state.length > 0 && state.every(isTerminal);
-  return {
-    ...(state === undefined ? {} : { states: state }),
-    ...(name === undefined ? {} : { names: name }),
-    ...(queue === undefined ? {} : { queues: queue }),
-    ...(tag === undefined ? {} : { tags: tag }),
-    ...(delivery === undefined ? {} : { deliveries: delivery }),
-    ...(schedule === undefined ? {} : { schedule }),
-    ...(since === undefined ? {} : { [byEnd ? "endedAfter" : "enqueuedAfter"]: since }),
-    ...(until === undefined ? {} : { [byEnd ? "endedBefore" : "enqueuedBefore"]: until }),
-    ...(error === undefined ? {} : { error }),
-    ...(text === undefined ? {} : { text }),
-    ...(fingerprint === undefined ? {} : { fingerprint }),
-  };
 }

@@ -1,14 +1,17 @@
 import type { Escapement } from "../app/escapement.ts";
 import type { Occurrence } from "../app/occurrences.ts";
 import type { Schedule } from "../app/schedule.ts";
-import type { OccurrencesOptions } from "../app/schedules.ts";
+import type { OccurrencesOptions, ScheduleOptions, ScheduleOutcome } from "../app/schedules.ts";
 import type { ChangeVerb, Client, JobChanges, QueueOptions } from "../client/client.ts";
 import type { TrailLine } from "../client/decode.ts";
 import type { Tally } from "../client/select.ts";
+import { nextFireTimes } from "../cron/spec.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import type { EnqueueOptions } from "../enqueue.ts";
+import { EscapementError } from "../errors.ts";
 import type { Job } from "../job.ts";
+import { fireSpecOf, type ScheduleSpec } from "../planner/schedule-spec.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
 import type {
   CancelOutcome,
@@ -26,6 +29,7 @@ import type {
 } from "../store.ts";
 import { type Act, checkAct, recorded, textOf } from "./act.ts";
 import { type AuditLogFilter, type AuditLogPage, readAudit } from "./audit-log.ts";
+import { type BackfillPreview, previewBackfill } from "./backfill-preview.ts";
 import { BulkTask } from "./bulk-task.ts";
 import { type Failures, findFailures } from "./failures.ts";
 import { findJobs, type JobsFilter, type JobsOptions, type JobsPage } from "./find-jobs.ts";
@@ -51,6 +55,15 @@ export interface Overview {
   readonly queues: readonly QueueView[];
   readonly nodes: readonly SeenNode[];
   readonly failures: Failures;
+}
+
+/** When, and which job: what a schedule is made of. */
+export interface ScheduleTemplate {
+  readonly spec: ScheduleSpec;
+  /** The name of a job that the app defines. */
+  readonly job: string;
+  readonly input?: unknown;
+  readonly options?: Omit<ScheduleOptions, "conflict">;
 }
 
 export interface BulkOptions {
@@ -137,6 +150,19 @@ export class Operations {
     return this.#app.occurrences(key, options);
   }
 
+  /** The next times at which a schedule fires, as far as its rule says: limits and overlaps are not looked at. */
+  async nextTimes(key: string, count: number): Promise<Date[]> {
+    const schedule = await this.#app.getSchedule(key);
+    if (schedule === null)
+      throw new EscapementError("not-found", `there is no schedule ${JSON.stringify(key)}`);
+    return nextFireTimes(fireSpecOf(schedule.spec), { count });
+  }
+
+  /** What {@link backfill} would plan. */
+  previewBackfill(key: string, from: Date, to: Date): Promise<BackfillPreview> {
+    return previewBackfill(this.#app, key, from, to);
+  }
+
   /** Who did what, newest first. */
   audit(
     filter: AuditLogFilter = {},
@@ -199,6 +225,14 @@ export class Operations {
 
   limitQueue(queue: string, limits: QueueOptions, act: Act): Promise<QueueConfig> {
     return this.#configure("limit", queue, act, limits);
+  }
+
+  /** Makes a schedule, or changes the one of this key, whatever made it. */
+  putSchedule(key: string, template: ScheduleTemplate, act: Act): Promise<ScheduleOutcome> {
+    const { spec, job, input, options = {} } = template;
+    return this.#schedule("put", key, act, () =>
+      this.#app.schedule(key, spec, job, input, { conflict: "code-wins", ...options }),
+    );
   }
 
   pauseSchedule(key: string, act: Act): Promise<Schedule> {

@@ -1,14 +1,15 @@
 import type { Command } from "commander";
 import type { FailureGroup, Failures } from "../../operations/failures.ts";
+import { type FilterWords, filterOf } from "../../operations/filter-words.ts";
 import { type ManyFlags, withMany } from "../acting.ts";
 import { type AppFlags, appCommand, here, withOperations } from "../app.ts";
-import { type FilterFlags, filterOf, withFilter } from "../filter-flags.ts";
+import { withFilter } from "../filter-flags.ts";
 import { type Line, printList, remark, table } from "../output.ts";
 import { away } from "../times.ts";
 import { wholeNumber } from "./cron.ts";
 import { changeAll, redrive } from "./jobs-change.ts";
 
-interface FailureFlags extends AppFlags, Omit<FilterFlags, "state" | "fingerprint"> {
+interface FailureFlags extends AppFlags, Omit<FilterWords, "state" | "fingerprint"> {
   readonly lookAt: number;
 }
 
@@ -46,7 +47,7 @@ export function failuresCommand(state: FailureGroup["state"]): Command {
 function redriveGroupCommand(state: FailureGroup["state"]): Command {
   return withMany(withFilter(appCommand("redrive", "send all of a group back to waiting")))
     .argument("<fingerprint>", "of the group")
-    .action(async (fingerprint: string, flags: AppFlags & FilterFlags & ManyFlags) => {
+    .action(async (fingerprint: string, flags: AppFlags & FilterWords & ManyFlags) => {
       const filter = { ...filterOf({ ...flags, state: [state] }), fingerprint };
       await withOperations(flags, (operations) => changeAll(operations, redrive, filter, flags));
     });

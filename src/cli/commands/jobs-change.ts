@@ -1,16 +1,17 @@
 import type { Command } from "commander";
 import type { Act } from "../../operations/act.ts";
 import type { BulkProgress, BulkTask } from "../../operations/bulk-task.ts";
+import { type FilterWords, filterOf, hasFilter } from "../../operations/filter-words.ts";
 import type { JobsFilter } from "../../operations/find-jobs.ts";
 import type { BulkOptions, Operations } from "../../operations/operations.ts";
 import { actOf, confirmed, type ManyFlags, withMany } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
-import { type FilterFlags, filterOf, hasFilter, withFilter } from "../filter-flags.ts";
+import { withFilter } from "../filter-flags.ts";
 import { print, remark } from "../output.ts";
 import { ProgressBar } from "../progress-bar.ts";
 import { UsageError } from "../usage-error.ts";
 
-export interface ChangeFlags extends AppFlags, FilterFlags, ManyFlags {}
+export interface ChangeFlags extends AppFlags, FilterWords, ManyFlags {}
 
 /** Something that is done to jobs by their ids, or to all that match. */
 export interface Change {

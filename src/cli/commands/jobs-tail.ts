@@ -2,18 +2,19 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
 import { EscapementError } from "../../errors.ts";
+import { type FilterWords, filterOf } from "../../operations/filter-words.ts";
 import type { JobSummary, JobsFilter } from "../../operations/find-jobs.ts";
 import type { Operations } from "../../operations/operations.ts";
 import { printableJson } from "../../printable.ts";
 import { isTerminal } from "../../state.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
-import { type FilterFlags, filterOf, withFilter } from "../filter-flags.ts";
+import { withFilter } from "../filter-flags.ts";
 import { paintState, whyOf } from "../job-lines.ts";
 import { type Line, render } from "../output.ts";
 import { stopOnSignal } from "../stop-on-signal.ts";
 import { duration } from "../times.ts";
 
-interface TailFlags extends AppFlags, FilterFlags {
+interface TailFlags extends AppFlags, FilterWords {
   readonly every: number;
   readonly lines: number;
 }

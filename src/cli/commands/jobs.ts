@@ -1,8 +1,9 @@
 import { Command, Option } from "commander";
+import { type FilterWords, filterOf } from "../../operations/filter-words.ts";
 import type { JobsPage } from "../../operations/find-jobs.ts";
 import { shellWord } from "../../shell-word.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
-import { type FilterFlags, filterOf, withFilter } from "../filter-flags.ts";
+import { withFilter } from "../filter-flags.ts";
 import { jobTable } from "../job-lines.ts";
 import { printList, remark } from "../output.ts";
 import { wholeNumber } from "./cron.ts";
@@ -11,7 +12,7 @@ import { editCommand, runNowCommand } from "./jobs-edit.ts";
 import { showCommand } from "./jobs-show.ts";
 import { tailCommand } from "./jobs-tail.ts";
 
-interface ListFlags extends AppFlags, FilterFlags {
+interface ListFlags extends AppFlags, FilterWords {
   readonly limit: number;
   readonly order: "newest" | "oldest";
   readonly lookAt: number;
