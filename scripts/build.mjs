@@ -3,6 +3,7 @@
 import { globSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { bundleApi } from "./bundle-api.mjs";
 import { root, runTool } from "./tool.mjs";
 
 const outDir = resolve(root, process.argv[2] ?? "dist");
@@ -28,3 +29,5 @@ for (const path of [
 rmSync(join(outDir, "text-files.js"));
 rmSync(join(outDir, "text-files.js.map"));
 rmSync(join(outDir, "text-files.d.ts"));
+
+await bundleApi(join(outDir, "api"));

@@ -1,0 +1,83 @@
+import { z } from "@hono/zod-openapi";
+import { version } from "../version.ts";
+import { asJson, endpoint, given } from "./endpoint.ts";
+import { auditPage, health, nodes, overview, partitions } from "./fleet-schemas.ts";
+import { countRow } from "./job-schemas.ts";
+import { filterQuery, instantOrAgo, manyNames, manyTargets, readFilter, whole } from "./words.ts";
+
+const { state, name, queue, tag, delivery, schedule } = filterQuery;
+
+export const fleetEndpoints = [
+  endpoint({
+    route: "GET /overview",
+    summary: "One look at everything",
+    answer: overview,
+    async run({ operations }) {
+      return asJson(await operations.overview());
+    },
+  }),
+  endpoint({
+    route: "GET /counts",
+    summary: "Counts by state, queue and name",
+    query: z.strictObject({
+      by: z
+        .string()
+        .regex(
+          /^(state|queue|name)(,(state|queue|name)){0,2}$/,
+          "expected state, queue and name, with commas",
+        )
+        .optional(),
+      ...{ state, name, queue, tag, delivery, schedule },
+    }),
+    answer: z.strictObject({ counts: z.array(countRow) }).openapi("Counts"),
+    async run({ operations, query: { by = "state", ...words } }) {
+      const asked = new Set(by.split(","));
+      const groups = (["state", "queue", "name"] as const).filter((one) => asked.has(one));
+      return asJson({ counts: await operations.counts(groups, readFilter(words)) });
+    },
+  }),
+  endpoint({
+    route: "GET /health",
+    summary: "How the store is",
+    answer: health,
+    async run({ app }) {
+      const { now, engine, schemaVersion, problems } = await app.health();
+      return asJson({ now, engine, schemaVersion, problems, version });
+    },
+  }),
+  endpoint({
+    route: "GET /nodes",
+    summary: "Who is alive, and what it runs",
+    answer: nodes,
+    async run({ operations }) {
+      return asJson({ nodes: await operations.nodes() });
+    },
+  }),
+  endpoint({
+    route: "GET /partitions",
+    summary: "How relays share the namespace, and who holds what",
+    answer: partitions,
+    async run({ operations }) {
+      return asJson(await operations.partitions());
+    },
+  }),
+  endpoint({
+    route: "GET /audit",
+    summary: "Who did what, the newest first",
+    query: z.strictObject({
+      actor: manyNames,
+      action: manyNames,
+      target: manyTargets,
+      since: instantOrAgo.optional(),
+      until: instantOrAgo.optional(),
+      limit: whole(1, 1_000, 50),
+      cursor: z.string().max(2_000).optional(),
+    }),
+    answer: auditPage,
+    async run({ operations, query }) {
+      const { actor: actors, action: actions, target: targets, since: after, until: before } = query;
+      const filter = given({ actors, actions, targets, after, before });
+      return asJson(await operations.audit(filter, { limit: query.limit, cursor: query.cursor ?? null }));
+    },
+  }),
+];

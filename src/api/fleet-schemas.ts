@@ -1,0 +1,235 @@
+import { z } from "@hono/zod-openapi";
+import { jobStates } from "../job.ts";
+import { countRow, failures } from "./job-schemas.ts";
+import { count, duration, givenInstant, instant, name, reason } from "./words.ts";
+
+/** Queues, schedules, nodes and the rest, as they travel. */
+
+const rate = z.strictObject({ limit: z.int(), perMs: z.number() }).openapi("Rate");
+
+export const queueConfig = z
+  .strictObject({
+    queue: z.string(),
+    paused: z.boolean(),
+    concurrency: z.int().nullable(),
+    rate: rate.nullable(),
+  })
+  .openapi("QueueConfig");
+
+export const queueView = z
+  .strictObject({
+    queue: z.string(),
+    paused: z.boolean(),
+    concurrency: z.int().nullable(),
+    rate: rate.nullable(),
+    due: count,
+    later: count,
+    active: count,
+    blocked: count,
+    oldestDueAt: instant.nullable(),
+    oldestDueMs: z.number().nullable(),
+    isExact: z.boolean(),
+  })
+  .openapi("QueueView");
+
+export const limits = z
+  .strictObject({
+    concurrency: z.int().min(1).nullable().optional(),
+    rate: z
+      .strictObject({ limit: z.int().min(1), per: duration })
+      .nullable()
+      .optional(),
+    reason: reason.optional(),
+  })
+  .openapi("Limits");
+
+const node = z
+  .strictObject({
+    id: z.string(),
+    host: z.string(),
+    pid: z.int(),
+    version: z.string(),
+    roles: z.array(z.string()),
+    queues: z.array(z.string()).nullable(),
+    names: z.array(z.string()),
+    concurrency: z.number(),
+    active: z.number(),
+    ttlMs: z.number().nullable(),
+    startedAt: instant,
+    seenAt: instant,
+    alive: z.boolean(),
+  })
+  .openapi("Node");
+
+export const nodes = z.strictObject({ nodes: z.array(node) }).openapi("Nodes");
+
+export const partitions = z
+  .strictObject({
+    wanted: count,
+    partitions: z.array(
+      z.strictObject({
+        partition: z.int(),
+        epoch: z.int(),
+        firstSlot: z.int(),
+        endSlot: z.int(),
+        mark: instant.nullable(),
+        owner: z.string().nullable(),
+      }),
+    ),
+  })
+  .openapi("Partitions");
+
+export const overview = z
+  .strictObject({
+    now: instant,
+    counts: z.array(countRow),
+    queues: z.array(queueView),
+    nodes: z.array(node),
+    failures,
+  })
+  .openapi("Overview");
+
+export const health = z
+  .strictObject({
+    now: instant,
+    engine: z.string(),
+    schemaVersion: z.int(),
+    problems: z.array(z.string()),
+    version: z.string(),
+  })
+  .openapi("Health");
+
+export const auditPage = z
+  .strictObject({
+    entries: z.array(
+      z
+        .strictObject({
+          id: z.string(),
+          at: instant,
+          actor: z.string(),
+          action: z.string(),
+          target: z.string(),
+          reason: z.string().nullable(),
+          outcome: z
+            .unknown()
+            .openapi({ description: "Null while it is under way, or when whoever did it was killed." }),
+        })
+        .openapi("AuditEntry"),
+    ),
+    cursor: z.string().nullable(),
+  })
+  .openapi("AuditPage");
+
+const rule = {
+  cron: z.string().min(1).max(256).optional(),
+  timezone: z.string().max(64).optional(),
+  days: z.enum(["or", "and"]).optional(),
+  gap: z.enum(["run-after", "skip"]).optional(),
+  repeat: z.enum(["first", "both"]).optional(),
+  misfire: z.enum(["once", "skip", "all"]).optional(),
+  catchUp: z.int().optional(),
+  overlap: z.enum(["allow", "skip", "queue-one", "replace"]).optional(),
+  limit: z.int().optional(),
+};
+
+const spanOf = z.union([z.number(), z.string()]).optional();
+
+const storedSpec = z
+  .strictObject({
+    ...rule,
+    every: spanOf,
+    at: instant.optional(),
+    startAt: instant.optional(),
+    endAt: instant.optional(),
+    lookback: spanOf,
+    jitter: spanOf,
+  })
+  .openapi("ScheduleSpec");
+
+export const schedule = z
+  .strictObject({
+    key: z.string(),
+    spec: storedSpec,
+    name: z.string(),
+    queue: z.string(),
+    input: z.unknown(),
+    paused: z.boolean(),
+    nextAt: instant.nullable(),
+    fired: count,
+    lastJobId: z.string().nullable(),
+    version: z.int(),
+    createdAt: instant,
+    updatedAt: instant,
+    unreadable: z.string().optional(),
+  })
+  .openapi("Schedule");
+
+export const newSchedule = z
+  .strictObject({
+    spec: z
+      .strictObject({
+        ...rule,
+        every: duration.optional(),
+        at: givenInstant.optional(),
+        startAt: givenInstant.optional(),
+        endAt: givenInstant.optional(),
+        lookback: duration.optional(),
+        jitter: duration.optional(),
+      })
+      .openapi("NewScheduleSpec"),
+    job: name,
+    input: z.unknown().optional(),
+    priority: z.int().optional(),
+    tags: z.array(name).max(100).optional(),
+    expireIn: duration.optional(),
+    attempts: z.int().optional(),
+    reason: reason.optional(),
+  })
+  .openapi("NewSchedule");
+
+export const scheduleOutcome = z
+  .strictObject({ outcome: z.enum(["added", "changed", "unchanged", "kept"]) })
+  .openapi("ScheduleOutcome");
+
+export const occurrences = z
+  .strictObject({
+    occurrences: z.array(
+      z
+        .strictObject({
+          key: z.string(),
+          fireAt: instant,
+          until: instant.nullable(),
+          count,
+          fate: z.enum(["skipped", "forgotten", ...jobStates]),
+          reason: z.string().nullable(),
+          jobId: z.string().nullable(),
+          plannedAt: instant,
+          claimedAt: instant.nullable(),
+          finishedAt: instant.nullable(),
+          lateMs: z.number().nullable(),
+          plannedBy: z.string(),
+          node: z.string().nullable(),
+        })
+        .openapi("Occurrence"),
+    ),
+  })
+  .openapi("Occurrences");
+
+export const times = z.strictObject({ times: z.array(instant) }).openapi("Times");
+
+export const span = z
+  .strictObject({
+    from: givenInstant,
+    to: givenInstant,
+    dryRun: z.boolean().optional().openapi({ description: "Plans nothing, and says what would be planned." }),
+    reason: reason.optional(),
+  })
+  .openapi("Span");
+
+export const backfilled = z
+  .strictObject({
+    dryRun: z.boolean(),
+    count: count.openapi({ description: "How many were planned, or would be." }),
+    times: z.array(instant).openapi({ description: "The first of those that would be planned." }),
+  })
+  .openapi("Backfilled");

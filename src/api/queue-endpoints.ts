@@ -1,0 +1,51 @@
+import { z } from "@hono/zod-openapi";
+import { actOf, asJson, endpoint, given } from "./endpoint.ts";
+import { limits, queueConfig, queueView } from "./fleet-schemas.ts";
+import { why } from "./job-schemas.ts";
+import { name } from "./words.ts";
+
+const params = z.object({ queue: name });
+
+export const queueEndpoints = [
+  endpoint({
+    route: "GET /queues",
+    summary: "Queues that have jobs to run or were configured",
+    answer: z.strictObject({ queues: z.array(queueView) }).openapi("Queues"),
+    async run({ operations }) {
+      return asJson({ queues: await operations.queues() });
+    },
+  }),
+  endpoint({
+    route: "PATCH /queues/{queue}",
+    summary: "Limits a queue over all nodes; null takes a limit away",
+    params,
+    body: limits,
+    answer: queueConfig,
+    async run(call) {
+      const { reason, ...changes } = call.body;
+      return asJson(
+        await call.operations.limitQueue(call.params.queue, given(changes), actOf(call, { reason })),
+      );
+    },
+  }),
+  endpoint({
+    route: "POST /queues/{queue}/pause",
+    summary: "Nothing more of it is claimed; what runs goes on",
+    params,
+    body: why,
+    answer: queueConfig,
+    async run(call) {
+      return asJson(await call.operations.pauseQueue(call.params.queue, actOf(call, call.body)));
+    },
+  }),
+  endpoint({
+    route: "POST /queues/{queue}/resume",
+    summary: "Goes on with a paused queue",
+    params,
+    body: why,
+    answer: queueConfig,
+    async run(call) {
+      return asJson(await call.operations.resumeQueue(call.params.queue, actOf(call, call.body)));
+    },
+  }),
+];

@@ -1,0 +1,212 @@
+import { createRoute, type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { streamSSE } from "hono/streaming";
+import type { ZodError } from "zod";
+import { recordError } from "../errors.ts";
+import { Answered, type AnyEndpoint, type Call, type Services } from "./endpoint.ts";
+import type { Identity } from "./options.ts";
+import { ProblemError } from "./problem.ts";
+import { mask, type Redactor } from "./redact.ts";
+import { mayDo, type Role, type RouteName, roleOf } from "./roles.ts";
+import type { StreamEvent } from "./streams.ts";
+
+/** What the way in leaves for the routes. */
+export interface Env {
+  readonly Variables: { identity: Identity };
+}
+
+export type Router = OpenAPIHono<Env>;
+
+/** What routes are registered with. */
+export interface Registration {
+  readonly services: Services;
+  readonly redactor: Redactor;
+  readonly maxBodyBytes: number;
+}
+
+const problem = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string(),
+  })
+  .openapi("Problem");
+
+export const problemType = "application/problem+json";
+
+/** Adds a route: who may call it, what it takes, and its place in the description. */
+export function register(router: Router, one: AnyEndpoint, registration: Registration): void {
+  const { services, redactor } = registration;
+  const route = createRoute({
+    ...describe(one),
+    middleware: [requireRole(one.route), ...bodyChecks(one, registration.maxBodyBytes)],
+  });
+  router.openapi(route, async (context) => {
+    const call = callOf(context, one, services);
+    if (redactor.holdsMask(call.body))
+      throw new ProblemError(
+        "invalid-request",
+        `the body holds ${mask}: what was read masked cannot be written back`,
+      );
+    const value = await one.run(call);
+    if (value instanceof Response) return value;
+    if (one.isStream === true) return stream(context, value as AsyncGenerator<StreamEvent, void>, redactor);
+    const [answer, status] =
+      value instanceof Answered ? [value.value, value.status] : [value, one.status ?? 200];
+    return jsonAnswer(redactor.stringify(answer), status);
+  });
+}
+
+export function jsonAnswer(text: string, status: number, type = "application/json"): Response {
+  return new Response(text, { status, headers: { "Content-Type": type } });
+}
+
+/** A route for the description, and for the check of requests. */
+function describe(one: AnyEndpoint) {
+  const { route, summary, params, query, body, headers, answer, status = 200, isStream = false } = one;
+  const [method = "", path = ""] = route.split(" ");
+  const answers = { [isStream ? "text/event-stream" : "application/json"]: { schema: answer } };
+  const problems = { description: "A problem.", content: { [problemType]: { schema: problem } } };
+  return {
+    method: method.toLowerCase() as "get" | "post" | "put" | "patch" | "delete",
+    path,
+    summary,
+    operationId: operationIdOf(route),
+    description: `Needs the role \`${roleOf[route]}\`.`,
+    security: [{ bearer: [] }],
+    request: {
+      ...(params === undefined ? {} : { params }),
+      query: query ?? z.strictObject({}),
+      ...(headers === undefined ? {} : { headers }),
+      ...(body === undefined
+        ? {}
+        : { body: { required: !isOptional(body), content: { "application/json": { schema: body } } } }),
+    },
+    responses: {
+      [status]: { description: "Done.", content: answers },
+      ...(route === "POST /jobs" ? { 200: { description: "It was there already.", content: answers } } : {}),
+      ...(route === "GET /jobs/{id}/events" ? { 204: { description: "It has ended." } } : {}),
+      default: problems,
+    },
+  };
+}
+
+/** `POST /jobs/{id}/run-now` is `post-jobs-id-run-now`. */
+function operationIdOf(route: RouteName): string {
+  return route
+    .toLowerCase()
+    .replaceAll(/[^a-z]+/g, "-")
+    .replace(/-$/, "");
+}
+
+/** Whether a request may come without a body. */
+function isOptional(body: z.ZodType): boolean {
+  return body.safeParse({}).success;
+}
+
+function requireRole(route: RouteName) {
+  return async (context: Context<Env>, next: () => Promise<void>): Promise<void> => {
+    const { role, actor } = context.get("identity");
+    checkRole(role, actor, route);
+    await next();
+  };
+}
+
+export function checkRole(role: Role, actor: string, route: RouteName): void {
+  if (mayDo(role, roleOf[route])) return;
+  throw new ProblemError("forbidden", `${route} needs the role ${roleOf[route]}, and ${actor} has ${role}`);
+}
+
+/** Bodies are JSON, bounded, and an empty one stands for an object without fields where that is allowed. */
+function bodyChecks({ body }: AnyEndpoint, maxSize: number) {
+  if (body === undefined) return [];
+  const tooLarge = (): never => {
+    throw new ProblemError("body-too-large", `expected a body of at most ${maxSize} bytes`);
+  };
+  const readJson = async (context: Context<Env>, next: () => Promise<void>): Promise<void> => {
+    const bytes = new Uint8Array(await context.req.raw.clone().arrayBuffer());
+    const type = context.req.header("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
+    if (type !== "application/json" && (bytes.length > 0 || type !== undefined)) {
+      throw new ProblemError("not-json", "expected a body of the content type application/json");
+    }
+    const headers = new Headers(context.req.raw.headers);
+    headers.set("Content-Type", "application/json");
+    const text = bytes.length === 0 ? "{}" : decode(bytes);
+    const { method, url, signal } = context.req.raw;
+    context.req.raw = new Request(url, { method, headers, body: text, signal });
+    await next();
+  };
+  return [bodyLimit({ maxSize, onError: tooLarge }), readJson];
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    JSON.parse(text);
+    checkDepth(text);
+    return text;
+  } catch (error) {
+    throw new ProblemError("invalid-request", `expected a body of JSON: ${recordError(error).message}`);
+  }
+}
+
+const deepest = 200;
+
+/** What is nested without end exhausts the stack of whoever walks it, here or in a handler. */
+function checkDepth(text: string): void {
+  let depth = 0;
+  // Strings are passed over whole: what stands in them is no bracket.
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+    if (token === "[" || token === "{") depth += 1;
+    else if (token === "]" || token === "}") depth -= 1;
+    if (depth > deepest) throw new SyntaxError(`nested deeper than ${deepest} levels`);
+  }
+}
+
+function callOf(
+  context: Context<Env>,
+  one: AnyEndpoint,
+  services: Services,
+): Call<unknown, unknown, unknown> {
+  const read = (target: "param" | "query" | "json"): unknown => context.req.valid(target as never);
+  return {
+    ...services,
+    params: one.params === undefined ? {} : read("param"),
+    query: read("query"),
+    body: one.body === undefined ? {} : read("json"),
+    ...context.get("identity"),
+    header: (name) => context.req.header(name) ?? null,
+    signal: context.req.raw.signal,
+  };
+}
+
+/** What is wrong with a request, each field by its name. */
+export function refuse(error: ZodError, target: string): never {
+  const where = { param: "the path", query: "the query", json: "the body", header: "the headers" }[target];
+  const issues = error.issues.slice(0, 10).map(({ path, message }) => {
+    const field = path.map(String).join(".");
+    return field === "" ? message : `${field}: ${message}`;
+  });
+  throw new ProblemError("invalid-request", `${where ?? target}: ${issues.join("; ")}`);
+}
+
+function stream(
+  context: Context<Env>,
+  events: AsyncGenerator<StreamEvent, void>,
+  redactor: Redactor,
+): Response {
+  return streamSSE(
+    context,
+    async (sse) => {
+      sse.onAbort(() => void events.return());
+      for await (const one of events) {
+        if (one === null) await sse.write(": alive\n\n");
+        else await sse.writeSSE({ event: one.event, id: one.id, data: redactor.stringify(one.data) });
+      }
+    },
+    async () => {},
+  );
+}

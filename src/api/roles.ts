@@ -1,0 +1,65 @@
+/** What a caller may do. Each role includes the ones before it. */
+export type Role = "read" | "operate" | "admin";
+
+export const roles = ["read", "operate", "admin"] as const satisfies Role[];
+
+/**
+ * Who may call which route: the only place that says so. `read` looks; `operate` does what a person on call does with jobs, and can undo;
+ * `admin` takes away, and changes rules and limits.
+ */
+export const roleOf = {
+  "GET /overview": "read",
+  "GET /counts": "read",
+  "GET /health": "read",
+  "GET /nodes": "read",
+  "GET /partitions": "read",
+  "GET /audit": "read",
+  "GET /openapi.json": "read",
+
+  "GET /jobs": "read",
+  "POST /jobs": "operate",
+  "GET /jobs/{id}": "read",
+  "GET /jobs/{id}/result": "read",
+  "GET /jobs/{id}/events": "read",
+  "PATCH /jobs/{id}": "operate",
+  "DELETE /jobs/{id}": "admin",
+  "POST /jobs/{id}/cancel": "operate",
+  "POST /jobs/{id}/redrive": "operate",
+  "POST /jobs/{id}/run-now": "operate",
+
+  "POST /jobs/cancel": "operate",
+  "POST /jobs/redrive": "operate",
+  "POST /jobs/delete": "admin",
+  "GET /tasks": "read",
+  "GET /tasks/{id}": "read",
+  "POST /tasks/{id}/stop": "operate",
+
+  "GET /failures": "read",
+  "POST /failures/{fingerprint}/redrive": "operate",
+
+  "GET /queues": "read",
+  "PATCH /queues/{queue}": "admin",
+  "POST /queues/{queue}/pause": "operate",
+  "POST /queues/{queue}/resume": "operate",
+
+  "GET /schedules": "read",
+  "GET /schedules/{key}": "read",
+  "PUT /schedules/{key}": "admin",
+  "DELETE /schedules/{key}": "admin",
+  "GET /schedules/{key}/next": "read",
+  "GET /schedules/{key}/occurrences": "read",
+  "POST /schedules/{key}/pause": "operate",
+  "POST /schedules/{key}/resume": "operate",
+  "POST /schedules/{key}/trigger": "operate",
+  "POST /schedules/{key}/backfill": "operate",
+
+  "GET /events/ended": "read",
+  "GET /events/queues": "read",
+} as const satisfies Readonly<Record<string, Role>>;
+
+/** A method and a path: `GET /jobs`. */
+export type RouteName = keyof typeof roleOf;
+
+export function mayDo(role: Role, needed: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(needed);
+}
