@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { EscapementError, recordError } from "../errors.ts";
 import { printable, printableJson } from "../printable.ts";
 import { version } from "../version.ts";
+import { apiCommand } from "./commands/api.ts";
 import { auditCommand } from "./commands/audit.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { cronCommand } from "./commands/cron.ts";
@@ -24,7 +25,7 @@ import { UsageError } from "./usage-error.ts";
 
 /** In the order in which the help shows them. */
 const groups: readonly (readonly [heading: string, commands: readonly (() => Command)[]])[] = [
-  ["Run:", [initCommand, startCommand, tickCommand, migrateCommand, enqueueCommand]],
+  ["Run:", [initCommand, startCommand, tickCommand, migrateCommand, enqueueCommand, apiCommand]],
   [
     "Look:",
     [
