@@ -6,8 +6,10 @@
 //
 // `npm run generate` writes; with `--check` it writes nothing and fails when something is stale.
 
-import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, extname, join, relative } from "node:path";
+import { apiFiles } from "./api-description.mjs";
 import { root } from "./tool.mjs";
 
 const check = process.argv.includes("--check");
@@ -22,8 +24,20 @@ for (const path of globSync("{*.md,docs/**/*.md,examples/**/*.md}", { cwd: root 
   if (check) console.log(`${path} is stale: run \`npm run generate\` and commit the result.`);
   else writeFileSync(join(root, path), after);
 }
+for (const [path, text] of Object.entries(await apiFiles())) renew(path, text);
 if (!check) console.log(`${stale} file${stale === 1 ? "" : "s"} changed.`);
 else if (stale > 0) process.exitCode = 1;
+
+/** Writes a file that is made, formatted as all files are, or says that it is stale. */
+function renew(path, text) {
+  const before = existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
+  const biome = [join(root, "node_modules/@biomejs/biome/bin/biome"), "format", "--stdin-file-path", path];
+  const after = execFileSync(process.execPath, biome, { cwd: root, input: text, encoding: "utf8" });
+  if (after === before) return;
+  stale++;
+  if (check) console.log(`${path} is stale: run \`npm run generate\` and commit the result.`);
+  else writeFileSync(join(root, path), after);
+}
 
 function fence(source) {
   const [path, region] = source.split("#");

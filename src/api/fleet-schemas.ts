@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { jobStates } from "../job.ts";
 import { countRow, failures } from "./job-schemas.ts";
-import { count, duration, givenInstant, instant, name, reason } from "./words.ts";
+import { count, duration, givenInstant, instant, name, orNull, reason } from "./words.ts";
 
 /** Queues, schedules, nodes and the rest, as they travel. */
 
@@ -12,7 +12,7 @@ export const queueConfig = z
     queue: z.string(),
     paused: z.boolean(),
     concurrency: z.int().nullable(),
-    rate: rate.nullable(),
+    rate: orNull(rate),
   })
   .openapi("QueueConfig");
 
@@ -21,7 +21,7 @@ export const queueView = z
     queue: z.string(),
     paused: z.boolean(),
     concurrency: z.int().nullable(),
-    rate: rate.nullable(),
+    rate: orNull(rate),
     due: count,
     later: count,
     active: count,

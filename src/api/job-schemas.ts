@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { deliveries, jobStates } from "../job.ts";
-import { count, duration, filterBody, givenInstant, id, instant, name, reason } from "./words.ts";
+import { count, duration, filterBody, givenInstant, id, instant, name, orNull, reason } from "./words.ts";
 
 /** Jobs as they travel. */
 
@@ -73,7 +73,7 @@ const job = z
     reason: z.string().nullable(),
     input: json,
     result: json,
-    error: error.nullable(),
+    error: orNull(error),
     progress: json,
     expireAt: instant.nullable(),
     rollbacks: z.int(),
@@ -108,7 +108,7 @@ const trailLine = z
     token: z.int(),
     claimer: z.string().nullable(),
     text: z.string().nullable(),
-    error: error.nullable(),
+    error: orNull(error),
   })
   .openapi("TrailLine");
 
@@ -125,7 +125,7 @@ const diagnosis = z
   .openapi("Diagnosis");
 
 export const jobStory = z
-  .strictObject({ job, trail: z.array(trailLine), diagnosis: diagnosis.nullable() })
+  .strictObject({ job, trail: z.array(trailLine), diagnosis: orNull(diagnosis) })
   .openapi("JobStory");
 
 /** What a stream says of one job: all but what does not change. */
@@ -137,7 +137,7 @@ export const jobProgress = z
     attempts: z.int(),
     progress: json,
     reason: z.string().nullable(),
-    error: error.nullable(),
+    error: orNull(error),
     finishedAt: instant.nullable(),
     cancelRequested: z.boolean(),
     trail: z.array(trailLine),
@@ -149,7 +149,7 @@ export const jobResult = z
     state,
     hasEnded: z.boolean(),
     result: json,
-    error: error.nullable(),
+    error: orNull(error),
     reason: z.string().nullable(),
   })
   .openapi("JobResult");
@@ -186,7 +186,7 @@ export const jobChanges = z
   .openapi("JobChanges");
 
 export const updateResult = z
-  .strictObject({ outcome: z.enum(["updated", "refused", "unknown"]), state: state.nullable() })
+  .strictObject({ outcome: z.enum(["updated", "refused", "unknown"]), state: orNull(state) })
   .openapi("UpdateResult");
 
 export const changed = z

@@ -34,6 +34,11 @@ const word = (longest: number) =>
 export const id = word(255).openapi({ example: "invoice:42" });
 export const name = word(128);
 export const reason = text(1_000).openapi({ description: "Kept in the trail and the audit log." });
+/** A schema with a name, or null. `nullable` would make the named one nullable wherever it stands. */
+export function orNull<S extends z.ZodType>(schema: S) {
+  return z.union([schema, z.null()]);
+}
+
 export const count = z.int().min(0);
 
 const agoPattern = /^\d+(\.\d+)?(ms|s|m|h|d|w)$/;
