@@ -18,7 +18,7 @@ export type ProblemCode =
   | "internal";
 
 /** The status of each code. */
-export const statusOf: Readonly<Record<ProblemCode, number>> = {
+const statusOf: Readonly<Record<ProblemCode, number>> = {
   "invalid-request": 400,
   "not-json": 415,
   unauthorised: 401,

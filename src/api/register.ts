@@ -45,7 +45,8 @@ export function register(router: Router, one: AnyEndpoint, registration: Registr
     middleware: [requireRole(one.route), ...bodyChecks(one, registration.maxBodyBytes)],
   });
   router.openapi(route, async (context) => {
-    const call = callOf(context, one, services);
+    const left = new AbortController();
+    const call = callOf(context, one, services, left.signal);
     if (redactor.holdsMask(call.body))
       throw new ProblemError(
         "invalid-request",
@@ -53,7 +54,8 @@ export function register(router: Router, one: AnyEndpoint, registration: Registr
       );
     const value = await one.run(call);
     if (value instanceof Response) return value;
-    if (one.isStream === true) return stream(context, value as AsyncGenerator<StreamEvent, void>, redactor);
+    if (one.isStream === true)
+      return stream(context, value as AsyncGenerator<StreamEvent, void>, redactor, left);
     const [answer, status] =
       value instanceof Answered ? [value.value, value.status] : [value, one.status ?? 200];
     return jsonAnswer(redactor.stringify(answer), status);
@@ -170,6 +172,7 @@ function callOf(
   context: Context<Env>,
   one: AnyEndpoint,
   services: Services,
+  left: AbortSignal,
 ): Call<unknown, unknown, unknown> {
   const read = (target: "param" | "query" | "json"): unknown => context.req.valid(target as never);
   return {
@@ -179,7 +182,7 @@ function callOf(
     body: one.body === undefined ? {} : read("json"),
     ...context.get("identity"),
     header: (name) => context.req.header(name) ?? null,
-    signal: context.req.raw.signal,
+    signal: AbortSignal.any([context.req.raw.signal, left]),
   };
 }
 
@@ -197,11 +200,12 @@ function stream(
   context: Context<Env>,
   events: AsyncGenerator<StreamEvent, void>,
   redactor: Redactor,
+  left: AbortController,
 ): Response {
   return streamSSE(
     context,
     async (sse) => {
-      sse.onAbort(() => void events.return());
+      sse.onAbort(() => left.abort());
       for await (const one of events) {
         if (one === null) await sse.write(": alive\n\n");
         else await sse.writeSSE({ event: one.event, id: one.id, data: redactor.stringify(one.data) });
