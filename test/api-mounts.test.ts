@@ -64,6 +64,14 @@ describe("the HTTP API in the servers that people have", () => {
           body: '{"reason":"ü"}',
         });
         assert.deepEqual([pause.status, JSON.parse(await pause.text()).paused], [200, true]);
+        const bearer = { Authorization: `Bearer ${token}` };
+        const bare = await fetch(`${url}/queues/post/resume`, { method: "POST", headers: bearer });
+        assert.deepEqual([bare.status, JSON.parse(await bare.text()).paused], [200, false], "without a body");
+        // In chunks, without a length, and far too long.
+        const endless = new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536).fill(32)) });
+        const init = { method: "POST", headers, body: endless, duplex: "half" } as const;
+        const long = await fetch(`${url}/jobs`, init).catch(() => null);
+        assert([413, undefined].includes(long?.status), "the server may hang up before it is heard");
         const changed = await fetch(`${url}/queues/post`, {
           method: "PATCH",
           headers,
