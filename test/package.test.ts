@@ -57,6 +57,26 @@ test("links of the README lead to files of the package", async () => {
   );
 });
 
+test("the API of the installed package answers, with nothing else installed", async () => {
+  await writeFile(
+    join(consumer, "api.js"),
+    `import { createEscapement, defineJob } from "escapement";
+     import { createApi } from "escapement/api";
+     import { createClient } from "escapement/client";
+
+     const app = createEscapement({ store: "memory:", jobs: [defineJob({ name: "a" })] });
+     const api = createApi(app, { insecure: true });
+     const client = createClient({ url: "http://localhost", fetch: (url, init) => api(new Request(url, init)) });
+     const { outcome } = await client.enqueue({ name: "a" });
+     const error = await client.enqueue({ name: "b" }).catch(({ code }) => code);
+     console.log(outcome, error);
+     await app.stop();`,
+  );
+  assert.equal((await run(consumer, process.execPath, ["api.js"])).trim(), "added unknown-job");
+  const licenses = join(consumer, "node_modules/escapement/dist/api/THIRD-PARTY-LICENSES.txt");
+  assert.match(await readFile(licenses, "utf8"), /^hono [\s\S]*^zod /m);
+});
+
 test("CommonJS can require the package", async () => {
   await writeFile(join(consumer, "main.cjs"), 'console.log(typeof require("escapement").createEscapement);');
   assert.equal((await run(consumer, process.execPath, ["main.cjs"])).trim(), "function");
@@ -208,6 +228,8 @@ test("the declarations type-check strictly for a consumer, down to their own fil
   await writeFile(
     join(consumer, "main.ts"),
     `import { createEscapement, defineJob } from "escapement";
+     import * as api from "escapement/api";
+     import * as client from "escapement/client";
      import * as consumer from "escapement/consumer";
      import * as http from "escapement/http";
      import * as kafka from "escapement/kafka";
@@ -225,7 +247,7 @@ test("the declarations type-check strictly for a consumer, down to their own fil
      await app.enqueue(double, { value: "21" });
      export const result: number = await app.result(receipt);
      export const isEnqueued = (store: Store, jobs: readonly NewJob[]) => store.enqueue({ jobs });
-     export { consumer, http, kafka, memory, nats, redisStreams, sqlite, testing };`,
+     export { api, client, consumer, http, kafka, memory, nats, redisStreams, sqlite, testing };`,
   );
   const compilerOptions = {
     target: "es2022",
