@@ -24,6 +24,7 @@ export type ErrorCode =
   | "result-timeout"
   | "result-not-kept"
   | "job-failed"
+  | "invalid-middleware"
   // The guarantees.
   | "delivery-unsupported"
   | "weak-durability"

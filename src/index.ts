@@ -49,6 +49,7 @@ export type { Delivery, Job, JobFacts, JobOutline, JobState } from "./job.ts";
 export type { Jsonified, JsonSafe, NotJson } from "./json.ts";
 export type { Logger } from "./log.ts";
 export type { Message, MessageFacts } from "./message.ts";
+export type { Middleware } from "./middleware.ts";
 export type { Act } from "./operations/act.ts";
 export type { AuditLogEntry, AuditLogFilter, AuditLogPage } from "./operations/audit-log.ts";
 export type { BackfillPreview } from "./operations/backfill-preview.ts";

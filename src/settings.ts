@@ -4,6 +4,7 @@ import { type Duration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
 import type { EffectInbox } from "./inbox-store.ts";
 import { consoleLogger, type Logger } from "./log.ts";
+import { checkMiddleware, type Middleware } from "./middleware.ts";
 import { checkName } from "./names.ts";
 import { checkBoolean, checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
 import { type StoreFactory, slotCount } from "./store.ts";
@@ -90,6 +91,8 @@ export interface EscapementOptions {
   readonly relay?: RelayOptions;
   /** Counts for Prometheus, asked for by `app.metrics()`, or at a port. Needs the package prom-client. @default false */
   readonly metrics?: boolean | MetricsOptions;
+  /** What runs around every handler of this process, the first outermost; `app.use` adds to it. @default nothing */
+  readonly middleware?: readonly Middleware[];
   /** Where the library's own lines go. @default warnings and errors to the console */
   readonly log?: Logger;
 }
@@ -134,6 +137,7 @@ export interface Settings {
     readonly canaryMs: number | null;
   };
   readonly metrics: MetricsSettings | null;
+  readonly middleware: readonly Middleware[];
 }
 
 export interface MetricsSettings {
@@ -163,6 +167,7 @@ const optionKeys = [
   "scheduleConflict",
   "relay",
   "metrics",
+  "middleware",
   "log",
 ] as const satisfies (keyof EscapementOptions)[];
 
@@ -223,6 +228,7 @@ export function resolveSettings(
     ),
     relay: resolveRelay(merged.relay ?? {}),
     metrics: resolveMetrics(merged.metrics ?? false),
+    middleware: checkMiddleware(merged.middleware ?? [], "middleware"),
   } satisfies Settings);
   checkTogether(settings, merged);
   return settings;

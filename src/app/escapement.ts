@@ -16,6 +16,7 @@ import type { EnqueueVerbs } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
+import { checkMiddleware, composeMiddleware, type Middleware } from "../middleware.ts";
 import { checkNode } from "../node-version.ts";
 import type { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
@@ -40,13 +41,13 @@ import { CancelReasons } from "./cancel-reasons.ts";
 import { indexDefinitions } from "./definitions.ts";
 import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
+import { Life } from "./life.ts";
 import { Node, type StartOptions } from "./node.ts";
 import { observe } from "./observe.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
 import type { Schedule } from "./schedule.ts";
-import { findScheduleFile, ScheduleFile } from "./schedule-file.ts";
 import {
   type OccurrencesOptions,
   type ScheduleOptions,
@@ -69,10 +70,8 @@ export class Escapement implements AsyncDisposable {
   readonly #client: Client;
   readonly #schedules: Schedules;
   readonly #observation: Observation | null;
-  #node: Node | null = null;
-  #scheduleFile: ScheduleFile | null = null;
-  #starting: Promise<void> | null = null;
-  #stopping: Promise<void> | null = null;
+  readonly #middleware: Middleware[];
+  readonly #life: Life;
 
   /** Applications call `createEscapement`; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
   constructor(options: EscapementOptions, runtime: Runtime, surroundings: Surroundings = {}) {
@@ -86,13 +85,38 @@ export class Escapement implements AsyncDisposable {
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
-    const relay = () => this.#node?.relayStatus ?? null;
+    const relay = () => this.#life.node?.relayStatus ?? null;
     this.#observation = this.#settings.metrics === null ? null : observe(this.#events, runtime.clock, relay);
-    const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#assertUsable());
+    const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#life.assertUsable());
     this.enqueue = verbs.enqueue;
     this.enqueueMany = verbs.enqueueMany;
     this.#nodeId = nodeId(runtime.newId());
     this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, this.#nodeId);
+    this.#middleware = [...this.#settings.middleware];
+    this.#life = new Life({
+      settings: this.#settings,
+      connection: this.#connection,
+      client: this.#client,
+      schedules: this.#schedules,
+      cancelReasons: this.#cancelReasons,
+      observation: this.#observation,
+      emit: this.#events.emit,
+      makeNode: (started) => this.#makeNode(started),
+    });
+  }
+
+  #makeNode(options: StartOptions): Node {
+    return new Node({
+      id: this.#nodeId,
+      settings: this.#settings,
+      runtime: this.#runtime,
+      definitions: this.#definitions,
+      jobs: jobsForHandlers(this.#client, this.#events.emit),
+      around: composeMiddleware(this.#middleware),
+      emit: this.#cancelReasons.emit,
+      log: this.#settings.log,
+      options,
+    });
   }
 
   // ── Jobs ──
@@ -319,44 +343,21 @@ export class Escapement implements AsyncDisposable {
     return this;
   }
 
-  /** Opens the store and runs the roles of this process. */
-  async start(options: StartOptions = {}): Promise<void> {
-    this.#assertUsable();
-    if (this.#node !== null) {
-      throw new EscapementError(
-        "already-started",
-        "this app is already started; call start once, with all roles and queues it shall have",
-      );
-    }
-    const node = new Node({
-      id: this.#nodeId,
-      settings: this.#settings,
-      runtime: this.#runtime,
-      definitions: this.#definitions,
-      jobs: jobsForHandlers(this.#client, this.#events.emit),
-      emit: this.#cancelReasons.emit,
-      log: this.#settings.log,
-      options,
-    });
-    this.#node = node;
-    this.#starting = this.#begin(node, options);
-    try {
-      await this.#starting;
-    } catch (error) {
-      this.#node = null;
-      await this.#scheduleFile?.stop();
-      await this.#observation?.stop();
-      throw error;
-    }
+  /**
+   * Adds a middleware, which runs around every handler of this process, inside of those that were added before. Before `start`.
+   *
+   * @example
+   * app.use(async ({ job }, next) => log.time(job.name, next));
+   */
+  use(middleware: Middleware): this {
+    this.#life.assertNotStarted("use");
+    this.#middleware.push(...checkMiddleware([middleware], "the middleware of use"));
+    return this;
   }
 
-  async #begin(node: Node, { roles }: StartOptions): Promise<void> {
-    const store = await this.#connection.store();
-    const path = roles === undefined || roles.includes("planner") ? findScheduleFile(process.cwd()) : null;
-    this.#scheduleFile = path === null ? null : new ScheduleFile(path, this.#schedules, this.#events.emit);
-    await this.#scheduleFile?.start();
-    if (this.#settings.metrics !== null) await this.#observation?.start(this.#settings.metrics);
-    await node.start(store);
+  /** Opens the store and runs the roles of this process. */
+  start(options: StartOptions = {}): Promise<void> {
+    return this.#life.start(options);
   }
 
   /**
@@ -371,30 +372,10 @@ export class Escapement implements AsyncDisposable {
   async stop(options: StopOptions = {}): Promise<void> {
     checkKnown(options, ["timeout"], "stop");
     const timeoutMs = parseDuration(options.timeout ?? "30s", "timeout");
-    this.#stopping ??= this.#stop(timeoutMs);
-    await this.#stopping;
+    await this.#life.stop(timeoutMs);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
-  }
-
-  async #stop(timeoutMs: number): Promise<void> {
-    await this.#client.settled();
-    // A start under way is let through first: what is half started cannot be stopped. Whoever called start hears of its failure.
-    await this.#starting?.catch(() => {});
-    await this.#scheduleFile?.stop();
-    await this.#node?.stop(timeoutMs);
-    // What the last handlers enqueued without waiting for it.
-    await this.#client.settled();
-    await this.#cancelReasons.settled();
-    await this.#observation?.stop();
-    await this.#connection.close();
-  }
-
-  #assertUsable(): void {
-    if (this.#stopping !== null) {
-      throw new EscapementError("stopped", "this app was stopped; create a new one to go on");
-    }
   }
 }

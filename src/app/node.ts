@@ -6,6 +6,7 @@ import type { JobsForHandlers } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
+import type { Around } from "../middleware.ts";
 import { checkName } from "../names.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { Planner } from "../planner/planner.ts";
@@ -47,6 +48,8 @@ export interface NodeParts {
   readonly runtime: Runtime;
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
   readonly jobs: JobsForHandlers;
+  /** What runs around handlers; null: nothing. */
+  readonly around: Around | null;
   readonly emit: Emit;
   readonly log: Logger;
   readonly options: StartOptions;

@@ -57,8 +57,8 @@ export class Consumer implements AsyncDisposable {
   constructor(options: ResolvedConsumeOptions, clock: Clock) {
     this.#options = options;
     this.#clock = clock;
-    const { log, deadLetter, onDead, concurrency, maxInHand } = options;
-    this.#dispatcher = new Dispatcher(clock, log);
+    const { log, around, deadLetter, onDead, concurrency, maxInHand } = options;
+    this.#dispatcher = new Dispatcher(clock, log, around);
     this.#figures = options.metrics === null ? null : new ConsumerFigures();
     this.#handling = new Handling({
       ...options,

@@ -4,6 +4,7 @@ import { EscapementError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, type HandlerJob, Snooze, StopReason } from "../handler.ts";
 import type { Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
+import type { Around } from "../middleware.ts";
 import { validate } from "../schema.ts";
 import { Threads } from "../worker/threads.ts";
 import { noStore } from "./no-store.ts";
@@ -37,11 +38,14 @@ export type Ended =
 export class Dispatcher {
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #around: Around | null;
   readonly #threads = new Threads();
 
-  constructor(clock: Clock, log: Logger) {
+  /** @param around what runs around handlers; null: nothing. */
+  constructor(clock: Clock, log: Logger, around: Around | null) {
     this.#clock = clock;
     this.#log = log;
+    this.#around = around;
   }
 
   /** Waits until the handler has settled, or has not long after its timeout. It never rejects. */
@@ -99,7 +103,8 @@ export class Dispatcher {
       log: (line) => this.#log.info({ id: facts.id, name: facts.name }, line),
       progress: (value) => this.#log.debug({ id: facts.id, name: facts.name, value }, "progress"),
     };
-    return run instanceof URL ? this.#threads.run(run, context, signal) : run(context);
+    const call = (): unknown => (run instanceof URL ? this.#threads.run(run, context, signal) : run(context));
+    return this.#around === null ? call() : this.#around(context, call);
   }
 }
 

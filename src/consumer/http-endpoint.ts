@@ -105,7 +105,7 @@ class Endpoint {
   constructor(options: HttpEndpointOptions, keys: readonly KeyObject[]) {
     const resolved = resolveHandlerOptions(options, "httpEndpoint");
     this.#keys = keys;
-    this.#dispatcher = new Dispatcher(systemClock, resolved.log);
+    this.#dispatcher = new Dispatcher(systemClock, resolved.log, resolved.around);
     const isCounting = checkBoolean(options.metrics ?? false, "metrics of httpEndpoint");
     const figures = isCounting ? new ConsumerFigures() : null;
     this.#figures = figures;

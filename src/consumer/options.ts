@@ -3,6 +3,7 @@ import { describe, EscapementError } from "../errors.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { consoleLogger, type Logger } from "../log.ts";
 import type { MessageFacts } from "../message.ts";
+import { type Around, checkMiddleware, composeMiddleware, type Middleware } from "../middleware.ts";
 import { checkInteger, checkKnown, checkLogger, checkOneOf, checkTexts, kindOf } from "../options.ts";
 import { type MetricsOptions, type MetricsSettings, resolveMetrics } from "../settings.ts";
 import type { ReceivedMessage, Source } from "../source.ts";
@@ -35,6 +36,8 @@ export interface HandlerOptions {
   readonly namespace?: string | readonly string[];
   /** Tries of a job whose definition does not say. @default 5 */
   readonly attempts?: number;
+  /** What runs around every handler, the first outermost. @default nothing */
+  readonly middleware?: readonly Middleware[];
   /** @default warnings and errors to the console */
   readonly log?: Logger;
 }
@@ -71,6 +74,8 @@ export interface ResolvedHandlerOptions {
   /** Null: all of them. */
   readonly namespaces: ReadonlySet<string> | null;
   readonly attempts: number;
+  /** What runs around handlers; null: nothing. */
+  readonly around: Around | null;
   readonly log: Logger;
 }
 
@@ -84,7 +89,7 @@ export interface ResolvedConsumeOptions extends ResolvedHandlerOptions {
   readonly metrics: MetricsSettings | null;
 }
 
-export const handlerKeys = ["jobs", "inbox", "namespace", "attempts", "log"];
+export const handlerKeys = ["jobs", "inbox", "namespace", "attempts", "middleware", "log"];
 
 const consumeKeys = [
   ...handlerKeys,
@@ -123,7 +128,7 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
 }
 
 export function resolveHandlerOptions(options: HandlerOptions, what: string): ResolvedHandlerOptions {
-  const { jobs, inbox, namespace, attempts = 5, log = consoleLogger } = options;
+  const { jobs, inbox, namespace, attempts = 5, middleware = [], log = consoleLogger } = options;
   const definitions = new Map<string, AnyDefinition>();
   for (const definition of checkJobs(jobs, what)) {
     const name = JSON.stringify(definition.name);
@@ -148,6 +153,7 @@ export function resolveHandlerOptions(options: HandlerOptions, what: string): Re
     inbox: checkInbox(inbox, what),
     namespaces: namespace === undefined ? null : new Set(checkTexts(namespace, `namespace of ${what}`)),
     attempts: checkInteger(attempts, 1, 1_000, `attempts of ${what}`),
+    around: composeMiddleware(checkMiddleware(middleware, `middleware of ${what}`)),
     log: checkLogger(log, `log of ${what}`),
   };
 }

@@ -6,6 +6,7 @@ import type { HandlerContext, HandlerJob } from "../handler.ts";
 import { idempotencyKey } from "../idempotency.ts";
 import type { EffectInbox } from "../inbox-store.ts";
 import { checkDispatchable } from "../mend.ts";
+import type { Around } from "../middleware.ts";
 import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Success } from "../state.ts";
@@ -38,6 +39,8 @@ export interface RunnerParts {
   readonly maxResultBytes: number;
   /** Where `tx` commits, on a store that has no transactions of its own. */
   readonly inbox: EffectInbox | null;
+  /** What runs around handlers; null: nothing. */
+  readonly around: Around | null;
   onProgress(held: Held, value: unknown): void;
 }
 
@@ -53,7 +56,11 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
     const input = definition.schema === null ? parseInput(held) : await checkInput(held, definition.schema);
     const context = contextOf(held, input, transaction, parts);
     const value =
-      run instanceof URL ? await parts.threads.run(run, context, held.endSignal) : await run(context);
+      parts.around !== null
+        ? await parts.around(context, () => callHandler(run, context, held, parts))
+        : run instanceof URL
+          ? await parts.threads.run(run, context, held.endSignal)
+          : await run(context);
     if (transaction.committed) return committed(transaction, null);
     return { kind: "ended", ending: { kind: "returned", value } };
   } catch (error) {
@@ -69,6 +76,15 @@ export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
   } finally {
     cancelTimeout?.();
   }
+}
+
+function callHandler(
+  run: NonNullable<AnyDefinition["run"]>,
+  context: HandlerContext<never>,
+  held: Held,
+  { threads }: RunnerParts,
+): unknown {
+  return run instanceof URL ? threads.run(run, context, held.endSignal) : run(context);
 }
 
 /** What is not cheap is made when the handler looks at it: most look at little. */

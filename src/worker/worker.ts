@@ -3,6 +3,7 @@ import type { JobsForHandlers } from "../enqueue.ts";
 import { recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
+import type { Around } from "../middleware.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
 import type { Outcome } from "../state.ts";
@@ -34,6 +35,7 @@ export interface WorkerParts {
   readonly settings: Settings;
   readonly runtime: Runtime;
   readonly jobs: JobsForHandlers;
+  readonly around: Around | null;
   readonly emit: Emit;
   readonly log: Logger;
 }
@@ -107,6 +109,7 @@ export class Worker {
       reporter: this.#reporter,
       threads: this.#threads,
       jobs: parts.jobs,
+      around: parts.around,
       maxResultBytes: settings.maxInputBytes,
       inbox: store.capabilities.transactions ? null : settings.inbox,
       onProgress: (held, value) => emit("progress", { job: held.job, value }),
