@@ -9,18 +9,30 @@ export interface AppEvents {
   enqueued: EnqueueReceipt & { readonly name: string };
   started: { readonly job: JobFacts };
   progress: { readonly job: JobFacts; readonly value: unknown };
-  /** The success is written. */
+  /** The success is written. `ms`: how long the handler took; 0 for a job that was published. */
   succeeded: { readonly job: JobFacts; readonly result: unknown; readonly ms: number };
   /** Its thread is gone in the middle of it; another try follows. */
   crashed: { readonly job: JobFacts; readonly reason: string };
   /** A try failed; another one follows. */
-  failed: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number };
+  failed: {
+    readonly job: JobFacts;
+    readonly error: ErrorRecord;
+    readonly retryInMs: number;
+    /** How long the handler took. */
+    readonly ms: number;
+  };
   /** The store failed under its `tx`: everything was rolled back, no try was used up, and another one follows. */
   rolledBack: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number };
   snoozed: { readonly job: JobFacts; readonly delayMs: number };
   /** Claimed but not started: given back. */
   released: { readonly job: JobFacts };
-  dead: { readonly job: JobFacts; readonly reason: string; readonly error: ErrorRecord | null };
+  dead: {
+    readonly job: JobFacts;
+    readonly reason: string;
+    readonly error: ErrorRecord | null;
+    /** How long the handler took; 0 where none ran here. */
+    readonly ms: number;
+  };
   lost: { readonly job: JobFacts; readonly reason: string };
   /** With the reason given to `cancel`, if one was. */
   cancelled: { readonly job: JobFacts; readonly reason: string | null };

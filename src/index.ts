@@ -70,6 +70,7 @@ export type { JobRetentionOptions } from "./retention.ts";
 export type {
   EscapementOptions,
   MetricsOptions,
+  MetricsRegistry,
   RelayOptions,
   RetentionOptions,
   ScheduleConflict,

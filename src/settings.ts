@@ -6,7 +6,7 @@ import type { EffectInbox } from "./inbox-store.ts";
 import { consoleLogger, type Logger } from "./log.ts";
 import { checkMiddleware, type Middleware } from "./middleware.ts";
 import { checkName } from "./names.ts";
-import { checkBoolean, checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
+import { checkBoolean, checkDuration, checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
 import { type StoreFactory, slotCount } from "./store.ts";
 
 export interface RetentionOptions {
@@ -45,6 +45,18 @@ export interface MetricsOptions {
   readonly port?: number;
   /** @default "127.0.0.1" */
   readonly host?: string;
+  /** A registry of prom-client of your own, which then has this app's figures among yours. @default one for this app alone */
+  readonly registry?: MetricsRegistry;
+  /** How often one process of the fleet asks the store how much its queues have to do. @default "15s" */
+  readonly interval?: Duration;
+}
+
+/** A `Registry` of prom-client, by what is asked of it. */
+export interface MetricsRegistry {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+  registerMetric(metric: never): void;
+  getSingleMetric(name: string): unknown;
 }
 
 export interface EscapementOptions {
@@ -144,6 +156,9 @@ export interface MetricsSettings {
   /** Null: nowhere. */
   readonly port: number | null;
   readonly host: string;
+  /** Null: one of its own. */
+  readonly registry: MetricsRegistry | null;
+  readonly everyMs: number;
 }
 
 const optionKeys = [
@@ -285,13 +300,24 @@ function resolveRelay(options: RelayOptions): Settings["relay"] {
 }
 
 export function resolveMetrics(options: boolean | MetricsOptions): MetricsSettings | null {
-  if (typeof options === "boolean") return options ? { port: null, host: "127.0.0.1" } : null;
-  checkKnown(options, ["port", "host"], "metrics");
-  const { port, host = "127.0.0.1" } = options;
+  if (options === false) return null;
+  const given = options === true ? {} : options;
+  checkKnown(given, ["port", "host", "registry", "interval"], "metrics");
+  const { port, host = "127.0.0.1", registry, interval = "15s" } = given;
   return {
     port: port === undefined ? null : checkInteger(port, 0, 65_535, "metrics.port"),
     host: checkName(host, "metrics.host"),
+    registry: registry === undefined ? null : checkRegistry(registry),
+    everyMs: checkDuration(interval, "metrics.interval", 100),
   };
+}
+
+function checkRegistry(registry: MetricsRegistry): MetricsRegistry {
+  if (typeof registry === "object" && typeof registry?.registerMetric === "function") return registry;
+  throw new EscapementError(
+    "invalid-option",
+    `expected metrics.registry to be a Registry of prom-client, got ${describe(registry)}`,
+  );
 }
 
 function checkJobs(jobs: unknown): readonly AnyDefinition[] {

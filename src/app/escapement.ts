@@ -43,7 +43,7 @@ import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
 import { Life } from "./life.ts";
 import { Node, type StartOptions } from "./node.ts";
-import { observe } from "./observe.ts";
+import { type Figures, observe } from "./observe.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
@@ -85,8 +85,13 @@ export class Escapement implements AsyncDisposable {
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
-    const relay = () => this.#life.node?.relayStatus ?? null;
-    this.#observation = this.#settings.metrics === null ? null : observe(this.#events, runtime.clock, relay);
+    const figures: Figures = {
+      now: () => runtime.clock.now(),
+      relay: () => this.#life.node?.relayStatus ?? null,
+      depths: () => this.#life.node?.depths ?? null,
+    };
+    const { metrics } = this.#settings;
+    this.#observation = metrics === null ? null : observe(this.#events, figures, metrics);
     const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#life.assertUsable());
     this.enqueue = verbs.enqueue;
     this.enqueueMany = verbs.enqueueMany;

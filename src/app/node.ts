@@ -8,6 +8,7 @@ import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
 import type { Around } from "../middleware.ts";
 import { checkName } from "../names.ts";
+import type { QueueDepths } from "../observe/metrics.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { Planner } from "../planner/planner.ts";
 import { Reaper } from "../reaper/reaper.ts";
@@ -19,6 +20,7 @@ import type { NodeRecord, Store } from "../store.ts";
 import { version } from "../version.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
+import { countingRole, DepthWatch } from "./depth-watch.ts";
 import { Presence } from "./presence.ts";
 import { checkThreadFiles } from "./thread-files.ts";
 
@@ -69,6 +71,7 @@ export class Node {
   #canary: Canary | null = null;
   #reaper: Reaper | null = null;
   #presence: Presence | null = null;
+  #depthWatch: DepthWatch | null = null;
   #isRelaying = false;
   #keepAlive: NodeJS.Timeout | null = null;
 
@@ -125,11 +128,13 @@ export class Node {
     this.#worker?.start();
     this.#canary?.start();
     this.#reaper?.start();
+    this.#watchDepths(store);
     // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.
     if (clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
   }
 
   async stop(timeoutMs: number): Promise<void> {
+    await this.#depthWatch?.stop();
     await this.#planner?.stop();
     await Promise.all([this.#stopRelay(timeoutMs), this.#worker?.stop(timeoutMs)]);
     await this.#reaper?.stop();
@@ -149,6 +154,19 @@ export class Node {
   /** How this process's relay is doing; null when it has none. */
   get relayStatus(): RelayStatus | null {
     return this.#relay?.status ?? null;
+  }
+
+  /** How much queues have to do; null where another node asks for it. */
+  get depths(): QueueDepths | null {
+    return this.#depthWatch?.latest ?? null;
+  }
+
+  #watchDepths(store: Store): void {
+    const { id, settings, runtime, emit } = this.#parts;
+    if (settings.metrics === null) return;
+    const { everyMs } = settings.metrics;
+    this.#depthWatch = new DepthWatch({ store, clock: runtime.clock, everyMs, id, emit });
+    this.#depthWatch.start();
   }
 
   /** The others are told last: a share that nobody asks for yet would lie fallow while its transports are opened. */
@@ -178,7 +196,10 @@ export class Node {
       host: hostname(),
       pid: process.pid,
       version,
-      roles: this.#roles.filter((role) => role !== "relay" || this.#isRelaying),
+      roles: [
+        ...this.#roles.filter((role) => role !== "relay" || this.#isRelaying),
+        ...(settings.metrics === null ? [] : [countingRole]),
+      ],
       queues: this.#queues?.map(({ queue }) => queue) ?? null,
       names: [...definitions.values()].filter(canServe).map(({ name }) => name),
       concurrency: settings.concurrency,

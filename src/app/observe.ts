@@ -1,11 +1,19 @@
-import type { Clock } from "../clock.ts";
 import type { Events } from "../events.ts";
-import { observeApp, type RelayFigures } from "../observe/metrics.ts";
+import { type MetricsSource, observeApp } from "../observe/metrics.ts";
 import { Observation } from "../observe/observation.ts";
+import { Prometheus } from "../observe/prometheus.ts";
+import type { MetricsSettings } from "../settings.ts";
 
-/** Counts what happens in an app. */
-export function observe(events: Events, clock: Clock, relay: () => RelayFigures | null): Observation {
-  return new Observation(
-    observeApp({ on: (name, counter) => events.count(name, counter), now: () => clock.now(), relay }),
-  );
+/** What is counted beside events. */
+export type Figures = Omit<MetricsSource, "on">;
+
+/** Counts what happens in an app for Prometheus. */
+export function observe(events: Events, figures: Figures, { registry }: MetricsSettings): Observation {
+  const source: MetricsSource = { ...figures, on: (name, counter) => events.count(name, counter) };
+  const load = async (): Promise<Prometheus> => {
+    const prometheus = await Prometheus.load(registry);
+    observeApp(source, prometheus);
+    return prometheus;
+  };
+  return new Observation(load());
 }

@@ -59,7 +59,7 @@ export class Consumer implements AsyncDisposable {
     this.#clock = clock;
     const { log, around, deadLetter, onDead, concurrency, maxInHand } = options;
     this.#dispatcher = new Dispatcher(clock, log, around);
-    this.#figures = options.metrics === null ? null : new ConsumerFigures();
+    this.#figures = options.metrics === null ? null : new ConsumerFigures(options.metrics.registry);
     this.#handling = new Handling({
       ...options,
       dispatcher: this.#dispatcher,

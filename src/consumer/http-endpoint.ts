@@ -107,7 +107,7 @@ class Endpoint {
     this.#keys = keys;
     this.#dispatcher = new Dispatcher(systemClock, resolved.log, resolved.around);
     const isCounting = checkBoolean(options.metrics ?? false, "metrics of httpEndpoint");
-    const figures = isCounting ? new ConsumerFigures() : null;
+    const figures = isCounting ? new ConsumerFigures(null) : null;
     this.#figures = figures;
     this.#handling = new Handling({
       ...resolved,

@@ -1,6 +1,7 @@
-import type { MetricsSettings } from "../settings.ts";
-import { Instruments } from "./instruments.ts";
+import type { MetricsRegistry, MetricsSettings } from "../settings.ts";
+import type { Instruments } from "./instruments.ts";
 import { Observation } from "./observation.ts";
+import { Prometheus } from "./prometheus.ts";
 
 /** The name of a message that tells none that is known here: what strangers send must not make figures of its own. */
 export const unknownName = "";
@@ -23,8 +24,9 @@ export class ConsumerFigures {
   readonly #instruments: Promise<Figures>;
   readonly #observation: Observation;
 
-  constructor() {
-    const instruments = Instruments.load();
+  /** @param registry the user's own; null: one for this consumer alone. */
+  constructor(registry: MetricsRegistry | null) {
+    const instruments = Prometheus.load(registry);
     this.#instruments = instruments.then(makeFigures);
     this.#instruments.catch(() => {});
     this.#observation = new Observation(instruments);

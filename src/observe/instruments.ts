@@ -1,70 +1,24 @@
-import type { Counter, Histogram, Registry } from "prom-client";
-import { EscapementError } from "../errors.ts";
+export type Labels = Readonly<Record<string, string>>;
 
-type Client = typeof import("prom-client");
-
-const seconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
-
-/** Makes what counts, and shows it in the form that Prometheus reads. */
-export class Instruments {
-  readonly #client: Client;
-  readonly #registry: Registry;
-
-  /** prom-client is loaded only here: whoever wants no metrics does not need it. */
-  static async load(): Promise<Instruments> {
-    return new Instruments(await loadClient());
-  }
-
-  constructor(client: Client) {
-    this.#client = client;
-    this.#registry = new client.Registry();
-  }
-
-  get contentType(): string {
-    return this.#registry.contentType;
-  }
-
-  text(): Promise<string> {
-    return this.#registry.metrics();
-  }
-
-  counter(name: string, help: string, labelNames: string[] = []): Counter {
-    return new this.#client.Counter({ name, help, labelNames, registers: [this.#registry] });
-  }
-
-  histogram(name: string, help: string, labelNames: string[] = []): Histogram {
-    return new this.#client.Histogram({
-      name,
-      help,
-      labelNames,
-      buckets: seconds,
-      registers: [this.#registry],
-    });
-  }
-
-  /** Asked each time somebody looks; what is null is not shown. */
-  gauge(name: string, help: string, read: () => number | null): void {
-    new this.#client.Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect() {
-        const value = read();
-        if (value === null) this.remove();
-        else this.set(value);
-      },
-    });
-  }
+export interface Counting {
+  inc(labels: Labels): void;
 }
 
-async function loadClient(): Promise<Client> {
-  try {
-    return await import("prom-client");
-  } catch (error) {
-    throw new EscapementError(
-      "metrics-missing-client",
-      "metrics need the package prom-client; npm install prom-client, or leave metrics out",
-      { cause: error },
-    );
-  }
+export interface Measuring {
+  /** In the unit that the name ends with. */
+  observe(labels: Labels, value: number): void;
+}
+
+/** One line of a gauge. */
+export interface Reading {
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+/** Makes what counts. Names are those of Prometheus: `_total` for counters, the unit at the end of others. */
+export interface Instruments {
+  counter(name: string, help: string, labelNames?: readonly string[]): Counting;
+  histogram(name: string, help: string, labelNames?: readonly string[]): Measuring;
+  /** Read each time somebody looks; what is not read is not shown. */
+  gauge(name: string, help: string, labelNames: readonly string[], read: () => readonly Reading[]): void;
 }

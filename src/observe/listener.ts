@@ -1,13 +1,13 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { EscapementError } from "../errors.ts";
-import type { Instruments } from "./instruments.ts";
+import type { Prometheus } from "./prometheus.ts";
 
 /** Answers `GET /metrics` and nothing else. */
 export class MetricsListener {
   readonly #server: Server;
 
-  constructor(metrics: Instruments) {
+  constructor(metrics: Prometheus) {
     this.#server = createServer((request, response) => {
       if (request.method !== "GET" || request.url?.split("?")[0] !== "/metrics") {
         response.writeHead(404).end();

@@ -1,5 +1,7 @@
 import type { AppEventName, AppEvents } from "../events.ts";
-import { Instruments } from "./instruments.ts";
+import type { JobFacts } from "../job.ts";
+import type { QueueDepth } from "../store.ts";
+import type { Instruments, Labels, Reading } from "./instruments.ts";
 
 /** How a relay is doing, as its metrics tell it. */
 export interface RelayFigures {
@@ -17,6 +19,15 @@ export interface MetricsSource {
   now(): number;
   /** Null when this process has no relay, or is not started. */
   relay(): RelayFigures | null;
+  /** What the store answered last; null when another process asks it, or nobody does. */
+  depths(): QueueDepths | null;
+}
+
+/** How much each queue has to do, at some moment of the last interval. */
+export interface QueueDepths {
+  /** The store's clock. */
+  readonly now: Date;
+  readonly queues: readonly QueueDepth[];
 }
 
 const ends = [
@@ -33,44 +44,59 @@ const ends = [
 ] as const;
 
 /** Counts what an app's events tell, from now on. */
-export async function observeApp(source: MetricsSource): Promise<Instruments> {
-  const make = await Instruments.load();
+export function observeApp(source: MetricsSource, make: Instruments): void {
   observeJobs(source, make);
   observeDispatch(source, make);
   observeRetries(source, make);
   observeRelay(source, make);
-  return make;
+  observeQueues(source, make);
+}
+
+const byJob = ["name", "queue", "delivery"] as const;
+
+/** A definition has one queue and one guarantee, so they make no more series than its name. */
+function labelsOf({ name, queue, delivery }: Pick<JobFacts, (typeof byJob)[number]>): Labels {
+  return { name, queue, delivery };
 }
 
 function observeJobs(source: MetricsSource, make: Instruments): void {
   const jobs = make.counter("escapement_jobs_total", "What became of the jobs of this process", [
-    "name",
+    ...byJob,
     "outcome",
   ]);
-  for (const outcome of ends) source.on(outcome, ({ job }) => jobs.inc({ name: job.name, outcome }));
+  for (const outcome of ends) source.on(outcome, ({ job }) => jobs.inc({ ...labelsOf(job), outcome }));
   const startDelay = make.histogram(
     "escapement_start_delay_seconds",
     "From when a job was due until its handler started here, by the clock of this process",
-    ["name"],
+    byJob,
   );
   source.on("started", ({ job }) => {
-    startDelay.observe({ name: job.name }, Math.max(0, source.now() - job.runAt.getTime()) / 1_000);
+    startDelay.observe(labelsOf(job), Math.max(0, source.now() - job.runAt.getTime()) / 1_000);
   });
-  const run = make.histogram("escapement_run_seconds", "How long handlers took that succeeded", ["name"]);
-  source.on("succeeded", ({ job, ms }) => {
-    // What was published ran elsewhere.
-    if (ms > 0) run.observe({ name: job.name }, ms / 1_000);
-  });
+  observeRuns(source, make);
   const leases = make.counter(
     "escapement_leases_lost_total",
     "Handlers that were stopped because their lease could not be kept",
   );
-  source.on("leaseLost", () => leases.inc());
+  source.on("leaseLost", () => leases.inc({}));
   const errors = make.counter("escapement_errors_total", "Trouble of this process, by what it was doing", [
     "during",
   ]);
   // Without the key of a schedule: a thousand that cannot be planned are no thousand series.
   source.on("error", ({ during }) => errors.inc({ during: during.replace(/ ".*"$/, "") }));
+}
+
+function observeRuns(source: MetricsSource, make: Instruments): void {
+  const run = make.histogram("escapement_run_seconds", "How long handlers took, by how they ended", [
+    ...byJob,
+    "outcome",
+  ]);
+  for (const outcome of ["succeeded", "failed", "dead"] as const) {
+    source.on(outcome, ({ job, ms }) => {
+      // What was published ran elsewhere.
+      if (ms > 0) run.observe({ ...labelsOf(job), outcome }, ms / 1_000);
+    });
+  }
 }
 
 function observeDispatch(source: MetricsSource, make: Instruments): void {
@@ -89,10 +115,10 @@ function observeDispatch(source: MetricsSource, make: Instruments): void {
   const canary = make.histogram("escapement_canary_delay_seconds", "The dispatch delay of the canary");
   let canaryAt: number | null = null;
   const help = "When this process last published a canary, in seconds since 1970";
-  make.gauge("escapement_canary_last_seconds", help, () => canaryAt);
+  make.gauge("escapement_canary_last_seconds", help, [], () => single(canaryAt));
   source.on("published", ({ job: { name }, transport, ms, lateMs }) => {
     if (transport === "canary") {
-      canary.observe(lateMs / 1_000);
+      canary.observe({}, lateMs / 1_000);
       canaryAt = source.now() / 1_000;
       return;
     }
@@ -127,9 +153,9 @@ function observeRetries(source: MetricsSource, make: Instruments): void {
 
 function observeRelay(source: MetricsSource, make: Instruments): void {
   const gauge = (name: string, help: string, read: (figures: RelayFigures) => number): void =>
-    make.gauge(`escapement_relay_${name}`, help, () => {
+    make.gauge(`escapement_relay_${name}`, help, [], () => {
       const figures = source.relay();
-      return figures === null ? null : read(figures);
+      return single(figures === null ? null : read(figures));
     });
   gauge("partitions", "How many partitions there are", ({ partitions }) => partitions);
   gauge(
@@ -155,4 +181,59 @@ function observeRelay(source: MetricsSource, make: Instruments): void {
     ["change"],
   );
   source.on("partition", ({ change }) => changes.inc({ change }));
+}
+
+/** A gauge without labels; null: not shown. */
+function single(value: number | null): readonly Reading[] {
+  return value === null ? [] : [{ labels: {}, value }];
+}
+
+const depthStates = ["due", "later", "active", "blocked"] as const;
+
+/** Whoever makes a queue for each customer gets the longest ones; the rest is one line. */
+const maxQueues = 200;
+const otherQueues = "(others)";
+
+function observeQueues(source: MetricsSource, make: Instruments): void {
+  const queues = (): readonly QueueDepth[] => shown(source.depths()?.queues ?? []);
+  make.gauge(
+    "escapement_queue_jobs",
+    "Jobs that have not ended, in the whole namespace; one process asks the store for them",
+    ["queue", "state"],
+    () =>
+      queues().flatMap((depth) =>
+        depthStates.map((state) => ({ labels: { queue: depth.queue, state }, value: depth[state] })),
+      ),
+  );
+  make.gauge(
+    "escapement_queue_oldest_due_seconds",
+    "How long the oldest waiting job of a queue has been due; 0 when none is",
+    ["queue"],
+    () => {
+      const now = source.depths()?.now.getTime() ?? 0;
+      return queues().map(({ queue, oldestDueAt }) => {
+        const ageMs = oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt.getTime());
+        return { labels: { queue }, value: ageMs / 1_000 };
+      });
+    },
+  );
+}
+
+function shown(queues: readonly QueueDepth[]): readonly QueueDepth[] {
+  if (queues.length <= maxQueues) return queues;
+  const sorted = [...queues].sort((a, b) => b.due - a.due);
+  const rest = sorted.slice(maxQueues - 1);
+  const sum = (state: (typeof depthStates)[number]): number =>
+    rest.reduce((total, depth) => total + depth[state], 0);
+  const oldest = rest.flatMap(({ oldestDueAt }) => (oldestDueAt === null ? [] : [oldestDueAt.getTime()]));
+  const others = {
+    queue: otherQueues,
+    due: sum("due"),
+    later: sum("later"),
+    active: sum("active"),
+    blocked: sum("blocked"),
+    oldestDueAt: oldest.length === 0 ? null : new Date(Math.min(...oldest)),
+    isExact: rest.every(({ isExact }) => isExact),
+  };
+  return [...sorted.slice(0, maxQueues - 1), others];
 }

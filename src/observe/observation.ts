@@ -1,13 +1,13 @@
-import type { Instruments } from "./instruments.ts";
 import { MetricsListener } from "./listener.ts";
+import type { Prometheus } from "./prometheus.ts";
 
 /** The metrics of an app or a consumer and, if wanted, the port at which they are shown. */
 export class Observation {
-  readonly #metrics: Promise<Instruments>;
+  readonly #metrics: Promise<Prometheus>;
   #listener: MetricsListener | null = null;
   #port: number | null = null;
 
-  constructor(metrics: Promise<Instruments>) {
+  constructor(metrics: Promise<Prometheus>) {
     this.#metrics = metrics;
     // Whoever starts it, or asks for the text, hears of it.
     this.#metrics.catch(() => {});

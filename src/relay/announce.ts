@@ -11,7 +11,7 @@ export function announce(emit: Emit, job: ClaimedJob, outcome: Outcome, result: 
     case "succeeded":
       return emit("succeeded", { job, result: null, ms: 0 });
     case "dead":
-      return emit("dead", { job, reason, error: errorOf(outcome) });
+      return emit("dead", { job, reason, error: errorOf(outcome), ms: 0 });
     case "lost":
       return emit("lost", { job, reason });
     case "cancelled":

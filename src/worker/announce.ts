@@ -22,14 +22,14 @@ export function announce(
       return emit("succeeded", { job, result: value, ms });
     }
     case "dead":
-      return emit("dead", { job, reason, error });
+      return emit("dead", { job, reason, error, ms });
     case "lost":
       return emit("lost", { job, reason });
     case "cancelled":
       return emit("cancelled", { job, reason: null });
     default:
       if (outcome.kind === "retry" && error !== null)
-        return emit("failed", { job, error, retryInMs: outcome.delayMs });
+        return emit("failed", { job, error, retryInMs: outcome.delayMs, ms });
       if (outcome.kind === "rollback" && error !== null)
         return emit("rolledBack", { job, error, retryInMs: outcome.delayMs });
       if (outcome.kind === "crash") return emit("crashed", { job, reason });

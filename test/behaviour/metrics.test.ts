@@ -4,8 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { Counter, Registry } from "prom-client";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
+import type { StoreFactory } from "../../src/store.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { sqlite } from "../../src/stores/sqlite/index.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
@@ -77,8 +79,20 @@ test("B7: what local workers do is counted too, and a port answers /metrics", as
   const answer = await fetch(`${address}/metrics`);
   const text = await answer.text();
   assert.match(answer.headers.get("content-type") ?? "", /text\/plain/);
-  assert.equal(reading(text, 'escapement_jobs_total{name="work",outcome="succeeded"}'), 1);
-  assert.equal(reading(text, 'escapement_start_delay_seconds_count{name="work"}'), 1);
+  assert.equal(
+    reading(
+      text,
+      'escapement_jobs_total{name="work",queue="default",delivery="at-least-once",outcome="succeeded"}',
+    ),
+    1,
+  );
+  assert.equal(
+    reading(
+      text,
+      'escapement_start_delay_seconds_count{name="work",queue="default",delivery="at-least-once"}',
+    ),
+    1,
+  );
   assert.equal(
     reading(text, "escapement_relay_partitions"),
     null,
@@ -107,4 +121,105 @@ test("a start that fails leaves its port free: the next one fails for its own re
   });
   for (let tries = 0; tries < 2; tries++) await assert.rejects(app.start(), { code: "weak-durability" });
   assert.equal(app.metricsPort, null);
+});
+
+const ofMail = 'name="work",queue="mail",delivery="at-least-once"';
+
+test("how long handlers took is counted for those that failed, too, by queue and delivery", async () => {
+  const clock = new VirtualClock();
+  const job = defineJob<null>({
+    name: "work",
+    queue: "mail",
+    retry: { attempts: 2, backoff: { delay: "1s", jitter: 0 } },
+    run: async () => {
+      await new Promise<void>((resolve) => clock.after(2_000, resolve));
+      throw new Error("no");
+    },
+  });
+  await using app = new TestEscapement(
+    { store: memory(), jobs: [job], metrics: true, log: silentLogger },
+    clock,
+  );
+  await app.start();
+  await app.enqueue(job, null);
+  await app.advance("10s");
+  const text = await app.metrics();
+  for (const outcome of ["failed", "dead"]) {
+    const seconds = reading(text, `escapement_run_seconds_sum{${ofMail},outcome="${outcome}"}`) ?? 0;
+    assert.ok(seconds >= 2 && seconds < 2.5, `${outcome}: ${seconds}`);
+    assert.equal(reading(text, `escapement_jobs_total{${ofMail},outcome="${outcome}"}`), 1);
+  }
+});
+
+test("how much queues have to do is asked of the store by one node of all, and by the next when that has gone", async () => {
+  const clock = new VirtualClock();
+  const store = memory();
+  let asked = 0;
+  const counting: StoreFactory = {
+    open: async (context) => {
+      const opened = await store.open(context);
+      const depths = opened.depths.bind(opened);
+      opened.depths = () => {
+        asked += 1;
+        return depths();
+      };
+      return opened;
+    },
+  };
+  const job = defineJob<null>({ name: "work", queue: "mail" });
+  const options = { store: counting, jobs: [job], log: silentLogger };
+  const apps = [1, 2, 3].map(() => new TestEscapement({ ...options, metrics: { interval: "10s" } }, clock));
+  // One that counts nothing, and whose id may be the smallest, takes nobody's turn.
+  await using silent = new TestEscapement(options, clock);
+  for (const app of [silent, ...apps]) await app.start();
+  await silent.enqueueMany(job, [{ input: null }, { input: null }, { input: null, delay: "1d" }]);
+  const depth = async (): Promise<(number | null)[]> =>
+    Promise.all(
+      apps.map(async (app) =>
+        reading(await app.metrics(), 'escapement_queue_jobs{queue="mail",state="due"}'),
+      ),
+    );
+  // Each looks at its start, when those that come later are not there yet.
+  await clock.advance(11_000);
+  assert.deepEqual(
+    (await depth()).filter((due) => due !== null),
+    [2],
+  );
+  asked = 0;
+  await clock.advance(30_000);
+  assert.equal(asked, 3);
+  const first = apps[(await depth()).findIndex((due) => due !== null)];
+  assert.ok(first !== undefined);
+  const text = await first.metrics();
+  assert.equal(reading(text, 'escapement_queue_jobs{queue="mail",state="later"}'), 1);
+  const age = reading(text, 'escapement_queue_oldest_due_seconds{queue="mail"}') ?? 0;
+  assert.ok(age >= 30 && age <= 42, `${age} s`);
+  await first[Symbol.asyncDispose]();
+  await clock.advance(11_000);
+  const left = apps.filter((app) => app !== first);
+  const shown = await Promise.all(
+    left.map(async (app) => reading(await app.metrics(), 'escapement_queue_jobs{queue="mail",state="due"}')),
+  );
+  assert.deepEqual(
+    shown.filter((due) => due !== null),
+    [2],
+  );
+  for (const app of left) await app[Symbol.asyncDispose]();
+});
+
+test("the user's own registry has the figures of the app among its own, and takes one app", async () => {
+  const registry = new Registry();
+  new Counter({ name: "mine", help: "of the user", registers: [registry] }).inc();
+  const options = { store: memory(), metrics: { registry }, log: silentLogger };
+  await using app = createEscapement(options);
+  const text = await app.metrics();
+  assert.match(text, /^mine 1$/m);
+  assert.match(text, /^# HELP escapement_jobs_total/m);
+  assert.equal(text, await registry.metrics());
+  await using second = createEscapement(options);
+  await assert.rejects(second.metrics(), { code: "metrics-unavailable" });
+  const wrong = {} as Registry;
+  assert.throws(() => createEscapement({ store: memory(), metrics: { registry: wrong } }), {
+    code: "invalid-option",
+  });
 });

@@ -1,0 +1,81 @@
+import { type Clock, sleep } from "../clock.ts";
+import type { Emit } from "../events.ts";
+import type { QueueDepths } from "../observe/metrics.ts";
+import type { SeenNode, Store } from "../store.ts";
+
+/** What a node that counts shows among its roles. */
+export const countingRole = "metrics";
+
+export interface DepthWatchParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly everyMs: number;
+  /** This node. */
+  readonly id: string;
+  readonly emit: Emit;
+}
+
+/** For how many intervals an answer is shown when no other comes. */
+const shownForIntervals = 3;
+
+/**
+ * Asks the store now and then how much its queues have to do. Of all nodes that count, the one with the smallest id asks, by the list of
+ * living nodes: the answer is the same for all, and no queue is counted once for each process. For a moment after a node died nobody asks, or
+ * two do; whoever reads the figures takes the highest.
+ */
+export class DepthWatch {
+  readonly #parts: DepthWatchParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | null = null;
+  #latest: { readonly depths: QueueDepths; readonly atMs: number } | null = null;
+
+  constructor(parts: DepthWatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Null where another node asks, or the store has not answered for long. */
+  get latest(): QueueDepths | null {
+    const { clock, everyMs } = this.#parts;
+    if (this.#latest === null) return null;
+    const ageMs = clock.monotonic() - this.#latest.atMs;
+    return ageMs > shownForIntervals * everyMs ? null : this.#latest.depths;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    this.#latest = null;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, everyMs, emit } = this.#parts;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#look();
+      } catch (error) {
+        emit("error", { error, during: "asking how much queues have to do" });
+      }
+      await sleep(clock, everyMs, signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { store, clock, id } = this.#parts;
+    if (!isFirst(id, await store.nodes())) {
+      this.#latest = null;
+      return;
+    }
+    const atMs = clock.monotonic();
+    this.#latest = { depths: await store.depths(), atMs };
+  }
+}
+
+/** A node that the list does not show cannot know of a better one. */
+function isFirst(id: string, nodes: readonly SeenNode[]): boolean {
+  return !nodes.some((node) => node.alive && node.roles.includes(countingRole) && node.id < id);
+}
