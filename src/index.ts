@@ -65,6 +65,7 @@ export {
   type ScheduleTemplate,
 } from "./operations/operations.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
+export type { Probe, ProbeCheck } from "./probe.ts";
 export type { EnqueueReceipt, JobRef } from "./receipt.ts";
 export type { JobRetentionOptions } from "./retention.ts";
 export type {

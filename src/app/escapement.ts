@@ -9,7 +9,7 @@ import {
 import { Connection } from "../client/connection.ts";
 import type { TrailLine } from "../client/decode.ts";
 import type { Tally, Target } from "../client/select.ts";
-import type { AnyDefinition, JobDefinition } from "../definition.ts";
+import type { AnyDefinition } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import { parseDuration } from "../duration.ts";
 import type { EnqueueVerbs } from "../enqueue.ts";
@@ -21,6 +21,7 @@ import { checkNode } from "../node-version.ts";
 import type { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
+import type { Probe } from "../probe.ts";
 import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
 import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
@@ -47,13 +48,9 @@ import { type Figures, observe } from "./observe.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
+import { Probes } from "./probes.ts";
 import type { Schedule } from "./schedule.ts";
-import {
-  type OccurrencesOptions,
-  type ScheduleOptions,
-  type ScheduleOutcome,
-  Schedules,
-} from "./schedules.ts";
+import { type OccurrencesOptions, Schedules, type ScheduleVerb } from "./schedules.ts";
 import { type Ticked, tick } from "./tick.ts";
 import type { ReasonOptions, StopOptions } from "./verb-options.ts";
 import { warnOfEnds } from "./warn-of-ends.ts";
@@ -72,6 +69,7 @@ export class Escapement implements AsyncDisposable {
   readonly #observation: Observation | null;
   readonly #middleware: Middleware[];
   readonly #life: Life;
+  readonly #probes: Probes;
 
   /** Applications call `createEscapement`; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
   constructor(options: EscapementOptions, runtime: Runtime, surroundings: Surroundings = {}) {
@@ -91,12 +89,19 @@ export class Escapement implements AsyncDisposable {
       depths: () => this.#life.node?.depths ?? null,
     };
     const { metrics } = this.#settings;
-    this.#observation = metrics === null ? null : observe(this.#events, figures, metrics);
+    this.#observation = metrics === null ? null : observe(this.#events, figures, this, metrics);
     const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#life.assertUsable());
     this.enqueue = verbs.enqueue;
     this.enqueueMany = verbs.enqueueMany;
     this.#nodeId = nodeId(runtime.newId());
     this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, this.#nodeId);
+    this.schedule = (
+      key: string,
+      spec: ScheduleSpec,
+      job: AnyDefinition | string,
+      input?: unknown,
+      options = {},
+    ) => this.#schedules.put(key, spec, job, input, options);
     this.#middleware = [...this.#settings.middleware];
     this.#life = new Life({
       settings: this.#settings,
@@ -108,6 +113,9 @@ export class Escapement implements AsyncDisposable {
       emit: this.#events.emit,
       makeNode: (started) => this.#makeNode(started),
     });
+    const { clock } = runtime;
+    const [life, connection] = [this.#life, this.#connection];
+    this.#probes = new Probes({ settings: this.#settings, connection, clock, life });
   }
 
   #makeNode(options: StartOptions): Node {
@@ -198,29 +206,7 @@ export class Escapement implements AsyncDisposable {
    * @example
    * await app.schedule("nightly", { cron: "0 3 * * *", timezone: "Europe/Berlin" }, invoice, { customer: "all" });
    */
-  schedule(
-    key: string,
-    spec: ScheduleSpec,
-    job: JobDefinition<undefined> | string,
-    input?: unknown,
-    options?: ScheduleOptions,
-  ): Promise<ScheduleOutcome>;
-  schedule<Input>(
-    key: string,
-    spec: ScheduleSpec,
-    job: JobDefinition<Input>,
-    input: NoInfer<Input>,
-    options?: ScheduleOptions,
-  ): Promise<ScheduleOutcome>;
-  schedule(
-    key: string,
-    spec: ScheduleSpec,
-    job: AnyDefinition | string,
-    input?: unknown,
-    options: ScheduleOptions = {},
-  ): Promise<ScheduleOutcome> {
-    return this.#schedules.put(key, spec, job, input, options);
-  }
+  readonly schedule: ScheduleVerb;
 
   /** Its jobs and its ledger stay. False when there was none. */
   unschedule(key: string): Promise<boolean> {
@@ -302,6 +288,16 @@ export class Escapement implements AsyncDisposable {
   /** How the store is: its engine, its clock, what it can promise, and what is wrong with it. */
   health(): Promise<AppHealth> {
     return this.#client.health();
+  }
+
+  /** Whether this process is alive: its loop turns, the store answers. `/healthz` on the port of the metrics. */
+  liveness(): Promise<Probe> {
+    return this.#probes.liveness();
+  }
+
+  /** Whether this process is any use: claims are being made, or why not. `/readyz` on the port of the metrics. */
+  readiness(): Probe {
+    return this.#probes.readiness();
   }
 
   /** What this process has counted, in the text form of Prometheus. Needs the option `metrics`. */

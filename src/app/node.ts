@@ -18,6 +18,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Settings } from "../settings.ts";
 import type { NodeRecord, Store } from "../store.ts";
 import { version } from "../version.ts";
+import type { ClaimerStatus } from "../worker/claimer.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
 import { countingRole, DepthWatch } from "./depth-watch.ts";
@@ -73,6 +74,7 @@ export class Node {
   #presence: Presence | null = null;
   #depthWatch: DepthWatch | null = null;
   #isRelaying = false;
+  #isStarted = false;
   #keepAlive: NodeJS.Timeout | null = null;
 
   constructor(parts: NodeParts) {
@@ -129,6 +131,7 @@ export class Node {
     this.#canary?.start();
     this.#reaper?.start();
     this.#watchDepths(store);
+    this.#isStarted = true;
     // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.
     if (clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
   }
@@ -149,6 +152,16 @@ export class Node {
     this.#canary = new Canary(store, runtime, canaryMs, emit);
     const withCanary = new Map([...definitions, [canary.name, canary]]);
     return new Relay({ ...this.#parts, definitions: withCanary, store, owner: this.#parts.id });
+  }
+
+  /** All roles run. */
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  /** How claiming goes here; null where there is no worker. */
+  get claims(): ClaimerStatus | null {
+    return this.#worker?.claims ?? null;
   }
 
   /** How this process's relay is doing; null when it has none. */

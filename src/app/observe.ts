@@ -1,4 +1,5 @@
 import type { Events } from "../events.ts";
+import type { ProbeAnswers } from "../observe/listener.ts";
 import { type MetricsSource, observeApp } from "../observe/metrics.ts";
 import { Observation } from "../observe/observation.ts";
 import { Prometheus } from "../observe/prometheus.ts";
@@ -8,12 +9,17 @@ import type { MetricsSettings } from "../settings.ts";
 export type Figures = Omit<MetricsSource, "on">;
 
 /** Counts what happens in an app for Prometheus. */
-export function observe(events: Events, figures: Figures, { registry }: MetricsSettings): Observation {
+export function observe(
+  events: Events,
+  figures: Figures,
+  probes: ProbeAnswers,
+  { registry }: MetricsSettings,
+): Observation {
   const source: MetricsSource = { ...figures, on: (name, counter) => events.count(name, counter) };
   const load = async (): Promise<Prometheus> => {
     const prometheus = await Prometheus.load(registry);
     observeApp(source, prometheus);
     return prometheus;
   };
-  return new Observation(load());
+  return new Observation(load(), probes);
 }

@@ -1,6 +1,6 @@
 import type { Client } from "../client/client.ts";
 import type { Connection } from "../client/connection.ts";
-import type { AnyDefinition } from "../definition.ts";
+import type { AnyDefinition, JobDefinition } from "../definition.ts";
 import type { EnqueueOptions } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { slotOf } from "../id.ts";
@@ -42,6 +42,24 @@ const maxTries = 20;
 const maxFired = 1_000;
 /** How many rows that a pause must not write again are looked for: what was fired, or filled in, while it was being made or stood. */
 const maxAccounted = 10_000;
+/** How schedules are made. A job whose input may be undefined needs none. */
+export interface ScheduleVerb {
+  (
+    key: string,
+    spec: ScheduleSpec,
+    job: JobDefinition<undefined> | string,
+    input?: unknown,
+    options?: ScheduleOptions,
+  ): Promise<ScheduleOutcome>;
+  <Input>(
+    key: string,
+    spec: ScheduleSpec,
+    job: JobDefinition<Input>,
+    input: NoInfer<Input>,
+    options?: ScheduleOptions,
+  ): Promise<ScheduleOutcome>;
+}
+
 const optionKeys = ["priority", "tags", "expireIn", "attempts", "conflict"];
 
 /** Makes, changes and answers questions about schedules. Every change is a compare-and-set on the version and the next time it rests on. */

@@ -29,7 +29,7 @@ export class ConsumerFigures {
     const instruments = Prometheus.load(registry);
     this.#instruments = instruments.then(makeFigures);
     this.#instruments.catch(() => {});
-    this.#observation = new Observation(instruments);
+    this.#observation = new Observation(instruments, null);
   }
 
   get port(): number | null {

@@ -1,20 +1,46 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { EscapementError } from "../errors.ts";
+import type { Probe } from "../probe.ts";
 import type { Prometheus } from "./prometheus.ts";
 
-/** Answers `GET /metrics` and nothing else. */
+/** What orchestrators ask. */
+export interface ProbeAnswers {
+  liveness(): Probe | Promise<Probe>;
+  readiness(): Probe | Promise<Probe>;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
+type Route = () => Promise<Answer>;
+
+/** Answers `GET /metrics` and, where there are probes, `/healthz` and `/readyz`; nothing else. */
 export class MetricsListener {
   readonly #server: Server;
 
-  constructor(metrics: Prometheus) {
+  constructor(metrics: Prometheus, probes: ProbeAnswers | null) {
+    const routes: Readonly<Record<string, Route>> = {
+      "/metrics": async () => ({ status: 200, type: metrics.contentType, text: await metrics.text() }),
+      ...(probes === null
+        ? {}
+        : {
+            "/healthz": async () => asAnswer(await probes.liveness()),
+            "/readyz": async () => asAnswer(await probes.readiness()),
+          }),
+    };
     this.#server = createServer((request, response) => {
-      if (request.method !== "GET" || request.url?.split("?")[0] !== "/metrics") {
+      const path = request.url?.split("?")[0] ?? "";
+      const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+      if (request.method !== "GET" || route === undefined) {
         response.writeHead(404).end();
         return;
       }
-      metrics.text().then(
-        (text) => response.writeHead(200, { "content-type": metrics.contentType }).end(text),
+      route().then(
+        ({ status, type, text }) => response.writeHead(status, { "content-type": type }).end(text),
         () => response.writeHead(500).end(),
       );
     });
@@ -37,6 +63,10 @@ export class MetricsListener {
     this.#server.closeAllConnections();
     await closed;
   }
+}
+
+function asAnswer(probe: Probe): Answer {
+  return { status: probe.ok ? 200 : 503, type: "application/json", text: `${JSON.stringify(probe)}\n` };
 }
 
 function asPortError(error: NodeJS.ErrnoException, port: number, host: string): EscapementError {

@@ -1,14 +1,17 @@
-import { MetricsListener } from "./listener.ts";
+import { MetricsListener, type ProbeAnswers } from "./listener.ts";
 import type { Prometheus } from "./prometheus.ts";
 
 /** The metrics of an app or a consumer and, if wanted, the port at which they are shown. */
 export class Observation {
   readonly #metrics: Promise<Prometheus>;
+  readonly #probes: ProbeAnswers | null;
   #listener: MetricsListener | null = null;
   #port: number | null = null;
 
-  constructor(metrics: Promise<Prometheus>) {
+  /** @param probes what `/healthz` and `/readyz` answer; null: they are not there. */
+  constructor(metrics: Promise<Prometheus>, probes: ProbeAnswers | null) {
     this.#metrics = metrics;
+    this.#probes = probes;
     // Whoever starts it, or asks for the text, hears of it.
     this.#metrics.catch(() => {});
   }
@@ -22,7 +25,7 @@ export class Observation {
   }
 
   async start({ port, host }: { readonly port: number | null; readonly host: string }): Promise<void> {
-    const listener = new MetricsListener(await this.#metrics);
+    const listener = new MetricsListener(await this.#metrics, this.#probes);
     if (port === null) return;
     this.#port = await listener.start(port, host);
     this.#listener = listener;

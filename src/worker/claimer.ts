@@ -37,6 +37,22 @@ export interface ClaimerParts {
   onClaimed(jobs: readonly ClaimedJob[], sentAtMs: number): void;
 }
 
+/** How claiming goes. Instants are on the monotonic clock. */
+export interface ClaimerStatus {
+  /** When the loop last turned; null before the first time. */
+  readonly turnedAtMs: number | null;
+  /** When a claim was last answered; null before the first time. */
+  readonly claimedAtMs: number | null;
+  /** How many trips in a row the store did not answer. */
+  readonly failures: number;
+  /** Why not, the last time. */
+  readonly error: unknown;
+  /** How many definitions can be claimed for. */
+  readonly names: number;
+  /** There is no room for another job now. */
+  readonly isFull: boolean;
+}
+
 /** Whether it is what was to be written that the store cannot take, and not the store that is in trouble. */
 function isOutcomesFault(error: unknown): boolean {
   return !(error instanceof EscapementError) || !error.code.startsWith("store-");
@@ -67,6 +83,9 @@ export class Claimer {
   #ended = false;
   #forced = false;
   #failures = 0;
+  #error: unknown = null;
+  #turnedAtMs: number | null = null;
+  #claimedAtMs: number | null = null;
   /** On the monotonic clock: after a failure, when to try again. */
   #pausedUntilMs = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
@@ -83,6 +102,20 @@ export class Claimer {
   constructor(parts: ClaimerParts) {
     this.#parts = parts;
     this.#wakeup = new Wakeup(parts.runtime.clock);
+  }
+
+  get status(): ClaimerStatus {
+    const { settings, slots, names } = this.#parts;
+    const running = slots.running() + slots.ready();
+    const isFull = running >= settings.concurrency || this.#exclusive !== null || this.#isDraining();
+    return {
+      turnedAtMs: this.#turnedAtMs,
+      claimedAtMs: this.#claimedAtMs,
+      failures: this.#failures,
+      error: this.#error,
+      names: names.length,
+      isFull,
+    };
   }
 
   /** Something may be claimable: ask at the next turn. */
@@ -120,7 +153,9 @@ export class Claimer {
 
   /** Sends what there is to send. False when that is nothing, or has to wait for a trip that is under way. */
   #depart(): boolean {
-    if (this.#parts.runtime.clock.monotonic() < this.#pausedUntilMs) return false;
+    const nowMs = this.#parts.runtime.clock.monotonic();
+    this.#turnedAtMs = nowMs;
+    if (nowMs < this.#pausedUntilMs) return false;
     const claim = this.#underWay.claiming ? null : this.#nextClaim();
     if (claim === null && (this.#underWay.finishing || this.#parts.outbox.waiting === 0)) return false;
     void this.#travel(claim);
@@ -134,6 +169,7 @@ export class Claimer {
     const isAnswered = await this.#trip(claim);
     this.#underWay[way] = false;
     this.#failures = isAnswered ? 0 : this.#failures + 1;
+    if (isAnswered && claim !== null) this.#claimedAtMs = runtime.clock.monotonic();
     if (!isAnswered)
       this.#pausedUntilMs = runtime.clock.monotonic() + reconnectDelayMs(this.#failures, runtime.random());
     this.#wakeup.wake();
@@ -215,6 +251,7 @@ export class Claimer {
       }
       return true;
     } catch (error) {
+      this.#error = error;
       if (finishes.length > 0 && isOutcomesFault(error)) this.#narrow(sending);
       else outbox.putBack(sending);
       if (!isTransient(error) || this.#failures === 0)

@@ -11,7 +11,7 @@ import type { ClaimedJob, ClaimRef, FinishResult, Notice, Store } from "../store
 import { announce, warnNotKept } from "./announce.ts";
 import { cancelledAmong } from "./cancels.ts";
 import { claimNames } from "./claim-names.ts";
-import { Claimer, type ClaimerParts } from "./claimer.ts";
+import { Claimer, type ClaimerParts, type ClaimerStatus } from "./claimer.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import { asRenewal, Held } from "./held.ts";
 import { safetyMarginMs, startingMarginMs } from "./lease-margin.ts";
@@ -118,6 +118,10 @@ export class Worker {
 
   get active(): number {
     return this.#running.size;
+  }
+
+  get claims(): ClaimerStatus {
+    return this.#claimer.status;
   }
 
   /** All that can fail, and nothing else. */

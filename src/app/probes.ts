@@ -1,0 +1,121 @@
+import type { Connection } from "../client/connection.ts";
+import { type Clock, sleep } from "../clock.ts";
+import { EscapementError } from "../errors.ts";
+import { type Probe, type ProbeCheck, probeOf } from "../probe.ts";
+import type { RelayStatus } from "../relay/relay.ts";
+import type { Settings } from "../settings.ts";
+import type { ClaimerStatus } from "../worker/claimer.ts";
+import type { Life } from "./life.ts";
+
+export interface ProbesParts {
+  readonly settings: Settings;
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly life: Life;
+}
+
+/** Slower than this, a store is of no use. */
+const storeMs = 5_000;
+/** Whoever asks more often gets the same answer, so that nobody can burden the store by asking. */
+const sameAnswerMs = 1_000;
+/** A loop that turns every poll may be late by this much, on a machine that has too much to do. */
+const lateMs = 15_000;
+
+/** Says whether this process is alive, and whether it is any use: for orchestrators, which restart the one and leave the other alone. */
+export class Probes {
+  readonly #parts: ProbesParts;
+  #asking: { readonly answer: Promise<ProbeCheck>; readonly atMs: number } | null = null;
+
+  constructor(parts: ProbesParts) {
+    this.#parts = parts;
+  }
+
+  /** The loop turns, the store answers. */
+  async liveness(): Promise<Probe> {
+    return probeOf([this.#loop(), await this.#store()]);
+  }
+
+  /** Claims are being made, partitions are held: or why not. It asks nobody. */
+  readiness(): Probe {
+    const { life } = this.#parts;
+    const { node } = life;
+    const app = (ok: boolean, detail: string): Probe => probeOf([{ name: "app", ok, detail }]);
+    if (life.isStopping) return app(false, "it is stopping");
+    if (node === null || !node.isStarted) return app(false, "it is not started");
+    const { claims, relayStatus } = node;
+    const checks = [
+      ...(claims === null ? [] : [this.#claims(claims)]),
+      ...(relayStatus === null ? [] : [relayCheck(relayStatus)]),
+    ];
+    return checks.length === 0 ? app(true, "it is started") : probeOf(checks);
+  }
+
+  #loop(): ProbeCheck {
+    const { clock, settings, life } = this.#parts;
+    const claims = life.node?.claims ?? null;
+    // Whoever gets this answer sees that the event loop turns.
+    if (claims === null || claims.turnedAtMs === null)
+      return { name: "loop", ok: true, detail: "the event loop turns" };
+    const sinceMs = clock.monotonic() - claims.turnedAtMs;
+    return {
+      name: "loop",
+      ok: sinceMs <= settings.pollMs + lateMs,
+      detail: `the claiming loop turned ${seconds(sinceMs)} ago`,
+    };
+  }
+
+  #store(): Promise<ProbeCheck> {
+    const nowMs = this.#parts.clock.monotonic();
+    if (this.#asking === null || nowMs - this.#asking.atMs >= sameAnswerMs)
+      this.#asking = { answer: this.#ask(), atMs: nowMs };
+    return this.#asking.answer;
+  }
+
+  async #ask(): Promise<ProbeCheck> {
+    const { clock, connection, life } = this.#parts;
+    if (life.isStopping)
+      return { name: "store", ok: true, detail: "it is not asked while the app is stopping" };
+    const over = new AbortController();
+    const ask = async (): Promise<ProbeCheck> => {
+      await (await connection.store()).queues();
+      return { name: "store", ok: true, detail: "it answers" };
+    };
+    const wait = async (): Promise<ProbeCheck> => {
+      await sleep(clock, storeMs, over.signal);
+      return { name: "store", ok: false, detail: `it has not answered for ${seconds(storeMs)}` };
+    };
+    try {
+      return await Promise.race([ask(), wait()]);
+    } catch (error) {
+      return { name: "store", ok: false, detail: `it does not answer: ${codeOf(error)}` };
+    } finally {
+      over.abort();
+    }
+  }
+
+  #claims({ claimedAtMs, failures, error, names, isFull }: ClaimerStatus): ProbeCheck {
+    const { clock, settings } = this.#parts;
+    const say = (ok: boolean, detail: string): ProbeCheck => ({ name: "claims", ok, detail });
+    if (names === 0) return say(true, "no definition here has a handler, so there is nothing to claim");
+    if (failures > 0) return say(false, `the store did not answer the last ${failures}: ${codeOf(error)}`);
+    if (isFull) return say(true, `no more than ${settings.concurrency} handlers run at once, and they do`);
+    if (claimedAtMs === null) return say(false, "none was answered yet");
+    const sinceMs = clock.monotonic() - claimedAtMs;
+    return say(sinceMs <= settings.pollMs + lateMs, `the last one was answered ${seconds(sinceMs)} ago`);
+  }
+}
+
+function relayCheck({ held, partitions, relays }: RelayStatus): ProbeCheck {
+  const detail = `it holds ${held} of ${partitions} partitions, which ${relays} relays share`;
+  // With more relays than partitions some are in reserve.
+  return { name: "relay", ok: held > 0 || (partitions > 0 && relays > partitions), detail };
+}
+
+/** Messages of drivers can tell addresses and names of users; whoever asks for health need not be trusted with them. */
+function codeOf(error: unknown): string {
+  return error instanceof EscapementError ? error.code : "an unknown error; see the log";
+}
+
+function seconds(ms: number): string {
+  return `${(Math.max(0, ms) / 1_000).toFixed(1)} s`;
+}
