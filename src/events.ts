@@ -3,6 +3,8 @@ import type { JobFacts, JobOutline, JobState } from "./job.ts";
 import type { Logger } from "./log.ts";
 import { checkOneOf } from "./options.ts";
 import type { EnqueueReceipt } from "./receipt.ts";
+import type { ClaimedJob } from "./store.ts";
+import { withoutTrace } from "./trace.ts";
 
 /** What an app tells about its own process. What other processes do is asked of the store. */
 export interface AppEvents {
@@ -170,7 +172,7 @@ export class Events {
       return;
     }
     const failed = (error: unknown): void => this.#log.error({ event: name, error }, "a listener failed");
-    const told = this.#withInputs ? event : withoutInput(event);
+    const told = asTold(event, this.#withInputs);
     for (const listener of [...listeners]) {
       try {
         const answer: unknown = listener(told as never);
@@ -182,9 +184,14 @@ export class Events {
   };
 }
 
-/** A claimed job carries its input along; what the type of an event does not show must not be in it. */
-function withoutInput<E extends AppEvents[AppEventName]>(event: E): E {
-  if (!("job" in event) || !("input" in event.job)) return event;
-  const { input: _, ...job } = event.job;
-  return { ...event, job };
+/** A claimed job carries its input along, and its trace among the tags; what the type of an event does not show must not be in it. */
+function asTold<E extends AppEvents[AppEventName]>(event: E, withInputs: boolean): E {
+  if (!("job" in event)) return event;
+  const { job } = event as { readonly job: Partial<ClaimedJob> };
+  const hides = !withInputs && "input" in job;
+  const hasTrace = job.tags !== undefined && withoutTrace(job.tags) !== job.tags;
+  if (!hides && !hasTrace) return event;
+  const { input, ...rest } = job;
+  const told = hasTrace ? { ...rest, tags: withoutTrace(job.tags ?? []) } : rest;
+  return { ...event, job: hides ? told : { ...told, input } };
 }

@@ -45,6 +45,7 @@ export {
   snooze,
 } from "./handler.ts";
 export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
+export type { Counting, Instruments, Labels, Measuring, Reading } from "./instruments.ts";
 export type { Delivery, Job, JobFacts, JobOutline, JobState } from "./job.ts";
 export type { Jsonified, JsonSafe, NotJson } from "./json.ts";
 export type { Logger } from "./log.ts";
@@ -101,6 +102,8 @@ export type {
   TrailKind,
   UpdateResult,
 } from "./store.ts";
+export type { Enqueuing, Leg, Planning, Publishing, Telemetry } from "./telemetry.ts";
+export type { TraceContext } from "./trace.ts";
 export type {
   PublishOptions,
   PublishResult,

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "./errors.ts";
+import type { TraceContext } from "./trace.ts";
 
 /** How often a job may be dispatched, and what happens when nobody knows. See docs/GUARANTEES.md. */
 export type Delivery = "at-most-once" | "at-least-once" | "effectively-once";
@@ -78,4 +79,6 @@ export interface Job<Input = unknown, Result = unknown> extends JobFacts {
   readonly waitsFor: readonly string[];
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
+  /** Where it stands in the trace of whoever enqueued it. Left out where it stands in none. */
+  readonly trace?: TraceContext;
 }

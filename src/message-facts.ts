@@ -2,6 +2,7 @@ import { EscapementError } from "./errors.ts";
 import { deliveries } from "./job.ts";
 import type { MessageFacts } from "./message.ts";
 import { isKey } from "./names.ts";
+import { readTrace } from "./trace.ts";
 
 /**
  * Reads what a message's headers tell of its job: the reverse of `encodeMessage`. What another language may leave out has a default.
@@ -33,6 +34,7 @@ export function readFacts(headers: Readonly<Record<string, string | undefined>>)
   const idempotencyKey = text("idempotency-key");
   if (!isKey(idempotencyKey))
     throw unfit("idempotency-key", "to be a key of at most 512 characters", idempotencyKey);
+  const trace = readTrace(headers["traceparent"], headers["tracestate"]);
   return {
     namespace: text("escapement-namespace"),
     id: text("escapement-id"),
@@ -46,6 +48,7 @@ export function readFacts(headers: Readonly<Record<string, string | undefined>>)
     schedule: headers["escapement-schedule"] === undefined ? null : text("escapement-schedule"),
     idempotencyKey,
     publishedAt: readInstant(headers["escapement-published-at"]),
+    ...(trace === null ? {} : { trace }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { idempotencyKey } from "./idempotency.ts";
 import type { Delivery } from "./job.ts";
 import type { ClaimedJob } from "./store.ts";
+import type { TraceContext } from "./trace.ts";
 
 /** A job on its way through a broker. The form is documented for other languages in docs/WIRE.md. */
 export interface Message {
@@ -31,13 +32,19 @@ export interface MessageFacts {
   readonly idempotencyKey: string;
   /** When it was handed to the broker, by the store's clock; null where the sender does not say. Only figures rest on it. */
   readonly publishedAt: Date | null;
+  /** Where it stands in a trace. Left out where the sender does not say. */
+  readonly trace?: TraceContext;
 }
 
-export function encodeMessage(
-  namespace: string,
-  job: ClaimedJob,
-  to: { readonly destination: string; readonly key: string; readonly publishedAt: Date | null },
-): Message {
+/** What a message has beside its job. */
+export interface Addressing {
+  readonly destination: string;
+  readonly key: string;
+  readonly publishedAt: Date | null;
+  readonly trace?: TraceContext | null;
+}
+
+export function encodeMessage(namespace: string, job: ClaimedJob, to: Addressing): Message {
   const key = idempotencyKey({ namespace, id: job.id, schedule: job.schedule, fireAt: job.fireAt });
   return {
     destination: to.destination,
@@ -57,6 +64,7 @@ export function encodeMessage(
       "escapement-redrives": String(job.redrives),
       ...(job.schedule === null ? {} : { "escapement-schedule": encodeHeader(job.schedule) }),
       ...(to.publishedAt === null ? {} : { "escapement-published-at": to.publishedAt.toISOString() }),
+      ...to.trace,
     },
     body: job.input,
   };

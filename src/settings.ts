@@ -8,6 +8,7 @@ import { checkMiddleware, type Middleware } from "./middleware.ts";
 import { checkName } from "./names.ts";
 import { checkBoolean, checkDuration, checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
 import { type StoreFactory, slotCount } from "./store.ts";
+import { checkTelemetry, type Telemetry } from "./telemetry.ts";
 
 export interface RetentionOptions {
   /** @default "7d" */
@@ -105,6 +106,8 @@ export interface EscapementOptions {
   readonly metrics?: boolean | MetricsOptions;
   /** What runs around every handler of this process, the first outermost; `app.use` adds to it. @default nothing */
   readonly middleware?: readonly Middleware[];
+  /** Traces and measures this process: `openTelemetry()` of `escapement/opentelemetry`. @default nothing does */
+  readonly telemetry?: Telemetry;
   /** Where the library's own lines go. @default warnings and errors to the console */
   readonly log?: Logger;
 }
@@ -150,6 +153,7 @@ export interface Settings {
   };
   readonly metrics: MetricsSettings | null;
   readonly middleware: readonly Middleware[];
+  readonly telemetry: Telemetry | null;
 }
 
 export interface MetricsSettings {
@@ -183,6 +187,7 @@ const optionKeys = [
   "relay",
   "metrics",
   "middleware",
+  "telemetry",
   "log",
 ] as const satisfies (keyof EscapementOptions)[];
 
@@ -244,6 +249,7 @@ export function resolveSettings(
     relay: resolveRelay(merged.relay ?? {}),
     metrics: resolveMetrics(merged.metrics ?? false),
     middleware: checkMiddleware(merged.middleware ?? [], "middleware"),
+    telemetry: merged.telemetry === undefined ? null : checkTelemetry(merged.telemetry, "telemetry"),
   } satisfies Settings);
   checkTogether(settings, merged);
   return settings;

@@ -172,6 +172,7 @@ export interface NewJob {
   readonly delivery: Delivery;
   readonly input: string;
   readonly priority: number;
+  /** Kept as they are. One that begins with U+001F is the library's own: the trace that the job stands in. */
   readonly tags: readonly string[];
   /** When it is due; null means now plus `delayMs`. */
   readonly runAt: Date | null;

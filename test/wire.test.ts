@@ -17,7 +17,7 @@ const vectors = JSON.parse(/```json\n([\s\S]+?)\n```/.exec(page)?.[1] ?? "{}");
 
 describe("the test vectors of docs/WIRE.md", () => {
   for (const vector of vectors.messages) {
-    const { namespace, key, fireAt, publishedAt: at, ...rest } = vector.job;
+    const { namespace, key, fireAt, publishedAt: at, trace, ...rest } = vector.job;
     const job = { ...rest, fireAt: new Date(fireAt) } as ClaimedJob;
     const publishedAt = at === null ? null : new Date(at);
 
@@ -26,6 +26,7 @@ describe("the test vectors of docs/WIRE.md", () => {
         destination: "payments",
         key,
         publishedAt,
+        trace,
       });
       assert.deepEqual(
         { headers, body, dedupeId },
@@ -40,11 +41,12 @@ describe("the test vectors of docs/WIRE.md", () => {
     test(`what its headers tell of ${rest.id}`, () => {
       const { input: _input, ...facts } = job;
       const idempotencyKey = vector.headers["idempotency-key"];
-      assert.deepEqual(readFacts(vector.headers), { namespace, ...facts, idempotencyKey, publishedAt });
+      const told = { namespace, ...facts, idempotencyKey, publishedAt, ...(trace && { trace }) };
+      assert.deepEqual(readFacts(vector.headers), told);
     });
 
     test(`the entry of ${rest.id} in a Redis Stream, there and back`, () => {
-      const message = encodeMessage(namespace, job, { destination: "payments", key, publishedAt });
+      const message = encodeMessage(namespace, job, { destination: "payments", key, publishedAt, trace });
       assert.deepEqual(decodeEntry(encodeEntry(message)), {
         key,
         headers: vector.headers,

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
 import type { QueueDepths } from "../observe/metrics.ts";
+import type { Settings } from "../settings.ts";
 import type { SeenNode, Store } from "../store.ts";
 
 /** What a node that counts shows among its roles. */
@@ -13,6 +14,14 @@ export interface DepthWatchParts {
   /** This node. */
   readonly id: string;
   readonly emit: Emit;
+}
+
+const defaultEveryMs = 15_000;
+
+/** How often a node asks, if it counts at all. */
+export function countEveryMs({ metrics, telemetry }: Settings): number | null {
+  if (metrics !== null) return metrics.everyMs;
+  return telemetry === null || telemetry.instruments === null ? null : defaultEveryMs;
 }
 
 /** For how many intervals an answer is shown when no other comes. */

@@ -1,22 +1,34 @@
 import type { Client } from "../client/client.ts";
-import { readMany } from "../client/many.ts";
+import { type Asked, readMany } from "../client/many.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { EnqueueOptions, EnqueueVerbs, JobsForHandlers } from "../enqueue.ts";
 import type { Emit } from "../events.ts";
 import type { EnqueueReceipt, JobRef } from "../receipt.ts";
+import type { Enqueuing, Telemetry } from "../telemetry.ts";
 
 /** The verbs by which an app's callers enqueue; `check` refuses before anything is made. */
-export function enqueueVerbs(client: Client, emit: Emit, check: () => void): EnqueueVerbs {
+export function enqueueVerbs(
+  client: Client,
+  emit: Emit,
+  telemetry: Telemetry | null,
+  check: () => void,
+): EnqueueVerbs {
   const enqueue = async (target: AnyDefinition | string, input?: unknown, options: EnqueueOptions = {}) => {
     check();
-    const receipt = await client.enqueue(target, input, options);
+    const write = (): Promise<EnqueueReceipt> => client.enqueue(target, input, options);
+    const receipt = await (telemetry === null
+      ? write()
+      : telemetry.enqueuing({ name: nameOf(target), queue: client.queueOf(target), count: 1 }, write));
     tell(emit, receipt, target);
     return receipt;
   };
   const enqueueMany = async (first: unknown, second?: unknown, third?: unknown) => {
     check();
     const many = readMany(first, second, third);
-    const receipts = await client.enqueueMany(many);
+    const write = (): Promise<EnqueueReceipt[]> => client.enqueueMany(many);
+    const receipts = await (telemetry === null
+      ? write()
+      : telemetry.enqueuing(enqueuing(client, many.asked), write));
     for (const [index, receipt] of receipts.entries()) tell(emit, receipt, many.asked[index]?.target ?? "");
     return receipts;
   };
@@ -25,14 +37,29 @@ export function enqueueVerbs(client: Client, emit: Emit, check: () => void): Enq
 }
 
 /** What handlers may ask. They may still do so while the app is stopping: it waits for them. */
-export function jobsForHandlers(client: Client, emit: Emit): JobsForHandlers {
+export function jobsForHandlers(client: Client, emit: Emit, telemetry: Telemetry | null): JobsForHandlers {
   return {
-    ...enqueueVerbs(client, emit, () => {}),
+    ...enqueueVerbs(client, emit, telemetry, () => {}),
     get: ((job: JobRef) => client.get(job)) as JobsForHandlers["get"],
     within: (write) => client.enqueuer(write, (receipt, target) => tell(emit, receipt, target)),
   };
 }
 
 function tell(emit: Emit, receipt: EnqueueReceipt, target: AnyDefinition | string): void {
-  emit("enqueued", { ...receipt, name: typeof target === "string" ? target : target.name });
+  emit("enqueued", { ...receipt, name: nameOf(target) });
+}
+
+function nameOf(target: AnyDefinition | string): string {
+  return typeof target === "string" ? target : target.name;
+}
+
+/** What all of them have in common. */
+function enqueuing(client: Client, asked: readonly Asked[]): Enqueuing {
+  const [name, ...otherNames] = new Set(asked.map(({ target }) => nameOf(target)));
+  const [queue, ...otherQueues] = new Set(asked.map(({ target }) => client.queueOf(target)));
+  return {
+    name: otherNames.length > 0 ? null : (name ?? null),
+    queue: otherQueues.length > 0 ? null : (queue ?? null),
+    count: asked.length,
+  };
 }

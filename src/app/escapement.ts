@@ -18,6 +18,7 @@ import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
 import { checkMiddleware, composeMiddleware, type Middleware } from "../middleware.ts";
 import { checkNode } from "../node-version.ts";
+import { observeApp } from "../observe/metrics.ts";
 import type { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
@@ -44,7 +45,7 @@ import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
 import { Life } from "./life.ts";
 import { Node, type StartOptions } from "./node.ts";
-import { type Figures, observe } from "./observe.ts";
+import { type Figures, observe, sourceOf } from "./observe.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
@@ -88,9 +89,10 @@ export class Escapement implements AsyncDisposable {
       relay: () => this.#life.node?.relayStatus ?? null,
       depths: () => this.#life.node?.depths ?? null,
     };
-    const { metrics } = this.#settings;
+    const { metrics, telemetry } = this.#settings;
+    if (telemetry?.instruments) observeApp(sourceOf(this.#events, figures), telemetry.instruments);
     this.#observation = metrics === null ? null : observe(this.#events, figures, this, metrics);
-    const verbs = enqueueVerbs(this.#client, this.#events.emit, () => this.#life.assertUsable());
+    const verbs = enqueueVerbs(this.#client, this.#events.emit, telemetry, () => this.#life.assertUsable());
     this.enqueue = verbs.enqueue;
     this.enqueueMany = verbs.enqueueMany;
     this.#nodeId = nodeId(runtime.newId());
@@ -102,7 +104,7 @@ export class Escapement implements AsyncDisposable {
       input?: unknown,
       options = {},
     ) => this.#schedules.put(key, spec, job, input, options);
-    this.#middleware = [...this.#settings.middleware];
+    this.#middleware = [...(telemetry === null ? [] : [telemetry.middleware]), ...this.#settings.middleware];
     this.#life = new Life({
       settings: this.#settings,
       connection: this.#connection,
@@ -124,7 +126,7 @@ export class Escapement implements AsyncDisposable {
       settings: this.#settings,
       runtime: this.#runtime,
       definitions: this.#definitions,
-      jobs: jobsForHandlers(this.#client, this.#events.emit),
+      jobs: jobsForHandlers(this.#client, this.#events.emit, this.#settings.telemetry),
       around: composeMiddleware(this.#middleware),
       emit: this.#cancelReasons.emit,
       log: this.#settings.log,

@@ -21,7 +21,7 @@ import { version } from "../version.ts";
 import type { ClaimerStatus } from "../worker/claimer.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
-import { countingRole, DepthWatch } from "./depth-watch.ts";
+import { countEveryMs, countingRole, DepthWatch } from "./depth-watch.ts";
 import { Presence } from "./presence.ts";
 import { checkThreadFiles } from "./thread-files.ts";
 
@@ -176,8 +176,8 @@ export class Node {
 
   #watchDepths(store: Store): void {
     const { id, settings, runtime, emit } = this.#parts;
-    if (settings.metrics === null) return;
-    const { everyMs } = settings.metrics;
+    const everyMs = countEveryMs(settings);
+    if (everyMs === null) return;
     this.#depthWatch = new DepthWatch({ store, clock: runtime.clock, everyMs, id, emit });
     this.#depthWatch.start();
   }
@@ -211,7 +211,7 @@ export class Node {
       version,
       roles: [
         ...this.#roles.filter((role) => role !== "relay" || this.#isRelaying),
-        ...(settings.metrics === null ? [] : [countingRole]),
+        ...(countEveryMs(settings) === null ? [] : [countingRole]),
       ],
       queues: this.#queues?.map(({ queue }) => queue) ?? null,
       names: [...definitions.values()].filter(canServe).map(({ name }) => name),

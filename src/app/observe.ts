@@ -8,6 +8,10 @@ import type { MetricsSettings } from "../settings.ts";
 /** What is counted beside events. */
 export type Figures = Omit<MetricsSource, "on">;
 
+export function sourceOf(events: Events, figures: Figures): MetricsSource {
+  return { ...figures, on: (name, counter) => events.count(name, counter) };
+}
+
 /** Counts what happens in an app for Prometheus. */
 export function observe(
   events: Events,
@@ -15,7 +19,7 @@ export function observe(
   probes: ProbeAnswers,
   { registry }: MetricsSettings,
 ): Observation {
-  const source: MetricsSource = { ...figures, on: (name, counter) => events.count(name, counter) };
+  const source = sourceOf(events, figures);
   const load = async (): Promise<Prometheus> => {
     const prometheus = await Prometheus.load(registry);
     observeApp(source, prometheus);

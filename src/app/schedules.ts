@@ -13,6 +13,7 @@ import type { EnqueueReceipt } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
 import { type ScheduleConflict, type Settings, scheduleConflicts } from "../settings.ts";
 import type { NewOccurrence, PutScheduleResult, ScheduleRecord, Store } from "../store.ts";
+import { withTrace } from "../trace.ts";
 import { withRetries } from "../transient.ts";
 import { backfillSchedule } from "./backfill.ts";
 import { type Occurrence, readOccurrences } from "./occurrences.ts";
@@ -178,8 +179,10 @@ export class Schedules {
   async trigger(key: string): Promise<EnqueueReceipt> {
     const { record } = await this.#findKnown(key);
     const id = this.#runtime.newId();
+    const template = decodeTemplate(record.job);
     return this.#client.add({
-      ...decodeTemplate(record.job),
+      ...template,
+      tags: withTrace(template.tags, this.#settings.telemetry?.current() ?? null),
       id,
       runAt: null,
       delayMs: 0,

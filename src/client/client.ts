@@ -125,6 +125,12 @@ export class Client {
     return makeJob(this.#definition(target), input, options, this.#settings, this.#runtime);
   }
 
+  /** The queue that jobs of a definition go to; null where it is not known here. */
+  queueOf(target: AnyDefinition | string): string | null {
+    const definition = typeof target === "string" ? this.#definitions.get(target) : target;
+    return definition?.queue ?? null;
+  }
+
   /** Writes a job that was made elsewhere. */
   async add(job: NewJob): Promise<EnqueueReceipt> {
     return receive(await this.#batcher.add(job));

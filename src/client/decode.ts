@@ -1,10 +1,12 @@
 import { type ErrorRecord, parseErrorRecord, readErrorRecord } from "../errors.ts";
 import type { Job } from "../job.ts";
 import type { StoredJob, TrailEntry, TrailKind } from "../store.ts";
+import { traceOf, withoutTrace } from "../trace.ts";
 
 /** A stored job as the public face shows it: texts of JSON become values, and what only stores need is left out. */
 export function decodeJob(stored: StoredJob): Job {
-  const { input, result, error, progress, slot: _slot, unreadable: found = [], ...facts } = stored;
+  const { input, result, error, progress, tags, slot: _slot, unreadable: found = [], ...facts } = stored;
+  const trace = traceOf(tags);
   const unreadable = [...found];
   const read = <T>(field: string, decode: () => T): T | null => {
     try {
@@ -16,6 +18,8 @@ export function decodeJob(stored: StoredJob): Job {
   };
   const job = {
     ...facts,
+    tags: withoutTrace(tags),
+    ...(trace === null ? {} : { trace }),
     input: read("input", () => JSON.parse(input) as unknown),
     result: read("result", () => parseOrNull(result)),
     error: read("error", () => parseErrorRecord(error)),

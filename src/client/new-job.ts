@@ -11,6 +11,7 @@ import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
 import type { NewJob } from "../store.ts";
+import { withTrace } from "../trace.ts";
 
 const optionKeys = [
   "id",
@@ -37,13 +38,17 @@ export function makeJob(
   runtime: Runtime,
 ): NewJob | Promise<NewJob> {
   checkKnown(options, optionKeys, "enqueue");
+  // Before anything is awaited: the caller's context is that of its call.
+  const trace = settings.telemetry === null ? null : settings.telemetry.current();
+  const make = (text: string, value: unknown): NewJob => {
+    const job = build(definition, text, value, options, settings, runtime);
+    return trace === null ? job : { ...job, tags: withTrace(job.tags, trace) };
+  };
   const text = encodeInput(definition.name, input, settings.maxInputBytes);
-  if (definition.schema === null) return build(definition, text, input, options, settings, runtime);
+  if (definition.schema === null) return make(text, input);
   // What the worker will see has been through JSON, so that is what must fit the schema.
   const checked = validate(definition.schema, JSON.parse(text), `job ${JSON.stringify(definition.name)}`);
-  return checked instanceof Promise
-    ? checked.then((value) => build(definition, text, value, options, settings, runtime))
-    : build(definition, text, checked, options, settings, runtime);
+  return checked instanceof Promise ? checked.then((value) => make(text, value)) : make(text, checked);
 }
 
 function build(

@@ -26,6 +26,8 @@ const ours = new Set([
   "escapement-token",
   "escapement-schedule",
   "escapement-published-at",
+  "traceparent",
+  "tracestate",
 ]);
 
 /** Made by whoever publishes: they say where a copy lies, and nothing of the job. */

@@ -148,5 +148,6 @@ function describeJob({ definition, facts, attempt, attempts }: Dispatch): Handle
     token: facts.token,
     schedule: facts.schedule,
     idempotencyKey: facts.idempotencyKey,
+    ...(facts.trace === undefined ? {} : { trace: facts.trace }),
   };
 }

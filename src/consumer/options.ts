@@ -7,6 +7,7 @@ import { type Around, checkMiddleware, composeMiddleware, type Middleware } from
 import { checkInteger, checkKnown, checkLogger, checkOneOf, checkTexts, kindOf } from "../options.ts";
 import { type MetricsOptions, type MetricsSettings, resolveMetrics } from "../settings.ts";
 import type { ReceivedMessage, Source } from "../source.ts";
+import { checkTelemetry, type Telemetry } from "../telemetry.ts";
 import type { Route } from "../transport.ts";
 
 /** A message that will not be tried again. */
@@ -38,6 +39,8 @@ export interface HandlerOptions {
   readonly attempts?: number;
   /** What runs around every handler, the first outermost. @default nothing */
   readonly middleware?: readonly Middleware[];
+  /** Traces what runs here: `openTelemetry()` of `escapement/opentelemetry`. @default nothing does */
+  readonly telemetry?: Telemetry;
   /** @default warnings and errors to the console */
   readonly log?: Logger;
 }
@@ -89,7 +92,7 @@ export interface ResolvedConsumeOptions extends ResolvedHandlerOptions {
   readonly metrics: MetricsSettings | null;
 }
 
-export const handlerKeys = ["jobs", "inbox", "namespace", "attempts", "middleware", "log"];
+export const handlerKeys = ["jobs", "inbox", "namespace", "attempts", "middleware", "telemetry", "log"];
 
 const consumeKeys = [
   ...handlerKeys,
@@ -128,7 +131,7 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
 }
 
 export function resolveHandlerOptions(options: HandlerOptions, what: string): ResolvedHandlerOptions {
-  const { jobs, inbox, namespace, attempts = 5, middleware = [], log = consoleLogger } = options;
+  const { jobs, inbox, namespace, attempts = 5, middleware = [], telemetry, log = consoleLogger } = options;
   const definitions = new Map<string, AnyDefinition>();
   for (const definition of checkJobs(jobs, what)) {
     const name = JSON.stringify(definition.name);
@@ -153,7 +156,10 @@ export function resolveHandlerOptions(options: HandlerOptions, what: string): Re
     inbox: checkInbox(inbox, what),
     namespaces: namespace === undefined ? null : new Set(checkTexts(namespace, `namespace of ${what}`)),
     attempts: checkInteger(attempts, 1, 1_000, `attempts of ${what}`),
-    around: composeMiddleware(checkMiddleware(middleware, `middleware of ${what}`)),
+    around: composeMiddleware([
+      ...(telemetry === undefined ? [] : [checkTelemetry(telemetry, `telemetry of ${what}`).middleware]),
+      ...checkMiddleware(middleware, `middleware of ${what}`),
+    ]),
     log: checkLogger(log, `log of ${what}`),
   };
 }

@@ -1,5 +1,5 @@
+import type { Instruments } from "../instruments.ts";
 import type { MetricsRegistry, MetricsSettings } from "../settings.ts";
-import type { Instruments } from "./instruments.ts";
 import { Observation } from "./observation.ts";
 import { Prometheus } from "./prometheus.ts";
 

@@ -1,7 +1,7 @@
 import type { AppEventName, AppEvents } from "../events.ts";
+import type { Instruments, Labels, Reading } from "../instruments.ts";
 import type { JobFacts } from "../job.ts";
 import type { QueueDepth } from "../store.ts";
-import type { Instruments, Labels, Reading } from "./instruments.ts";
 
 /** How a relay is doing, as its metrics tell it. */
 export interface RelayFigures {

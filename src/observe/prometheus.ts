@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import { EscapementError } from "../errors.ts";
+import type { Counting, Instruments, Measuring, Reading } from "../instruments.ts";
 import type { MetricsRegistry } from "../settings.ts";
-import type { Counting, Instruments, Measuring, Reading } from "./instruments.ts";
 
 type Client = typeof import("prom-client");
 

@@ -2,6 +2,7 @@ import type { Client } from "../client/client.ts";
 import { type ErrorRecord, EscapementError, readErrorHead } from "../errors.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import type { JobSketch, ScanFilter } from "../store.ts";
+import { withoutTrace } from "../trace.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { LookAhead } from "./look-ahead.ts";
 
@@ -82,7 +83,7 @@ export async function scanPage(
 }
 
 function toSummary({ errorHead, ...rest }: JobSketch): JobSummary {
-  return { ...rest, error: readErrorHead(errorHead) };
+  return { ...rest, tags: withoutTrace(rest.tags), error: readErrorHead(errorHead) };
 }
 
 /** For what changes all that match: a condition that is undefined, or no condition at all, would mean everything. */

@@ -3,11 +3,12 @@ import { isTransient } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { JobState } from "../job.ts";
 import type { Settings } from "../settings.ts";
-import type { Notice, ScheduleRecord, Store } from "../store.ts";
+import type { Fire, Notice, ScheduleRecord, Store } from "../store.ts";
 import { Wakeup } from "../wakeup.ts";
 import { LeftOut } from "./left-out.ts";
 import { type Plan, planSchedule } from "./plan.ts";
 import { decodeSpec } from "./schedule-spec.ts";
+import { traceFires } from "./traced-fires.ts";
 
 export interface PlannerParts {
   readonly store: Store;
@@ -129,9 +130,13 @@ export class Planner {
 
   /** Returns how many the store took. One that it refuses keeps no other back. */
   async #fire(plans: readonly RecordPlan[]): Promise<number> {
-    const { store, node } = this.#parts;
+    const { store, node, settings } = this.#parts;
+    const send = async (fires: readonly Fire[]): Promise<void> => {
+      const traced = traceFires(fires, settings.telemetry);
+      traced.fired(await store.fire({ node, fires: traced.fires }));
+    };
     try {
-      await store.fire({ node, fires: plans.map(({ fire }) => fire) });
+      await send(plans.map(({ fire }) => fire));
       return plans.length;
     } catch (error) {
       if (isTransient(error)) throw error;
@@ -139,7 +144,7 @@ export class Planner {
     let taken = 0;
     for (const { fire, record } of plans) {
       try {
-        await store.fire({ node, fires: [fire] });
+        await send([fire]);
         taken += 1;
       } catch (error) {
         if (isTransient(error)) throw error;

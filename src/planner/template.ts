@@ -1,6 +1,7 @@
 import { describe } from "../errors.ts";
 import { deliveries } from "../job.ts";
 import type { NewJob } from "../store.ts";
+import { withoutTrace } from "../trace.ts";
 import { isObject, parseObject, unreadable } from "./parse-object.ts";
 
 /** What all jobs of a schedule have in common: a new job without what is its occurrence's. */
@@ -17,7 +18,8 @@ export function encodeTemplate(job: NewJob): string {
     delivery: job.delivery,
     input: job.input,
     priority: job.priority,
-    tags: job.tags,
+    // The trace of whoever made the schedule is not that of its jobs.
+    tags: withoutTrace(job.tags),
     expireInMs: job.expireInMs,
     attempts: job.attempts,
     maxCrashes: job.maxCrashes,

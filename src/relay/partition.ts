@@ -96,7 +96,7 @@ export class Partition {
       onDue: (jobs) => this.#publish(jobs),
     });
     this.#publisher = new Publisher({
-      namespace: settings.namespace,
+      settings,
       clock: runtime.clock,
       definitions,
       outlets,

@@ -3,14 +3,17 @@ import type { AnyDefinition } from "../definition.ts";
 import type { Emit } from "../events.ts";
 import { checkDispatchable } from "../mend.ts";
 import { encodeMessage, type Message } from "../message.ts";
+import type { Settings } from "../settings.ts";
 import type { ClaimedJob } from "../store.ts";
+import type { Leg } from "../telemetry.ts";
+import { traceOf } from "../trace.ts";
 import type { PublishOptions, PublishResult, Route } from "../transport.ts";
 import { messageKey } from "./message-key.ts";
 import type { Outlet } from "./outlet.ts";
 import type { Outlets } from "./outlets.ts";
 
 export interface PublisherParts {
-  readonly namespace: string;
+  readonly settings: Settings;
   readonly clock: Clock;
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
   readonly outlets: Outlets;
@@ -29,6 +32,7 @@ export interface PublisherParts {
 interface Parcel {
   readonly job: ClaimedJob;
   readonly message: Message;
+  readonly leg: Leg<PublishResult | "unsent"> | null;
 }
 
 /** Jobs that one call of a transport takes. */
@@ -81,7 +85,10 @@ export class Publisher {
     if (ready.length === 0) return;
     const leftMs = timeLeftMs();
     if (!this.mayBegin) {
-      for (const { job } of ready) onResult(job, "unsent");
+      for (const { job, leg } of ready) {
+        leg?.end("unsent");
+        onResult(job, "unsent");
+      }
       return;
     }
     const sentAtMs = clock.monotonic();
@@ -96,8 +103,9 @@ export class Publisher {
     const closedMs = outlet.heard(results, sentAtMs, nowMs);
     if (closedMs > 0 || isShut) onClosed(closedMs);
     const ms = clock.monotonic() - sentAtMs;
-    for (const [index, { job, message }] of ready.entries()) {
+    for (const [index, { job, message, leg }] of ready.entries()) {
       const result = results[index] ?? missing;
+      leg?.end(result);
       if (result.kind === "acknowledged")
         this.#tell(job, outlet, message, ms, storeNow - job.runAt.getTime());
       onResult(job, result);
@@ -132,15 +140,30 @@ export class Publisher {
       const now = this.#parts.storeNow();
       // Right after a takeover nothing is known of the store's clock.
       const publishedAt = Number.isFinite(now) ? new Date(now) : null;
-      const toParcel = (key: string): Parcel => ({
-        job,
-        message: encodeMessage(this.#parts.namespace, job, { destination, key, publishedAt }),
-      });
+      const toParcel = (key: string): Parcel => {
+        const leg = this.#begin(job, destination);
+        const trace = leg?.trace ?? traceOf(job.tags);
+        const message = encodeMessage(this.#parts.settings.namespace, job, {
+          destination,
+          key,
+          publishedAt,
+          trace,
+        });
+        return { job, message, leg };
+      };
       const key = messageKey(definition, job);
       return key instanceof Promise ? key.then(toParcel).catch(refuse) : toParcel(key);
     } catch (error) {
       return refuse(error);
     }
+  }
+
+  #begin(job: ClaimedJob, destination: string): Parcel["leg"] {
+    const { settings, outlets } = this.#parts;
+    const { telemetry } = settings;
+    if (telemetry === null) return null;
+    const transport = outlets.of(job.name)?.kind ?? "";
+    return telemetry.publishing({ job, trace: traceOf(job.tags), transport, destination });
   }
 
   #tell(job: ClaimedJob, outlet: Outlet, message: Message, ms: number, lateMs: number): void {

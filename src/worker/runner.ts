@@ -11,6 +11,7 @@ import type { Runtime } from "../runtime.ts";
 import { validate } from "../schema.ts";
 import type { Success } from "../state.ts";
 import type { Store } from "../store.ts";
+import { traceOf, withoutTrace } from "../trace.ts";
 import type { Held } from "./held.ts";
 import { inboxTransaction } from "./inbox-transaction.ts";
 import { JobTransaction } from "./job-transaction.ts";
@@ -170,13 +171,14 @@ function describeJob({ job }: Held, namespace: string): HandlerJob {
   const { id, schedule, fireAt } = job;
   // What the handler does to the Date that it is given must not change its key.
   const fireAtMs = fireAt.getTime();
+  const trace = traceOf(job.tags);
   return {
     id,
     name: job.name,
     queue: job.queue,
     delivery: job.delivery,
     priority: job.priority,
-    tags: job.tags,
+    tags: withoutTrace(job.tags),
     runAt: job.runAt,
     fireAt,
     enqueuedAt: job.enqueuedAt,
@@ -187,6 +189,7 @@ function describeJob({ job }: Held, namespace: string): HandlerJob {
     redrives: job.redrives,
     token: job.token,
     schedule,
+    ...(trace === null ? null : { trace }),
     get idempotencyKey() {
       return idempotencyKey({ namespace, id, schedule, fireAt: new Date(fireAtMs) });
     },

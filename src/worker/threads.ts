@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { Worker as Thread } from "node:worker_threads";
 import { type ErrorRecord, EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, type HandlerJob, Snooze, type StopReason } from "../handler.ts";
@@ -58,6 +59,8 @@ export class Threads {
     thread.ref();
     this.#runs += 1;
     const run = this.#runs;
+    // What the handler enqueues is enqueued by whoever called it, as those see it who follow calls.
+    const within = AsyncLocalStorage.snapshot();
     return new Promise<unknown>((resolve, reject) => {
       let ending: NodeJS.Timeout | undefined;
       let isEnding = false;
@@ -87,7 +90,7 @@ export class Threads {
         if (answer.run !== run) return;
         if (answer.kind === "log") context.log(answer.line);
         else if (answer.kind === "progress") context.progress(answer.value);
-        else if (answer.kind === "call") void callFor(context, answer).then(order);
+        else if (answer.kind === "call") void within(callFor, context, answer).then(order);
         else settle(() => conclude(answer, resolve, reject), true);
       };
       const onGone = (why: string): void => {

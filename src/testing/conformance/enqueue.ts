@@ -52,6 +52,22 @@ export function enqueueTests(test: ConformanceTest): void {
     });
   });
 
+  test("a tag of the library's own comes with the claim, stays over a retry, and is with the job at its end", async (scene) => {
+    const tags = [
+      "x",
+      `\u001ftrace:00-${"a1".repeat(16)}-${"b2".repeat(8)}-01;vendor=a b,other=${"c".repeat(400)}`,
+    ];
+    await scene.add(newJob("a", { tags }));
+    const claimer = scene.claimer();
+    const first = await claimer.one();
+    assert.deepEqual(first.tags, tags);
+    await claimer.finish(first, { kind: "retry", delayMs: 0, error: "{}" });
+    const second = await claimer.one();
+    assert.deepEqual(second.tags, tags);
+    await claimer.finish(second, succeed);
+    assert.deepEqual((await scene.job("a")).tags, tags);
+  });
+
   test("a delay counts from the store's now, a runAt is taken as it is, and wins over a delay", async (scene) => {
     const now = await scene.now();
     const runAt = later(now, 3 * hour);
