@@ -8,7 +8,10 @@ import {
 } from "../client/client.ts";
 import { Connection } from "../client/connection.ts";
 import type { TrailLine } from "../client/decode.ts";
+import { type SubscribeOptions, subscribeToEnds } from "../client/endings.ts";
+import { checkFilter } from "../client/filter.ts";
 import type { Tally, Target } from "../client/select.ts";
+import { type JobNews, type WatchOptions, watchJob } from "../client/watch.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import { parseDuration } from "../duration.ts";
@@ -18,10 +21,8 @@ import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { Job } from "../job.ts";
 import { checkMiddleware, composeMiddleware, type Middleware } from "../middleware.ts";
 import { checkNode } from "../node-version.ts";
-import { observeApp } from "../observe/metrics.ts";
 import type { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
-import type { ScheduleSpec } from "../planner/schedule-spec.ts";
 import type { Probe } from "../probe.ts";
 import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
@@ -45,7 +46,7 @@ import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
 import { Life } from "./life.ts";
 import { Node, type StartOptions } from "./node.ts";
-import { type Figures, observe, sourceOf } from "./observe.ts";
+import { observe } from "./observe.ts";
 import type { Occurrence } from "./occurrences.ts";
 import { openStore, type Surroundings } from "./open-store.ts";
 import { nodeId } from "./presence.ts";
@@ -84,26 +85,14 @@ export class Escapement implements AsyncDisposable {
     this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
-    const figures: Figures = {
-      now: () => runtime.clock.now(),
-      relay: () => this.#life.node?.relayStatus ?? null,
-      depths: () => this.#life.node?.depths ?? null,
-    };
-    const { metrics, telemetry } = this.#settings;
-    if (telemetry?.instruments) observeApp(sourceOf(this.#events, figures), telemetry.instruments);
-    this.#observation = metrics === null ? null : observe(this.#events, figures, this, metrics);
+    const { telemetry } = this.#settings;
+    this.#observation = observe(this, this.#events, runtime.clock, () => this.#life.node);
     const verbs = enqueueVerbs(this.#client, this.#events.emit, telemetry, () => this.#life.assertUsable());
     this.enqueue = verbs.enqueue;
     this.enqueueMany = verbs.enqueueMany;
     this.#nodeId = nodeId(runtime.newId());
     this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, this.#nodeId);
-    this.schedule = (
-      key: string,
-      spec: ScheduleSpec,
-      job: AnyDefinition | string,
-      input?: unknown,
-      options = {},
-    ) => this.#schedules.put(key, spec, job, input, options);
+    this.schedule = this.#schedules.schedule;
     this.#middleware = [...(telemetry === null ? [] : [telemetry.middleware]), ...this.#settings.middleware];
     this.#life = new Life({
       settings: this.#settings,
@@ -115,9 +104,7 @@ export class Escapement implements AsyncDisposable {
       emit: this.#events.emit,
       makeNode: (started) => this.#makeNode(started),
     });
-    const { clock } = runtime;
-    const [life, connection] = [this.#life, this.#connection];
-    this.#probes = new Probes({ settings: this.#settings, connection, clock, life });
+    this.#probes = new Probes(this.#settings, this.#connection, runtime.clock, this.#life);
   }
 
   #makeNode(options: StartOptions): Node {
@@ -197,6 +184,31 @@ export class Escapement implements AsyncDisposable {
    */
   result<Result = unknown>(job: JobRef<Result>, options: ResultOptions = {}): Promise<Result> {
     return this.#client.result(job, options) as Promise<Result>;
+  }
+
+  /**
+   * Tells what happens to a job until it has ended, wherever it runs: states, progress, lines of its trail.
+   *
+   * @example
+   * for await (const news of app.watch(receipt)) if (news.kind === "progress") bar.update(news.value);
+   */
+  watch(job: JobRef, options: WatchOptions = {}): AsyncGenerator<JobNews, void, undefined> {
+    checkKnown(options, ["signal"], "watch");
+    return watchJob(this.#connection, this.#runtime, idOf(job), options);
+  }
+
+  /**
+   * Tells of jobs that match and end from now on, in any process. Where it was not told of an end in time it looks; see `lookAt`.
+   *
+   * @example
+   * for await (const job of await app.subscribe({ queues: ["mail"] })) console.log(job.id, job.state);
+   */
+  async subscribe(
+    filter: JobFilter = {},
+    options: SubscribeOptions = {},
+  ): Promise<AsyncGenerator<Job, void>> {
+    checkKnown(options, ["signal", "lookAt"], "subscribe");
+    return subscribeToEnds(this.#connection, this.#runtime, checkFilter(filter), options);
   }
 
   // ── Schedules ──

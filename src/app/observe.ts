@@ -1,29 +1,32 @@
+import type { Clock } from "../clock.ts";
 import type { Events } from "../events.ts";
 import type { ProbeAnswers } from "../observe/listener.ts";
 import { type MetricsSource, observeApp } from "../observe/metrics.ts";
 import { Observation } from "../observe/observation.ts";
 import { Prometheus } from "../observe/prometheus.ts";
-import type { MetricsSettings } from "../settings.ts";
+import type { MetricsRegistry, Settings } from "../settings.ts";
+import type { Node } from "./node.ts";
 
-/** What is counted beside events. */
-export type Figures = Omit<MetricsSource, "on">;
-
-export function sourceOf(events: Events, figures: Figures): MetricsSource {
-  return { ...figures, on: (name, counter) => events.count(name, counter) };
+/** Counts what happens in an app, wherever its settings want it. Null where Prometheus is not wanted. */
+export function observe(
+  app: ProbeAnswers & { readonly settings: Settings },
+  events: Events,
+  clock: Clock,
+  node: () => Node | null,
+): Observation | null {
+  const { metrics, telemetry } = app.settings;
+  const source: MetricsSource = {
+    on: (name, counter) => events.count(name, counter),
+    now: () => clock.now(),
+    relay: () => node()?.relayStatus ?? null,
+    depths: () => node()?.depths ?? null,
+  };
+  if (telemetry !== null && telemetry.instruments !== null) observeApp(source, telemetry.instruments);
+  return metrics === null ? null : new Observation(inPrometheus(source, metrics.registry), app);
 }
 
-/** Counts what happens in an app for Prometheus. */
-export function observe(
-  events: Events,
-  figures: Figures,
-  probes: ProbeAnswers,
-  { registry }: MetricsSettings,
-): Observation {
-  const source = sourceOf(events, figures);
-  const load = async (): Promise<Prometheus> => {
-    const prometheus = await Prometheus.load(registry);
-    observeApp(source, prometheus);
-    return prometheus;
-  };
-  return new Observation(load(), probes);
+async function inPrometheus(source: MetricsSource, registry: MetricsRegistry | null): Promise<Prometheus> {
+  const prometheus = await Prometheus.load(registry);
+  observeApp(source, prometheus);
+  return prometheus;
 }

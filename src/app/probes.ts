@@ -7,7 +7,7 @@ import type { Settings } from "../settings.ts";
 import type { ClaimerStatus } from "../worker/claimer.ts";
 import type { Life } from "./life.ts";
 
-export interface ProbesParts {
+interface ProbesParts {
   readonly settings: Settings;
   readonly connection: Connection;
   readonly clock: Clock;
@@ -26,8 +26,8 @@ export class Probes {
   readonly #parts: ProbesParts;
   #asking: { readonly answer: Promise<ProbeCheck>; readonly atMs: number } | null = null;
 
-  constructor(parts: ProbesParts) {
-    this.#parts = parts;
+  constructor(settings: Settings, connection: Connection, clock: Clock, life: Life) {
+    this.#parts = { settings, connection, clock, life };
   }
 
   /** The loop turns, the store answers. */

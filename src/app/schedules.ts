@@ -81,6 +81,15 @@ export class Schedules {
     this.#node = node;
   }
 
+  /** Any definition, whatever its input: the type says what goes with what. */
+  readonly schedule: ScheduleVerb = (
+    key: string,
+    spec: ScheduleSpec,
+    job: AnyDefinition | string,
+    input?: unknown,
+    options: ScheduleOptions = {},
+  ) => this.put(key, spec, job, input, options);
+
   async put(
     key: string,
     spec: ScheduleSpec,
