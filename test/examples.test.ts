@@ -53,6 +53,7 @@ const expected: Readonly<Record<string, readonly RegExp[]>> = {
   "inbox.ts": [/^two copies at once, handled: 1$/, /^one more: duplicate$/, /^payments: 1$/],
   "fire-here-run-there.ts": [/^there: paid 42/, /^here: succeeded$/, /^payments: 1$/],
   "recipes.ts": [/^natural idempotency: cancelled$/, /^check, then act: 2 e-mails/],
+  "sentry.ts": [/^reported: the bank does not answer, job,charge attempt,2 of 2$/, /^ended: dead$/],
   "threads.ts": [/^[0-9a-f]{16}$/, /^the event loop turned meanwhile: true$/],
   "testing.test.ts": [/the reminder goes out an hour later/, /^. pass 1$/],
   "schema.ts": [

@@ -1,0 +1,55 @@
+// Failures of handlers go to an error tracker such as Sentry, by a middleware around all of them; another process follows the job.
+import { createEscapement, defineJob, type Middleware } from "../src/index.ts";
+
+/** What is used of `@sentry/node`: pass `* as Sentry` itself. */
+interface ErrorTracker {
+  withIsolationScope<T>(run: (scope: { setTag(name: string, value: string): unknown }) => T): T;
+  captureException(error: unknown): unknown;
+}
+
+// #region middleware
+const reportTo = (sentry: ErrorTracker): Middleware =>
+  function report({ job }, next) {
+    return sentry.withIsolationScope(async (scope) => {
+      scope.setTag("job", job.name);
+      scope.setTag("attempt", `${job.attempt} of ${job.attempts}`);
+      try {
+        return await next();
+      } catch (error) {
+        if (job.attempt === job.attempts) sentry.captureException(error); // the retries are not worth a page
+        throw error;
+      }
+    });
+  };
+// #endregion
+
+/** Stands in for Sentry, which this example shall not need. */
+const tags = new Map<string, string>();
+const tracker: ErrorTracker = {
+  withIsolationScope: (run) => run({ setTag: (name, value) => tags.set(name, value) }),
+  captureException: (error) => console.log(`reported: ${(error as Error).message}, ${[...tags].join(" ")}`),
+};
+
+const charge = defineJob({
+  name: "charge",
+  retry: { attempts: 2, backoff: { delay: "10ms" } },
+  run: async ({ progress }) => {
+    progress({ step: "asking the bank" });
+    throw new Error("the bank does not answer");
+  },
+});
+
+const store = "sqlite:.escapement/sentry.db";
+const log = { debug() {}, info() {}, warn() {}, error: console.error };
+// #region use
+const app = createEscapement({ store, jobs: [charge], log, middleware: [reportTo(tracker)] });
+// #endregion
+await app.start();
+const receipt = await app.enqueue(charge);
+// #region watch
+for await (const news of app.watch(receipt)) {
+  if (news.kind === "line") console.log(`${news.line.kind}: ${news.line.error?.message ?? news.line.text}`);
+  if (news.kind === "ended") console.log(`ended: ${news.job.state}`);
+}
+// #endregion
+await app.stop();
