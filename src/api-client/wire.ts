@@ -224,6 +224,11 @@ export interface Job {
   readonly waitsFor: readonly string[];
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
+  /** W3C Trace Context of whoever enqueued it. */
+  readonly trace?: {
+    readonly traceparent: string;
+    readonly tracestate?: string;
+  };
 }
 
 export interface ErrorRecord {

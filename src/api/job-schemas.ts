@@ -86,6 +86,10 @@ const job = z
     waitsFor: z.array(z.string()),
     concurrencyKey: z.string().nullable(),
     rateKey: z.string().nullable(),
+    trace: z
+      .strictObject({ traceparent: z.string(), tracestate: z.string().optional() })
+      .optional()
+      .openapi({ description: "W3C Trace Context of whoever enqueued it." }),
   })
   .openapi("Job");
 

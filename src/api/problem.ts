@@ -73,6 +73,7 @@ const statusOf: Readonly<Record<ProblemCode, number>> = {
 
   // What no request can cause.
   "node-unsupported": 500,
+  "invalid-middleware": 500,
   "unreadable-row": 500,
   "store-missing-client": 500,
   "store-unsupported": 500,
