@@ -40,8 +40,14 @@ export const roles: readonly Mutant[] = [
     ],
     [
       "a stop keeps what was claimed ahead",
-      "this.#ready.stop();",
-      "",
+      "this.#claimer.stopClaiming();\n    this.#ready.stop();",
+      "this.#claimer.stopClaiming();",
+      { equivalent: "nothing is started any more, and what waits goes back after 100 ms" },
+    ],
+    [
+      "an answer that comes while stopping waits for room",
+      "if (this.#stopping) this.#ready.stop();\n    else this.#ready.fill();",
+      "this.#ready.fill();",
       { equivalent: "nothing is started any more, and what waits goes back after 100 ms" },
     ],
     [
