@@ -69,11 +69,22 @@ function refuseCycle(file: string): void {
 function exportOf(file: string, module: unknown): ConfigFile {
   const exported: unknown = hasDefault(module) ? module.default : module;
   const options = hasDefault(exported) ? exported.default : exported;
+  if (isApp(options)) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected the default export of ${basename(file)} to be options, got an app; export what createEscapement is called with, and call it where you need the app`,
+    );
+  }
   if (typeof options === "object" && options !== null) return { name: basename(file), options };
   throw new EscapementError(
     "invalid-option",
     `expected the default export of ${basename(file)} to be an object with options, got ${typeof options}`,
   );
+}
+
+/** By its verbs: a bundle, or another copy of the library, may have made it. */
+function isApp(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "enqueue" in value && "start" in value;
 }
 
 function hasDefault(module: unknown): module is { readonly default: unknown } {

@@ -23,6 +23,17 @@ describe("the config file of the command line", () => {
     assert.deepEqual([missing.code, /no config file .*nowhere\.ts/.test(missing.stderr)], [1, true]);
   });
 
+  test("exports options: of an app it says so", async () => {
+    const folder = newFolder();
+    writeFileSync(
+      join(folder, "escapement.config.mts"),
+      `import { createEscapement } from ${library};
+       export default createEscapement({ store: "sqlite:app.db", jobs: [] });`,
+    );
+    const { code, stderr } = await escapement(folder, "status");
+    assert.deepEqual([code, /to be options, got an app/.test(stderr)], [1, true], stderr);
+  });
+
   test("may import a job whose module has an app of its own, with store and jobs given", async () => {
     const folder = newFolder();
     const store = "sqlite:app.db";
