@@ -23,7 +23,7 @@ const reportTo = (sentry: ErrorTracker): Middleware =>
   };
 // #endregion
 
-/** Stands in for Sentry, which this example shall not need. */
+/** Stands in for Sentry, so that the example runs without it. */
 const tags = new Map<string, string>();
 const tracker: ErrorTracker = {
   withIsolationScope: (run) => run({ setTag: (name, value) => tags.set(name, value) }),

@@ -111,6 +111,7 @@ export {
   type TrailKind,
   type TransactParams,
   type TransactResult,
+  trailKinds,
   type UpdateParams,
   type UpdateResult,
 } from "./store.ts";

@@ -21,7 +21,7 @@ export type Around = (
   handler: (context: HandlerContext<never>) => unknown,
 ) => Promise<unknown>;
 
-/** The first is the outermost. Null where there is none, so whoever calls handlers can tell that there is nothing to do. */
+/** The first is the outermost. Null where there is none, so that callers can skip it. */
 export function composeMiddleware(layers: readonly Middleware[]): Around | null {
   if (layers.length === 0) return null;
   return (context, handler) => {
@@ -46,7 +46,7 @@ async function passThrough(
   const next = (): Promise<unknown> => {
     if (running === null && !isOver) {
       running = inner();
-      // Whoever does not look at it gets it below.
+      // A middleware that ignores it gets it below.
       running.catch(() => {});
       return running;
     }

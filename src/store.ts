@@ -583,16 +583,19 @@ export interface PruneResult {
   readonly more: boolean;
 }
 
-export type TrailKind =
-  | "failed"
-  | "crashed"
-  | "snoozed"
-  | "rolled-back"
-  | "cancel-requested"
-  | "updated"
-  | "redriven"
-  | "result-not-kept"
-  | "log";
+export const trailKinds = [
+  "failed",
+  "crashed",
+  "snoozed",
+  "rolled-back",
+  "cancel-requested",
+  "updated",
+  "redriven",
+  "result-not-kept",
+  "log",
+] as const;
+
+export type TrailKind = (typeof trailKinds)[number];
 
 /**
  * One line of a job's story. What the job itself tells (enqueued, claimed, finished) is not repeated here. Attempt, token and claimer

@@ -119,7 +119,7 @@ export interface AuditEntry {
   readonly action: string;
   readonly target: string;
   readonly reason: string | null;
-  /** Null while it is under way, or when whoever did it was killed. */
+  /** Null while it is in progress, or when the process was killed in the middle. */
   readonly outcome?: unknown;
 }
 
@@ -224,7 +224,7 @@ export interface Job {
   readonly waitsFor: readonly string[];
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
-  /** W3C Trace Context of whoever enqueued it. */
+  /** The W3C Trace Context in which it was enqueued. */
   readonly trace?: {
     readonly traceparent: string;
     readonly tracestate?: string;

@@ -36,7 +36,7 @@ export class Authenticator {
       if (address !== undefined) this.#failed.succeeded(address);
       return authorize === null ? identity : checkReturned(identity);
     }
-    // Whoever sends nothing has not guessed.
+    // A request without a token is not a guess.
     if (address !== undefined && (sent !== null || authorize !== null)) this.#failed.failed(address);
     throw new ProblemError(
       "unauthorised",
@@ -57,7 +57,7 @@ export class Authenticator {
   }
 }
 
-/** A mistake of the server's, of which whoever asks learns nothing. */
+/** The server's own mistake; the caller learns nothing about it. */
 function checkReturned(identity: Identity): Identity {
   try {
     return checkIdentity(identity, "what authorize returned");

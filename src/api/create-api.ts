@@ -137,7 +137,7 @@ const securityHeaders = {
 
 function secured(response: Response): Response {
   for (const [name, value] of Object.entries(securityHeaders)) response.headers.set(name, value);
-  // What has a tag may be kept by whoever asked, and is asked about each time.
+  // Clients may cache what has an ETag, and must revalidate it each time.
   response.headers.set("Cache-Control", response.headers.has("ETag") ? "private, no-cache" : "no-store");
   response.headers.set("Vary", "Authorization");
   return response;

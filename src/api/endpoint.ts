@@ -25,7 +25,7 @@ export interface Call<Params, Query, Body> extends Services {
   readonly actor: string;
   readonly role: Role;
   readonly header: (name: string) => string | null;
-  /** Aborted when whoever asked has gone. */
+  /** Aborted when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 

@@ -110,9 +110,9 @@ export const auditPage = z
           action: z.string(),
           target: z.string(),
           reason: z.string().nullable(),
-          outcome: z
-            .unknown()
-            .openapi({ description: "Null while it is under way, or when whoever did it was killed." }),
+          outcome: z.unknown().openapi({
+            description: "Null while it is in progress, or when the process was killed in the middle.",
+          }),
         })
         .openapi("AuditEntry"),
     ),

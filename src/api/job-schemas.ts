@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { deliveries, jobStates } from "../job.ts";
+import { trailKinds } from "../store.ts";
 import { count, duration, filterBody, givenInstant, id, instant, name, orNull, reason } from "./words.ts";
 
 /** Jobs as they travel. */
@@ -89,25 +90,14 @@ const job = z
     trace: z
       .strictObject({ traceparent: z.string(), tracestate: z.string().optional() })
       .optional()
-      .openapi({ description: "W3C Trace Context of whoever enqueued it." }),
+      .openapi({ description: "The W3C Trace Context in which it was enqueued." }),
   })
   .openapi("Job");
 
 const trailLine = z
   .strictObject({
     at: instant,
-    kind: z.enum([
-      "failed",
-      "crashed",
-      "snoozed",
-      "rolled-back",
-      "cancel-requested",
-      "updated",
-      "redriven",
-      "result-not-kept",
-      "log",
-      "noted",
-    ]),
+    kind: z.enum([...trailKinds, "noted"]),
     attempt: z.int(),
     token: z.int(),
     claimer: z.string().nullable(),

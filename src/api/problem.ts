@@ -109,7 +109,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** An error for whoever asked. What is not ours says nothing of itself: it may hold anything. */
+/** An error as the client sees it. The message of a foreign error may hold anything, so it stays here. */
 export function problemOf(error: unknown): Problem {
   const isKnown = error instanceof ProblemError || error instanceof EscapementError;
   const code = isKnown ? error.code : "internal";

@@ -169,7 +169,7 @@ function decode(bytes: Uint8Array): string {
 
 const deepest = 200;
 
-/** What is nested without end exhausts the stack of whoever walks it, here or in a handler. */
+/** Very deep nesting exhausts the stack of any code that walks it, here or in a handler. */
 function checkDepth(text: string): void {
   let depth = 0;
   // Strings are passed over whole: what stands in them is no bracket.

@@ -12,7 +12,7 @@ export type StreamEvent = {
 /** How often the store is asked for all streams that want to know the same. */
 const pollMs = 1_000;
 const heartbeatMs = 15_000;
-/** Whoever listens logs in again after this: a token that was taken away must not listen for ever. */
+/** Clients log in again after this, so that a revoked token does not listen for ever. */
 const longestStreamMs = 15 * 60_000;
 
 interface Answer {
@@ -44,13 +44,13 @@ export class Streams {
     if (known !== undefined) return known.value as Promise<T>;
     const value = question();
     this.#answers.set(key, { at: now, value });
-    // Whoever waits for it hears of a failure.
+    // Its callers handle a failure.
     value.catch(() => {});
     return value;
   }
 
   /**
-   * A stream of what a question finds, asked again and again until whoever listens has gone.
+   * A stream of what a question finds, asked again and again until the client has disconnected.
    *
    * @param look returns the events since the last call, or `"end"` after the last one.
    */

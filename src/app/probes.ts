@@ -16,7 +16,7 @@ interface ProbesParts {
 
 /** Slower than this, a store is of no use. */
 const storeMs = 5_000;
-/** Whoever asks more often gets the same answer, so that nobody can burden the store by asking. */
+/** More frequent requests share an answer, so that probing cannot load the store. */
 const sameAnswerMs = 1_000;
 /** A loop that turns every poll may be late by this much, on a machine that has too much to do. */
 const lateMs = 15_000;
@@ -53,7 +53,7 @@ export class Probes {
   #loop(): ProbeCheck {
     const { clock, settings, life } = this.#parts;
     const claims = life.node?.claims ?? null;
-    // Whoever gets this answer sees that the event loop turns.
+    // An answer at all shows that the event loop turns.
     if (claims === null || claims.turnedAtMs === null)
       return { name: "loop", ok: true, detail: "the event loop turns" };
     const sinceMs = clock.monotonic() - claims.turnedAtMs;
@@ -111,7 +111,7 @@ function relayCheck({ held, partitions, relays }: RelayStatus): ProbeCheck {
   return { name: "relay", ok: held > 0 || (partitions > 0 && relays > partitions), detail };
 }
 
-/** Messages of drivers can tell addresses and names of users; whoever asks for health need not be trusted with them. */
+/** Driver messages can contain addresses and user names, which a health check should not reveal. */
 function codeOf(error: unknown): string {
   return error instanceof EscapementError ? error.code : "an unknown error; see the log";
 }

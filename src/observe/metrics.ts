@@ -190,7 +190,7 @@ function single(value: number | null): readonly Reading[] {
 
 const depthStates = ["due", "later", "active", "blocked"] as const;
 
-/** Whoever makes a queue for each customer gets the longest ones; the rest is one line. */
+/** An app with a queue for each customer gets the longest ones; the rest is one line. */
 const maxQueues = 200;
 const otherQueues = "(others)";
 

@@ -13,7 +13,7 @@ export class Prometheus implements Instruments {
   readonly #registry: Registry;
 
   /**
-   * prom-client is loaded only here: whoever wants no metrics does not need it.
+   * prom-client is loaded only here: apps without metrics do not need it.
    *
    * @param registry the user's own; null: one for this app alone.
    */

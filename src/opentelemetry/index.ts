@@ -182,7 +182,7 @@ function processing(tracer: Tracer, durations: Durations | null): Middleware {
   };
 }
 
-/** Whoever called `start` is not whom the handler works for: nothing of the surrounding context is its parent. */
+/** A handler does not run on behalf of the code that called `start`: the surrounding context is not its parent. */
 function startProcessing(tracer: Tracer, job: HandlerJob): { readonly parent: Context; readonly span: Span } {
   const kept = job.trace === undefined ? null : toSpanContext(job.trace);
   const isLinked = job.attempt > 1 || job.redrives > 0 || job.schedule !== null;

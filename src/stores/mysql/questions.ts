@@ -8,7 +8,7 @@ import {
   maxTrailLength,
   type StoredJob,
   type TrailEntry,
-  type TrailKind,
+  trailKinds,
 } from "../../store.ts";
 import { conditionOf, indexFor } from "./filter.ts";
 import type { Tuple } from "./link.ts";
@@ -111,18 +111,6 @@ export async function count(session: Session, { filter, by }: CountParams): Prom
     };
   });
 }
-
-const trailKinds = [
-  "failed",
-  "crashed",
-  "snoozed",
-  "rolled-back",
-  "cancel-requested",
-  "updated",
-  "redriven",
-  "result-not-kept",
-  "log",
-] as const satisfies TrailKind[];
 
 export async function trail({ link, ns }: Session, id: string): Promise<TrailEntry[]> {
   const { rows } = await link.query(

@@ -1,14 +1,14 @@
 import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
 import type { JobState } from "../../job.ts";
-import type {
-  CountParams,
-  CountRow,
-  JobFilter,
-  ListParams,
-  ListResult,
-  StoredJob,
-  TrailEntry,
-  TrailKind,
+import {
+  type CountParams,
+  type CountRow,
+  type JobFilter,
+  type ListParams,
+  type ListResult,
+  type StoredJob,
+  type TrailEntry,
+  trailKinds,
 } from "../../store.ts";
 import { textList } from "./encode.ts";
 import { conditionOf, tablesOf } from "./filter.ts";
@@ -130,18 +130,6 @@ export async function count(session: Session, { filter, by }: CountParams): Prom
     };
   });
 }
-
-const trailKinds = [
-  "failed",
-  "crashed",
-  "snoozed",
-  "rolled-back",
-  "cancel-requested",
-  "updated",
-  "redriven",
-  "result-not-kept",
-  "log",
-] as const satisfies TrailKind[];
 
 export async function trail(session: Session, id: string): Promise<TrailEntry[]> {
   const { schema } = session;

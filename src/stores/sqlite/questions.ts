@@ -1,14 +1,14 @@
 import type { SQLInputValue } from "node:sqlite";
 import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
-import type {
-  CountParams,
-  CountRow,
-  JobFilter,
-  ListParams,
-  ListResult,
-  StoredJob,
-  TrailEntry,
-  TrailKind,
+import {
+  type CountParams,
+  type CountRow,
+  type JobFilter,
+  type ListParams,
+  type ListResult,
+  type StoredJob,
+  type TrailEntry,
+  trailKinds,
 } from "../../store.ts";
 import type { Row, Tuple } from "./connection.ts";
 import { conditionOf, type Source, sourcesOf } from "./filter.ts";
@@ -112,18 +112,6 @@ function groupOf(row: Row, by: CountParams["by"]): Omit<CountRow, "count"> {
     ...(by.includes("name") ? { name: textOf(row["name"]) } : {}),
   };
 }
-
-const trailKinds = [
-  "failed",
-  "crashed",
-  "snoozed",
-  "rolled-back",
-  "cancel-requested",
-  "updated",
-  "redriven",
-  "result-not-kept",
-  "log",
-] as const satisfies TrailKind[];
 
 export function trail(session: Session, id: string): TrailEntry[] {
   const job = resolveJob(session, id);
