@@ -94,7 +94,8 @@ async function openPostgres(): Promise<Vandal> {
     columns: async () => {
       const { rows } = await client.query<{ table: string; column: string; type: string }>(
         `select table_name as "table", column_name as "column", data_type as type from information_schema.columns
-         where table_schema = 'escapement' and is_generated = 'NEVER' and is_identity = 'NO' order by 1, ordinal_position`,
+         where table_schema = 'escapement' and table_name <> 'all_jobs' and is_generated = 'NEVER' and is_identity = 'NO'
+         order by 1, ordinal_position`,
       );
       return rows.map(({ type, ...column }) => ({ ...column, kind: kindOf(type) })).filter(isTarget);
     },

@@ -8,6 +8,7 @@ import type {
   StepParams,
   StepResult,
 } from "../../store.ts";
+import type { ClaimedSeqs } from "./claimed-seqs.ts";
 import { numberList, textList, toJson } from "./encode.ts";
 import { endingOf } from "./endings.ts";
 import type { Value } from "./link.ts";
@@ -20,6 +21,7 @@ import {
   recordOf,
   stateOf,
   stateOrNull,
+  textOf,
   toClaimedJobs,
   tuplesOf,
 } from "./rows.ts";
@@ -80,7 +82,11 @@ async function together<T extends readonly unknown[]>(
 }
 
 /** @param quiet whether nothing else is written with it. */
-function claimCall({ schema, ns, now }: Session, params: ClaimParams, quiet: boolean): Call<ClaimResult> {
+function claimCall(
+  { schema, ns, now, claimed }: Session,
+  params: ClaimParams,
+  quiet: boolean,
+): Call<ClaimResult> {
   const queues = params.queues?.filter(({ limit }) => limit > 0) ?? null;
   const { names } = params;
   return {
@@ -103,12 +109,13 @@ function claimCall({ schema, ns, now }: Session, params: ClaimParams, quiet: boo
       numberList(names.map(({ rate }) => rate?.limit ?? null)),
       numberList(names.map(({ rate }) => rate?.perMs ?? null)),
     ],
-    read: toClaimResult,
+    read: (answer) => toClaimResult(answer, claimed),
   };
 }
 
-function toClaimResult(answer: unknown): ClaimResult {
+function toClaimResult(answer: unknown, claimed: ClaimedSeqs): ClaimResult {
   const { outcome, jobs, now, nextAt, fragile } = recordOf(answer);
+  if (jobs !== null) noteSeqs(listOf(jobs), claimed);
   return {
     outcome: outcome === "stale" ? "stale" : "claimed",
     jobs: jobs === null ? [] : toClaimedJobs(listOf(jobs)),
@@ -118,23 +125,32 @@ function toClaimResult(answer: unknown): ClaimResult {
   };
 }
 
+function noteSeqs(columns: readonly unknown[], claimed: ClaimedSeqs): void {
+  claimed.note(listOf(columns[0]).map(textOf), listOf(columns[13]).map(numberOf));
+}
+
 /** Ends claims of jobs that are not the relay's. */
 function finishCall(session: Session, claimer: string, finishes: readonly Finish[]): Call<FinishResult[]> {
   const { schema, ns, now } = session;
   const ids = finishes.map(({ id }) => id);
-  const common: Value[] = [ns, now, claimer, textList(ids), numberList(finishes.map(({ token }) => token))];
+  const tokens = numberList(finishes.map(({ token }) => token));
   const results = finishes.map(({ outcome }) => (isPlainSuccess(outcome) ? outcome.result : undefined));
+  const seqs = session.claimed.take(ids);
   if (results.every((result) => result !== undefined) && new Set(ids).size === ids.length) {
     const none = results.every((result) => result === null);
+    const [which, asked]: [string, Value[]] =
+      seqs === null
+        ? [`${schema}.seqs_of(?, ?::text::text[])`, [ns, textList(ids)]]
+        : ["?::text::bigint[]", [numberList(seqs)]];
     return {
-      sql: `${schema}.finish_succeeded(?, ?, ?, null, null, ?::text::text[], ?::text::integer[], ?::text::text[])`,
-      values: [...common, none ? null : textList(results)],
+      sql: `${schema}.finish_succeeded(?, ?, ?, null, null, ${which}, ?::text::integer[], ?::text::text[])`,
+      values: [ns, now, claimer, ...asked, tokens, none ? null : textList(results)],
       read: (answer, news) => readSucceeded(ids, answer, news),
     };
   }
   return {
     sql: `${schema}.finish_any(?, ?, ?, null, null, ?::text::text[], ?::text::integer[], ?::text::json)`,
-    values: [...common, endingsOf(finishes)],
+    values: [ns, now, claimer, textList(ids), tokens, endingsOf(finishes)],
     read: readFinished,
   };
 }

@@ -114,12 +114,13 @@ function addPart(statement: Statement, session: Session, { bound, jobs }: Part, 
     ? numberList(jobs.map((job) => toMs(job.runAt)))
     : null;
   const keyed = jobs.some((job) => job.concurrencyKey !== null || job.rateKey !== null);
+  const expiring = jobs.some((job) => job.expireInMs !== null);
   statement.call(
     (value) =>
       `${schema}.enqueue_loose(${value(ns, "integer")}, ${value(now, "bigint")}, ${value(`[${kinds.join(",")}]`, "text")}::json,
         ${value(numberList(numbers), "text")}::integer[], ${value(textList(jobs.map(({ id }) => id)), "text")}::text[],
         ${value(textList(jobs.map(({ input }) => input)), "text")}::text[],
-        ${value(numberList(jobs.map(({ slot }) => slot)), "text")}::integer[], ${value(runAt, "text")}::bigint[], ${value(keyed, "boolean")})`,
+        ${value(numberList(jobs.map(({ slot }) => slot)), "text")}::integer[], ${value(runAt, "text")}::bigint[], ${value(keyed, "boolean")}, ${value(expiring, "boolean")})`,
   );
 }
 

@@ -1,14 +1,84 @@
 import type { JobState } from "../../job.ts";
-import { isTerminal } from "../../state.ts";
 import type { JobFilter } from "../../store.ts";
 import { textList } from "./encode.ts";
 import type { Value } from "./link.ts";
 
-/** The tables in which jobs of the filter can be. */
-export function tablesOf({ states }: JobFilter): ("jobs" | "history")[] {
-  const among = (terminal: boolean): boolean =>
-    states === undefined || states.some((state: JobState) => isTerminal(state) === terminal);
-  return (["jobs", "history"] as const).filter((table) => among(table === "history"));
+type Field = Exclude<keyof JobFilter, "states">;
+
+/** A part of the jobs: a table, or an index, that has their numbers. */
+export interface Source {
+  readonly table: "jobs" | "turns" | "active" | "ended";
+  /** Which of its rows, after those of the namespace. */
+  readonly condition: string;
+  /** Their state, in SQL; null where a row does not tell. */
+  readonly state: string | null;
+  /** What else the rows themselves can be asked for; null: everything. */
+  readonly own: readonly Field[] | null;
+}
+
+const everything: Source = { table: "jobs", condition: "true", state: null, own: null };
+const everythingEnded: Source = { table: "ended", condition: "true", state: "state", own: [] };
+
+/** Where jobs of a state are found. The conditions are known when the plan is made, so that an index on them can serve. */
+const sourcesByState: Readonly<Record<JobState, readonly Source[]>> = {
+  waiting: [
+    {
+      table: "turns",
+      condition: "true",
+      state: "'waiting'",
+      own: ["names", "queues", "runAfter", "runBefore"],
+    },
+    ...["lane", "fragile", "relay"].map((shelf) => idle("waiting", `shelf = '${shelf}'`)),
+  ],
+  blocked: [idle("blocked", "blocked")],
+  active: [{ table: "active", condition: "true", state: "'active'", own: ["queues"] }],
+  succeeded: [{ table: "ended", condition: "state = 'succeeded'", state: "state", own: [] }],
+  dead: [notable("dead")],
+  lost: [notable("lost")],
+  cancelled: [notable("cancelled")],
+};
+
+function idle(state: JobState, condition: string): Source {
+  return { table: "jobs", condition, state: `'${state}'`, own: null };
+}
+
+function notable(state: JobState): Source {
+  return {
+    table: "ended",
+    condition: `state = '${state}' and state <> 'succeeded'`,
+    state: "state",
+    own: [],
+  };
+}
+
+/** What together covers the filter, none of it twice. What it brings is still to be asked for the rest of the filter. */
+export function sourcesOf({ ids, states }: JobFilter): readonly Source[] {
+  if (ids !== undefined || states === undefined) return [everything];
+  return [...new Set(states)].flatMap((state) => sourcesByState[state]);
+}
+
+/** The same from sources that know the state of their jobs. */
+export function sourcesWithState({ states }: JobFilter): readonly Source[] {
+  if (states !== undefined) return sourcesOf({ states });
+  return [...sourcesOf({ states: ["waiting", "blocked", "active"] }), everythingEnded];
+}
+
+/** Whether the rows of a source can be asked for all that the filter says beside the states. */
+export function ownsAll({ own }: Source, filter: JobFilter): boolean {
+  return (
+    own === null ||
+    Object.entries(filter).every(
+      ([field, value]) => field === "states" || value === undefined || own.some((one) => one === field),
+    )
+  );
+}
+
+/** The rows of a source with their state, and with all columns of jobs where its own do not tell enough. */
+export function rowsOf(schema: string, { table, condition, state }: Source, isOwn: boolean): string {
+  const from = `${schema}.${table} where ns = $1 and ${condition}`;
+  const stated = state === "state" ? "*" : `*, ${state} as state`;
+  if (isOwn) return `(select ${stated} from ${from})`;
+  return `(select j.*, s.state from (select ${stated} from ${from}) s join ${schema}.jobs j on j.seq = s.seq)`;
 }
 
 /** The filter as conditions in SQL; its values are added to the list. */

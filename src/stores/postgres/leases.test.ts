@@ -36,7 +36,10 @@ describe("leases on Postgres", { skip: server.skip }, () => {
     });
     const claims = await claimAll(store, ["a", "b", "c"]);
     await other.query("begin");
-    await other.query("delete from escapement.jobs where id = 'b'");
+    await other.query(
+      "delete from escapement.active where seq = (select seq from escapement.jobs where id = 'b')",
+    );
+    await other.query("select from escapement.jobs where id = 'c' for update");
     const extend = () =>
       store.extend({ claimer: "n", leaseMs: 60_000, claims: [...claims, { id: "none", token: 1 }] });
     const outcomes = async (): Promise<string[]> => (await extend()).map(({ outcome }) => outcome);

@@ -1,10 +1,8 @@
 import { readCursor, writeCursor } from "../../cursor.ts";
-import type { JobState } from "../../job.ts";
 import { instantOf } from "../../mend.ts";
 import { needlesOf } from "../../needle.ts";
 import { depthsOf } from "../../queue-depth.ts";
 import { endOfScan } from "../../scan-end.ts";
-import { isTerminal } from "../../state.ts";
 import {
   type AuditPage,
   type AuditParams,
@@ -19,7 +17,7 @@ import {
   type ScanResult,
 } from "../../store.ts";
 import { textList, toJson } from "./encode.ts";
-import { conditionOf } from "./filter.ts";
+import { conditionOf, sourcesOf } from "./filter.ts";
 import type { Value } from "./link.ts";
 import {
   dateOf,
@@ -36,24 +34,8 @@ import {
 } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-type Table = "jobs" | "history";
-
-/** Where jobs of the filter are: a condition that is known when the plan is made, so that an index on a state can serve it. */
-function placesOf({ states }: ScanFilter): { readonly table: Table; readonly condition: string }[] {
-  if (states === undefined) return [...tables.map((table) => ({ table, condition: "true" }))];
-  return [...new Set(states)].map((state: JobState) => ({
-    table: isTerminal(state) ? "history" : "jobs",
-    condition: `state = '${state}'`,
-  }));
-}
-
-const tables: readonly Table[] = ["jobs", "history"];
-
-function sketchOf(table: Table): string {
-  const finishedAt = table === "jobs" ? "null::bigint" : "finished_at";
-  return `json_build_array(id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at,
-    ${finishedAt}, claimer, reason, left(error, ${errorHeadLength}), redrives)`;
-}
+const sketch = `json_build_array(id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at,
+  finished_at, claimer, reason, left(error, ${errorHeadLength}), redrives)`;
 
 /** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
 export async function scan(session: Session, params: ScanParams): Promise<ScanResult> {
@@ -69,24 +51,21 @@ export async function scan(session: Session, params: ScanParams): Promise<ScanRe
     values.push(...readCursor(scope, params.cursor, 1));
     from = ` and seq ${oldest ? ">" : "<"} $${values.length}::bigint`;
   }
-  const places = placesOf(filter);
-  if (places.length === 0) return { jobs: [], looked: 0, cursor: null };
-  const candidates = places.map(
+  const sources = sourcesOf(filter);
+  if (sources.length === 0) return { jobs: [], looked: 0, cursor: null };
+  const candidates = sources.map(
     ({ table, condition }) =>
       `(select seq from ${schema}.${table} where ns = $1 and ${condition}${candidate}${from} order by seq ${direction} limit $2 + 1)`,
   );
-  const base = conditionOf(baseOf(filter), values);
-  const matched = [...new Set(places.map(({ table }) => table))].map((table) => {
-    const more = scanCondition(filter, table, values);
-    return `select l.place, l.seq, found.job from looked l cross join lateral (
-      select ${sketchOf(table)} as job from ${schema}.${table} j where j.seq = l.seq and ns = $1${base}${more} offset 0) found
-      where l.place <= $2`;
-  });
+  const condition = conditionOf(baseOf(filter), values) + scanCondition(filter, values);
   const answer = await session.run(
     `with looked as materialized (
        select seq, row_number() over (order by seq ${direction}) as place from (
          select seq from (${candidates.join(" union all ")}) every order by seq ${direction} limit $2 + 1) candidates),
-     matched as (select * from (${matched.join(" union all ")}) every order by place limit $3)
+     matched as (
+       select l.place, l.seq, found.job from looked l cross join lateral (
+         select ${sketch} as job from ${schema}.all_jobs where seq = l.seq${condition} offset 0) found
+       where l.place <= $2 order by place limit $3)
      select json_build_array(
        (select count(*) from looked), (select seq from looked where place = $2),
        (select coalesce(json_agg(json_build_array(place, seq, job) order by place), '[]') from matched))::text as answer`,
@@ -106,7 +85,7 @@ function baseOf({ endedAfter: _a, endedBefore: _b, error: _e, text: _t, ...base 
   return base;
 }
 
-function scanCondition(filter: ScanFilter, table: Table, values: Value[]): string {
+function scanCondition(filter: ScanFilter, values: Value[]): string {
   const terms: string[] = [];
   const place = (value: Value, type: string): string => {
     values.push(value);
@@ -122,9 +101,8 @@ function scanCondition(filter: ScanFilter, table: Table, values: Value[]): strin
     terms.push(`(${tests.map((one) => `coalesce(${one}, false)`).join(" or ")})`);
   };
   const { endedAfter, endedBefore } = filter;
-  const finishedAt = table === "jobs" ? "null::bigint" : "finished_at";
-  if (endedAfter !== undefined) terms.push(`${finishedAt} >= ${place(endedAfter.getTime(), "bigint")}`);
-  if (endedBefore !== undefined) terms.push(`${finishedAt} < ${place(endedBefore.getTime(), "bigint")}`);
+  if (endedAfter !== undefined) terms.push(`finished_at >= ${place(endedAfter.getTime(), "bigint")}`);
+  if (endedBefore !== undefined) terms.push(`finished_at < ${place(endedBefore.getTime(), "bigint")}`);
   has(["reason", "error"], filter.error);
   has(["input", "array_to_string(tags, E'\\n')", "reason", "error"], filter.text);
   return terms.map((term) => ` and ${term}`).join("");
@@ -160,15 +138,9 @@ function depthParts(schema: string): { readonly state: string; readonly from: st
     ...["lane", "fragile", "relay"].map((name) => ({ state: "waiting", from: shelf(name) })),
     {
       state: "active",
-      from: `${schema}.claims c cross join lateral unnest(c.seqs) as held (seq) join ${schema}.jobs j using (seq)
-        where c.ns = $1 and j.state = 'active' and j.claimer = c.claimer and j.claim_sequence = c.sequence`,
+      from: `(select j.queue, j.run_at from ${schema}.active a join ${schema}.jobs j on j.seq = a.seq where a.ns = $1) held`,
     },
-    { state: "active", from: shelf("named") },
-    {
-      state: "blocked",
-      from: `(select distinct child from ${schema}.parents) p join ${schema}.jobs j on j.seq = p.child
-        where j.ns = $1 and j.state = 'blocked'`,
-    },
+    { state: "blocked", from: `${schema}.jobs where ns = $1 and blocked` },
   ];
 }
 

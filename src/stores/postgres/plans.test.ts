@@ -20,10 +20,9 @@ const kept = {
   ...{ nodesMs: day, occurrencesMs: day },
 };
 
-/** Copies the jobs of the schema, so that each table has many of every kind. */
-const copyJobs = (table: "jobs" | "history", generated: string): string => `
-  insert into ${table} (${generated}) select ${generated
-    .split(", ")
+/** Copies the jobs of the schema, so that there are many of every kind. */
+const copyJobs = (columns: readonly string[]): string => `
+  insert into jobs (${columns.join(", ")}) select ${columns
     .map((column) => {
       if (column === "seq") return "nextval('job_order') * 1000";
       if (column === "id") return "id || '-' || n";
@@ -31,7 +30,13 @@ const copyJobs = (table: "jobs" | "history", generated: string): string => `
     })
     .join(
       ", ",
-    )} from ${table} cross join generate_series(1, $1::integer) as n where id in ('waiting', 'later', 'other', 'keyed', 'done', 'routed')`;
+    )} from jobs cross join generate_series(1, $1::integer) as n where id in ('waiting', 'later', 'other', 'keyed', 'done', 'routed')`;
+
+const copyEnded = `with copied as (
+    insert into ended (seq, finished_at, claimed_at, ns, attempt, token, settled, state, claimer)
+    select j.seq, e.finished_at, e.claimed_at, e.ns, e.attempt, e.token, e.settled, e.state, e.claimer
+    from jobs j, ended e join jobs o using (seq) where o.id = 'done' and j.id ~ '^done-[0-9]+$' returning seq, ns, finished_at
+  ) insert into successes (ns, finished_at, seqs) select ns, finished_at, array[seq] from copied`;
 
 describe("plans on Postgres", { skip: server.skip }, () => {
   const schema = newSchema();
@@ -83,19 +88,12 @@ describe("plans on Postgres", { skip: server.skip }, () => {
       log: silentLogger,
     });
 
-  const columnsOf = async (table: string): Promise<string> => {
-    const { rows } = await admin.query<{ name: string }>(
-      `select attname as name from pg_attribute
-       where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = ''`,
-      [`${schema}.${table}`],
-    );
-    return rows.map(({ name }) => name).join(", ");
-  };
-
   const fill = async (): Promise<void> => {
-    for (const table of ["jobs", "history"] as const) {
-      await admin.query(copyJobs(table, await columnsOf(table)), [backlog]);
-    }
+    const { rows } = await admin.query<{ name: string }>(
+      "select attname as name from pg_attribute where attrelid = 'jobs'::regclass and attnum > 0 and not attisdropped",
+    );
+    await admin.query(copyJobs(rows.map(({ name }) => name)), [backlog]);
+    await admin.query(copyEnded);
     await admin.query("select enter_line(seq) from jobs where id ~ '^(waiting|later|other)-[0-9]+$'");
     await admin.query(`create table ${schema}.filled ()`);
   };
@@ -180,11 +178,18 @@ describe("plans on Postgres", { skip: server.skip }, () => {
     assert.match(told, /Scan using gates_pkey on gates .*\n\s*Index Cond: \(\(ns = \$?\w+\) AND \(lane = /);
     assert.doesNotMatch(told, /Scan using gates_\w+ on gates .*\n.*\n\s*Filter: .*lane = /);
     assert.match(told, /Index Scan using jobs_id/);
+    assert.match(told, /Index Scan using active_pkey/);
     assert.match(told, /Index (Only )?Scan using jobs_relay/);
-    assert.doesNotMatch(told, /Seq Scan on (jobs|history|turns|claims|gates|arrivals|lanes|parents|trail)/);
+    assert.doesNotMatch(
+      told,
+      /Seq Scan on (jobs|turns|untried|active|claims|ended|successes|gates|arrivals|lanes|parents|trail)/,
+    );
     assert.doesNotMatch(told, /Bitmap/);
     // By the namespace alone: that is a whole table.
-    assert.doesNotMatch(told, /Scan using (jobs_id|history_\w+) on .*\n\s*Index Cond: \(ns = \$?\w+\)\n/);
+    assert.doesNotMatch(
+      told,
+      /Scan using (jobs_id|ended_\w+|successes_\w+) on .*\n\s*Index Cond: \(ns = \$?\w+\)\n/,
+    );
   });
 
   test(`a claim beside ${backlog} jobs of each kind reads as little as beside none`, async () => {

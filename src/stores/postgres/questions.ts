@@ -11,7 +11,7 @@ import {
   trailKinds,
 } from "../../store.ts";
 import { textList } from "./encode.ts";
-import { conditionOf, tablesOf } from "./filter.ts";
+import { conditionOf, ownsAll, rowsOf, sourcesOf, sourcesWithState } from "./filter.ts";
 import type { Value } from "./link.ts";
 import {
   dateOf,
@@ -29,16 +29,12 @@ import type { Session } from "./session.ts";
 export async function get(session: Session, ids: readonly string[]): Promise<(StoredJob | null)[]> {
   if (ids.length === 0) return [];
   const { schema, ns } = session;
-  const from = (table: "jobs" | "history"): string =>
-    `select a.place, stored.job from asked a cross join lateral (
-       select ${storedColumns(table, schema)} from ${schema}.${table} j where j.ns = $1 and j.id = a.id) stored
-     union all
-     select a.place, stored.job from asked a join ${schema}.aliases l on l.ns = $1 and l.id = a.id cross join lateral (
-       select ${storedColumns(table, schema)} from ${schema}.${table} j where j.seq = l.job) stored`;
   const answer = await session.run(
     `with asked as (select * from unnest($2::text::text[]) with ordinality as a (id, place))
-     select json_agg(found.job order by a.place)::text as answer
-     from asked a left join (${from("jobs")} union all ${from("history")}) found using (place)`,
+     select json_agg(found.job order by a.place)::text as answer from asked a left join lateral (
+       select ${storedColumns(schema)} from ${schema}.all_jobs j where j.seq = coalesce(
+         (select seq from ${schema}.jobs where ns = $1 and id = a.id), (select job from ${schema}.aliases where ns = $1 and id = a.id))
+       offset 0) found on true`,
     [ns, textList(ids)],
   );
   return listOf(answer).map((row) => (row === null ? null : toStoredJob(listOf(row))));
@@ -54,12 +50,15 @@ interface Page {
 /** The first jobs that match, in the order of enqueueing: a list of [seq, what was asked of each], one more than the limit if there is more. */
 async function search(
   session: Session,
-  columns: (table: "jobs" | "history") => string,
+  columns: string,
   filter: JobFilter,
   { limit, order, verb, cursor }: Page,
 ): Promise<{ readonly found: readonly (readonly unknown[])[]; readonly cursor: string | null }> {
+  const { schema } = session;
   const values: Value[] = [session.ns, limit + 1];
-  const condition = conditionOf(filter, values);
+  const { states, ...rest } = filter;
+  const condition = conditionOf(rest, values);
+  const inState = conditionOf(states === undefined ? {} : { states }, values);
   const oldest = order === "oldest";
   const scope = { verb, order, namespace: session.ns };
   let from = "";
@@ -68,10 +67,15 @@ async function search(
     from = ` and seq ${oldest ? ">" : "<"} $${values.length}::bigint`;
   }
   const direction = oldest ? "asc" : "desc";
-  const parts = tablesOf(filter).map(
-    (table) =>
-      `(select ${columns(table)} from ${session.schema}.${table} j where ns = $1${condition}${from} order by seq ${direction} limit $2)`,
-  );
+  const parts = sourcesOf(filter).map((source) => {
+    // Where its rows do not tell enough, they are looked at one after the other, and no further than the page needs.
+    const own = ownsAll(source, filter) && (source.state !== null || states === undefined);
+    const asked = own || source.own === null ? condition : "";
+    return `(select ${columns} from (
+       select seq as place from ${schema}.${source.table} where ns = $1 and ${source.condition}${asked}${from}
+       order by seq ${direction} ${own ? "limit $2" : "offset 0"}) found
+     cross join lateral (select * from ${schema}.all_jobs where seq = place offset 0) j where true${condition}${inState} limit $2)`;
+  });
   if (parts.length === 0) return { found: [], cursor: null };
   const answer = await session.run(
     `select coalesce(json_agg(json_build_array(seq, job) order by seq ${direction}), '[]')::text as answer from (
@@ -85,7 +89,7 @@ async function search(
 }
 
 export async function list(session: Session, { filter, ...page }: ListParams): Promise<ListResult> {
-  const columns = (table: "jobs" | "history"): string => storedColumns(table, session.schema);
+  const columns = storedColumns(session.schema);
   const { found, cursor } = await search(session, columns, filter, { ...page, verb: "list" });
   return { jobs: found.map(([, job]) => toStoredJob(listOf(job))), cursor };
 }
@@ -100,7 +104,7 @@ export async function findIds(
   const filter = { ...select.filter, states: states.filter((state) => asked?.includes(state) ?? true) };
   const { limit } = select;
   const page = { limit, order: "oldest", verb: "change", cursor: select.cursor } as const;
-  const { found, cursor } = await search(session, () => "seq, to_json(id) as job", filter, page);
+  const { found, cursor } = await search(session, "seq, to_json(id) as job", filter, page);
   return { ids: found.map(([, id]) => textOf(id)), cursor };
 }
 
@@ -110,10 +114,15 @@ export async function count(session: Session, { filter, by }: CountParams): Prom
   const groups = [...new Set(by)];
   const columns = groups.map((group) => `${group}, `).join("");
   const grouped = groups.length === 0 ? "" : `group by ${groups.join(", ")}`;
-  const parts = tablesOf(filter).map(
-    (table) =>
-      `select ${columns}count(*) as count from ${session.schema}.${table} where ns = $1${condition} ${grouped}`,
-  );
+  const asked: JobFilter = {
+    ...filter,
+    ...(groups.includes("queue") ? { queues: [] } : {}),
+    ...(groups.includes("name") ? { names: [] } : {}),
+  };
+  const parts = sourcesWithState(filter).map((source) => {
+    const rows = rowsOf(session.schema, source, ownsAll(source, asked));
+    return `select ${columns}count(*) as count from ${rows} found where true${condition} ${grouped}`;
+  });
   if (parts.length === 0) return groups.length === 0 ? [{ count: 0 }] : [];
   const answer = await session.run(
     `select coalesce(json_agg(json_build_array(${columns}count)), '[]')::text as answer from (
@@ -136,8 +145,7 @@ export async function trail(session: Session, id: string): Promise<TrailEntry[]>
   const answer = await session.run(
     `select coalesce(json_agg(json_build_array(at, kind, attempt, token, claimer, text, error) order by entry), '[]')::text as answer
      from ${schema}.trail where job = coalesce(
-       (select seq from ${schema}.jobs where ns = $1 and id = $2), (select seq from ${schema}.history where ns = $1 and id = $2),
-       (select job from ${schema}.aliases where ns = $1 and id = $2))`,
+       (select seq from ${schema}.jobs where ns = $1 and id = $2), (select job from ${schema}.aliases where ns = $1 and id = $2))`,
     [session.ns, id],
   );
   return tuplesOf(answer).map(([at, said, attempt, token, claimer, text, error]) => ({

@@ -122,45 +122,35 @@ function readClaimed(row: readonly unknown[]): ClaimedJob {
   };
 }
 
-/** From hold_jobs: the same values, in columns, and in a list at the end what only a few have. */
+/** From hold_jobs: the same values, in columns, and in a list at the end what only a few have. A column is no list where all have the same in it. */
 export function toClaimedJobs(columns: readonly unknown[]): ClaimedJob[] {
   const rare = columns[12] ?? null;
   const traits = new Map(rare === null ? [] : tuplesOf(rare).map((row) => [row[0], row]));
-  const [
-    ids,
-    names,
-    queues,
-    guarantees,
-    priorities,
-    runAts,
-    enqueuedAts,
-    tries,
-    attempts,
-    maxCrashes,
-    tokens,
-    inputs,
-  ] = tuplesOf(columns.slice(0, 12));
-  return listOf(ids).map((id, place) => {
-    const runAt = runAts?.[place];
+  return listOf(columns[0]).map((id, place) => {
+    const at = (index: number): unknown => {
+      const column = columns[index];
+      return Array.isArray(column) ? column[place] : column;
+    };
+    const runAt = at(5);
     const [, fireAt, tags, crashes, redrives, schedule, cancelRequested] = traits.get(id) ?? plain;
     return toClaimedJob([
       id,
-      names?.[place],
-      queues?.[place],
-      guarantees?.[place],
-      priorities?.[place],
+      at(1),
+      at(2),
+      at(3),
+      at(4),
       tags,
       runAt,
       fireAt ?? runAt,
-      enqueuedAts?.[place],
-      tries?.[place],
-      attempts?.[place],
+      at(6),
+      at(7),
+      at(8),
       crashes,
-      maxCrashes?.[place],
+      at(9),
       redrives,
-      tokens?.[place],
+      at(10),
       schedule,
-      inputs?.[place],
+      at(11),
       cancelRequested,
     ]);
   });
@@ -173,16 +163,12 @@ const claimedColumns =
   "id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt, attempts, crashes, max_crashes, " +
   "redrives, token, schedule, input, cancel_requested, version";
 
-/** What `get` and `list` show, for one of the tables. The first is the job's place in the order of enqueueing. */
-export function storedColumns(table: "jobs" | "history", schema: string): string {
-  const finishedAt = table === "jobs" ? "null::bigint" : "finished_at";
-  const waitsFor =
-    table === "jobs"
-      ? `case when state = 'blocked' then (select coalesce(array_agg(p.id order by e.position), '{}')
-           from ${schema}.parents e join ${schema}.jobs p on p.seq = e.parent where e.child = j.seq) else '{}' end`
-      : "'{}'::text[]";
+/** What `get` and `list` show of a row `j` of all_jobs. The first is the job's place in the order of enqueueing. */
+export function storedColumns(schema: string): string {
   return `seq, json_build_array(${claimedColumns}, state, reason, result, error, progress, expire_at, rollbacks, claimer,
-    claimed_at, ${finishedAt}, concurrency_key, rate_key, slot, relayed, ${waitsFor}) as job`;
+    claimed_at, finished_at, concurrency_key, rate_key, slot, relayed,
+    case when state = 'blocked' then (select coalesce(array_agg(p.id order by e.position), '{}')
+      from ${schema}.parents e join ${schema}.jobs p on p.seq = e.parent where e.child = j.seq) else '{}' end) as job`;
 }
 
 /** From {@link storedColumns}. */

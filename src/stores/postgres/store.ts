@@ -65,6 +65,7 @@ import { Turnstile } from "../../turnstile.ts";
 import { callersRun } from "./caller.ts";
 import { cancel, prune, redrive, remove, update } from "./change.ts";
 import { claim, finish, step } from "./claim.ts";
+import { ClaimedSeqs } from "./claimed-seqs.ts";
 import { enqueue, enqueueInside } from "./enqueue.ts";
 import { health } from "./health.ts";
 import { extend, reap, report } from "./leases.ts";
@@ -111,6 +112,7 @@ export class PostgresStore implements Store {
   readonly #channel: Channel;
   readonly #turnstile: Turnstile;
   readonly #vacuum: TurnsVacuum;
+  readonly #claimed = new ClaimedSeqs();
   #ns: number | null = null;
 
   /** Opens a handle. Where the schema is there already, it works without {@link migrate}. */
@@ -332,6 +334,7 @@ export class PostgresStore implements Store {
       schema: quote(schema),
       ns: this.#ns ?? missingSchema(link.place, schema),
       now: this.#now(),
+      claimed: this.#claimed,
       publish: (notices) => this.#channel.publish(notices),
     };
   }

@@ -11,7 +11,8 @@ export async function usage(session: Session, params: UsageParams): Promise<Usag
      select json_build_object(
        'now', (select now from clock),
        'inQueue', ${schema}.active_in_queue($1, $3, null),
-       'underKey', (select count(*) from ${schema}.jobs where ns = $1 and held_key = $4::text and held_key is not null),
+       'underKey', (select count(*) from ${schema}.active
+         where ns = $1 and concurrency_key = $4::text and concurrency_key is not null and not relayed),
        'queueWindow', (${window} and kind = 'queue' and key = $3),
        'keyWindow', (${window} and kind = 'key' and key = $5::text))::text as answer`,
     [ns, now, params.queue, params.concurrencyKey, params.rateKey],

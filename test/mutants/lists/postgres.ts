@@ -17,7 +17,7 @@ export const postgres: readonly Mutant[] = [
     ["a repeated claim takes more", "v_last then 'repeated' else", "v_last then 'new' else"],
     [
       "a repeated claim brings back what has no lease left",
-      "\n          and lease_until > a.now offset 0",
+      "\n        and lease_until > a.now offset 0",
       " offset 0",
     ],
     [
@@ -27,11 +27,11 @@ export const postgres: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(at("05-finish.sql", "finish|stale|step"), [
-    ["a success minds no token", "j.id = a.id and j.token = a.token and", "j.id = a.id and"],
+    ["a success minds no token", "x.seq = a.seq and x.token = a.token and", "x.seq = a.seq and"],
     [
       "a success minds no claimer",
-      "'active' and j.claimer = p_claimer\n      and case",
-      "'active'\n      and case",
+      "x.token = a.token and x.claimer = p_claimer\n      and case",
+      "x.token = a.token\n      and case",
     ],
     [
       "a finish minds no token",

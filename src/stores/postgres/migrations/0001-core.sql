@@ -12,89 +12,71 @@ create table namespaces (
 -- The order of enqueueing: each call draws a number for every thousand of its jobs, which are counted within it (next_seqs).
 create sequence job_order;
 
--- Jobs that are not terminal. seq is the order of enqueueing and stays with a job when it moves to history and back.
+-- A job: what it was enqueued with, and what its earlier claims left behind. It stays until the job is forgotten. Where the job stands now is said
+-- by the tables below, so a plain job is claimed and succeeds without its row being written or locked: see the view all_jobs for the whole of it.
+-- seq is the order of enqueueing.
+-- shelf says which index holds a waiting job: lane (it has a limited key), fragile, or relay (as shelf_of says). It is null for one that is not
+-- waiting, and for a plain one, which has its turn in turns. lane: of the key that limits it.
+-- attempt, token, claimer, claimed_at, ahead and reason are as the last claim that is over left them; that of a success leaves nothing here.
 -- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
--- settled_by, or, while that is null, still in claimer.
--- ahead: it was claimed ahead and is not known to have started (see ClaimParams in store.ts).
+-- settled_by, or, while that is null, in claimer.
+-- ahead: its last claim was made ahead, and its holder fell silent (see ClaimParams in store.ts).
 -- retention is how long it is kept once it has succeeded, is cancelled, dead or lost; null where the app decides.
---
--- The claim of a plain job is a HOT update: it changes no column that an index knows, and half of each page is left for the new rows. So
--- no index may look at state, attempt, token or another column that a claim changes. What the indexes need of them is in columns that stay
--- null from the first to the last day of a plain job, and that whoever writes a job must keep.
--- Which plain jobs wait is in turns, which are active in claims.
--- lane: of the key that limits it. shelf: relay while it waits for the relay, named while the relay has it; of the others that wait, fragile
--- for those that must run alone, lane for those with a lane (as shelf_of says). held_key: its concurrency key while it is active and not the
--- relay's. expires_at: its expiry while it can expire. open_debounce: its debounce key while it can be debounced.
--- What indexes know comes first among the columns, where it is read quickest: each update compares it. What claims change comes in the middle, so
--- that the log of a HOT update holds only that.
 create table jobs (
   seq bigint primary key,
   run_at bigint not null,
+  fire_at bigint not null,
+  enqueued_at bigint not null,
   ns integer not null,
   priority integer not null,
   slot integer not null,
-  id text collate "C" not null,
-  name text collate "C" not null,
-  queue text collate "C" not null,
-  state text collate "C" not null,
+  attempts integer not null,
+  max_crashes integer not null,
   attempt integer not null default 0,
   token integer not null default 0,
   settled integer not null default 0,
   crashes integer not null default 0,
+  redrives integer not null default 0,
+  rollbacks integer not null default 0,
   version integer not null default 1,
+  blocked boolean not null default false,
   ahead boolean not null default false,
   cancel_requested boolean not null default false,
   relayed boolean not null default false,
-  claimed_at bigint,
-  lease_until bigint,
-  claim_sequence bigint,
-  claimer text collate "C",
-  settled_by text collate "C",
-  reason text,
-  error text,
-  progress text,
-  result text,
-  redrives integer not null default 0,
-  rollbacks integer not null default 0,
-  attempts integer not null,
-  max_crashes integer not null,
-  fire_at bigint not null,
-  enqueued_at bigint not null,
-  expire_at bigint,
-  unique_ms bigint,
+  id text collate "C" not null,
+  name text collate "C" not null,
+  queue text collate "C" not null,
   delivery text collate "C" not null,
+  tags text[] collate "C" not null default '{}',
+  input text not null,
+  shelf text collate "C",
+  lane text collate "C",
   concurrency_key text collate "C",
   rate_key text collate "C",
   unique_key text collate "C",
   debounce_key text collate "C",
   after_failure text collate "C",
   schedule text collate "C",
+  expire_at bigint,
+  unique_ms bigint,
   retention bigint[],
-  tags text[] collate "C" not null default '{}',
-  input text not null,
-  lane text collate "C",
-  shelf text collate "C",
-  held_key text collate "C",
-  expires_at bigint,
-  open_debounce text collate "C"
-) with (
-  fillfactor = 45, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
-  autovacuum_vacuum_cost_delay = 1, autovacuum_analyze_scale_factor = 0.05
-);
+  claimed_at bigint,
+  claimer text collate "C",
+  settled_by text collate "C",
+  reason text,
+  error text,
+  progress text
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0.05);
 
 create unique index jobs_id on jobs (ns, id);
 create index jobs_lane on jobs (ns, lane, (-priority), run_at, seq) where shelf = 'lane';
 create index jobs_gate on jobs (ns, lane, queue, name, run_at) where shelf = 'lane';
 create index jobs_fragile on jobs (ns, queue, name, run_at) where shelf = 'fragile';
 create index jobs_relay on jobs (ns, slot, run_at, seq) where shelf = 'relay';
-create index jobs_named on jobs (ns, slot) where shelf = 'named';
-create index jobs_held_key on jobs (ns, held_key) where held_key is not null;
-create index jobs_expiring on jobs (ns, expires_at, seq) where expires_at is not null;
-create index jobs_debounce on jobs (ns, open_debounce, seq) where open_debounce is not null;
+create index jobs_blocked on jobs (ns, seq) where blocked;
 
--- One row for each plain job that waits: a job that is waiting and on no shelf. rank is the negative priority. expire_at: null where it
--- cannot expire any more. direct: it may not be claimed ahead. Rows come and go and never change; only who holds the lock of a job may
--- add or remove its row.
+-- The shelf of plain jobs that wait, in the order of claims. rank is the negative priority. expire_at: null where it cannot expire any more.
+-- direct: it may not be claimed ahead. Rows come and go and never change.
 create table turns (
   ns integer not null,
   rank integer not null,
@@ -110,9 +92,41 @@ create table turns (
   autovacuum_analyze_scale_factor = 0.05
 );
 
+-- What may become of an idle job before it is tried: it expires, or, never claimed, takes the input of another with its key.
+create table untried (
+  seq bigint primary key,
+  ns integer not null,
+  expire_at bigint,
+  debounce_key text collate "C"
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+create index untried_expiring on untried (ns, expire_at, seq) where expire_at is not null;
+create index untried_debounce on untried (ns, debounce_key, seq) where debounce_key is not null;
+create index untried_ns on untried (ns);
+
+-- Claims that are not over, and jobs that the relay has named, which have no lease of their own and no sequence. reason: why it shall stop.
+create table active (
+  seq bigint primary key,
+  claimed_at bigint not null,
+  lease_until bigint,
+  claim_sequence bigint,
+  ns integer not null,
+  attempt integer not null,
+  token integer not null,
+  slot integer not null,
+  ahead boolean not null,
+  relayed boolean not null,
+  queue text collate "C" not null,
+  claimer text collate "C" not null,
+  concurrency_key text collate "C",
+  retention bigint[],
+  reason text
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+create index active_key on active (ns, concurrency_key) where concurrency_key is not null and not relayed;
+create index active_named on active (ns, slot) where relayed;
+
 -- One row for each claim that took jobs, except for the relay's: where to look for active jobs. until: no lease among them ends before
 -- that. queues: no job is of another one. open: how many have not ended, if nothing went wrong with counting: it only tells when the row can
--- go. What counts is the job: it is active under a claim when its claimer and claim_sequence say so.
+-- go. What counts is active: a job is under a claim when its claimer and claim_sequence say so.
 create table claims (
   ns integer not null,
   open integer not null,
@@ -127,60 +141,53 @@ create index claims_until on claims (ns, until);
 -- Not worth compressing: it is written once and read, as a rule, never.
 alter table claims alter seqs set storage external;
 
--- Terminal jobs, without what only claims need. They leave by retention or redrive.
+-- Jobs that have ended. They leave by retention or redrive.
 -- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.
-create table history (
+create table ended (
   seq bigint primary key,
-  run_at bigint not null,
-  fire_at bigint not null,
-  enqueued_at bigint not null,
-  expire_at bigint,
-  claimed_at bigint,
   finished_at bigint not null,
-  unique_ms bigint,
+  claimed_at bigint,
+  forget_at bigint,
   ns integer not null,
-  priority integer not null,
-  attempts integer not null,
-  max_crashes integer not null,
-  slot integer not null,
   attempt integer not null,
-  crashes integer not null,
-  redrives integer not null,
-  rollbacks integer not null,
-  version integer not null,
   token integer not null,
   settled integer not null,
-  cancel_requested boolean not null,
-  relayed boolean not null,
   state text collate "C" not null,
-  id text collate "C" not null,
-  name text collate "C" not null,
-  queue text collate "C" not null,
-  delivery text collate "C" not null,
-  settled_by text collate "C",
   claimer text collate "C",
-  concurrency_key text collate "C",
-  rate_key text collate "C",
-  unique_key text collate "C",
-  debounce_key text collate "C",
-  after_failure text collate "C",
-  schedule text collate "C",
-  retention bigint[],
-  tags text[] collate "C" not null,
   reason text,
-  error text,
-  progress text,
-  result text,
-  input text not null,
-  forget_at bigint generated always as (
-    finished_at + retention[case state when 'succeeded' then 1 when 'cancelled' then 2 when 'dead' then 3 when 'lost' then 4 end]
-  ) stored
+  result text
 );
+create index ended_forget on ended (ns, forget_at, seq) where forget_at is not null;
+create index ended_notable on ended (ns, state, seq) where state <> 'succeeded';
+create index ended_finished on ended (ns, state, finished_at, seq) where state <> 'succeeded' and forget_at is null;
 
-create unique index history_id on history (ns, id);
-create index history_finished on history (ns, state, finished_at, seq) where forget_at is null;
-create index history_forget on history (ns, forget_at, seq) where forget_at is not null;
-create index history_notable on history (ns, state, seq) where state <> 'succeeded';
+-- One row for each call that ended jobs with success: where prune finds them, in the order in which they ended. So one that ends with others costs
+-- no entry in an index of its own. What counts is ended: a job that is not there any more, or has a retention of its own, is passed over.
+create table successes (
+  ns integer not null,
+  finished_at bigint not null,
+  seqs bigint[] not null
+);
+create index successes_finished on successes (ns, finished_at);
+alter table successes alter seqs set storage external;
+
+-- Every job as it stands.
+create view all_jobs as
+select
+  j.seq, j.ns, j.id, j.name, j.queue, j.delivery, j.priority, j.run_at, j.fire_at, j.enqueued_at,
+  coalesce(e.state, case when a.seq is not null then 'active' when j.blocked then 'blocked' else 'waiting' end) as state,
+  j.attempts, j.max_crashes, j.slot, j.shelf, j.expire_at, j.crashes, j.redrives, j.rollbacks, j.version,
+  coalesce(e.attempt, a.attempt, j.attempt) as attempt,
+  coalesce(e.token, a.token, j.token) as token,
+  coalesce(e.settled, j.settled) as settled,
+  case when e.settled > j.settled then e.claimer when j.settled > 0 then coalesce(j.settled_by, j.claimer) end as settled_by,
+  coalesce(e.claimer, a.claimer, j.claimer) as claimer,
+  coalesce(e.claimed_at, a.claimed_at, j.claimed_at) as claimed_at,
+  a.claim_sequence, a.lease_until, j.cancel_requested, coalesce(a.ahead, j.ahead) as ahead, j.relayed, e.finished_at,
+  j.lane, j.concurrency_key, j.rate_key, j.unique_key, j.unique_ms, j.debounce_key, j.after_failure, j.schedule, j.retention, j.tags,
+  case when e.seq is not null then e.reason when a.seq is not null then a.reason else j.reason end as reason,
+  j.error, j.progress, e.result, j.input
+from jobs j left join active a on a.seq = j.seq left join ended e on e.seq = j.seq;
 
 -- Ids that a unique or debounced job absorbed.
 create table aliases (
@@ -192,7 +199,7 @@ create table aliases (
 create index aliases_job on aliases (job);
 
 -- Who took a unique or debounce key last; the row is what serialises those who ask for the key. until null: a unique key is held
--- while the job is in jobs. job 0: nobody took it yet.
+-- until the job ends. job 0: nobody took it yet.
 create table keys (
   ns integer not null,
   kind text collate "C" not null,

@@ -3,29 +3,43 @@ import pg from "pg";
 
 /** Each names rows of the schema that contradict each other, and finds none where whoever wrote a job kept the books. */
 const contradictions: Readonly<Record<string, string>> = {
-  "a plain job waits without a turn": `
-    select id from jobs j where state = 'waiting' and shelf is null and not exists (
+  "a job stands in no place, or in two": `
+    select id from jobs j where (
+      select count(*) from (
+        select from turns where seq = j.seq union all select from active where seq = j.seq union all select from ended where seq = j.seq
+        union all select where j.blocked union all select where j.shelf is not null) place) <> 1`,
+  "a plain job waits without its own turn": `
+    select id from all_jobs j where state = 'waiting' and shelf is null and not exists (
       select from turns t where t.ns = j.ns and t.queue = j.queue and t.name = j.name and t.rank = -j.priority and t.run_at = j.run_at
-        and t.seq = j.seq and t.expire_at is not distinct from j.expires_at
+        and t.seq = j.seq and t.expire_at is not distinct from case when j.attempt = 0 then j.expire_at end
         and t.direct = (j.delivery = 'at-most-once' or j.crashes > 0 or j.ahead))`,
-  "a turn belongs to no plain job that waits": `
-    select t.seq::text as id from turns t left join jobs j on j.seq = t.seq
-    where j.seq is null or j.state <> 'waiting' or j.shelf is not null or j.run_at <> t.run_at`,
+  "a place belongs to no job": `
+    select t.seq::text as id from (
+      select seq from turns union all select seq from active union all select seq from ended union all select seq from untried) t
+    where not exists (select from jobs j where j.seq = t.seq)`,
   "a job is active under no claim": `
-    select id from jobs j where state = 'active' and not relayed and not exists (
-      select from claims c where c.ns = j.ns and c.claimer = j.claimer and c.sequence = j.claim_sequence and j.seq = any (c.seqs)
-        and j.queue = any (c.queues) and c.until <= j.lease_until)`,
+    select j.id from active a join jobs j using (seq) where not a.relayed and not exists (
+      select from claims c where c.ns = a.ns and c.claimer = a.claimer and c.sequence = a.claim_sequence and a.seq = any (c.seqs)
+        and a.queue = any (c.queues) and c.until <= a.lease_until)`,
   "a claim counts fewer jobs than are open": `
     select claimer as id from claims c where open < (
-      select count(*) from jobs j where j.seq = any (c.seqs) and j.state = 'active' and j.claimer = c.claimer and j.claim_sequence = c.sequence)`,
+      select count(*) from active a where a.seq = any (c.seqs) and a.claimer = c.claimer and a.claim_sequence = c.sequence)`,
+  "an active row is not of its job": `
+    select j.id from active a join jobs j using (seq) where (a.ns, a.queue, a.slot, a.relayed) <> (j.ns, j.queue, j.slot, j.relayed)
+      or a.concurrency_key is distinct from j.concurrency_key or a.token <= j.token`,
   "a column for an index is not what it should be": `
-    select id from jobs where
+    select id from all_jobs where
       lane is distinct from lane_of(concurrency_key, rate_key)
-      or shelf is distinct from case state when 'waiting' then shelf_of(relayed, lane, crashes, max_crashes)
-        when 'active' then case when relayed then 'named' end end
-      or held_key is distinct from case when state = 'active' and not relayed then concurrency_key end
-      or expires_at is distinct from case when attempt = 0 and state in ('waiting', 'blocked') then expire_at end
-      or open_debounce is distinct from case when state = 'waiting' and token = 0 then debounce_key end`,
+      or shelf is distinct from case state when 'waiting' then shelf_of(relayed, lane, crashes, max_crashes) end`,
+  "a success is found by nobody who prunes": `
+    select j.id from ended e join jobs j using (seq) where e.state = 'succeeded' and e.forget_at is null and not exists (
+      select from successes s where s.ns = e.ns and s.finished_at = e.finished_at and e.seq = any (s.seqs))`,
+  "untried is not what it should be": `
+    select id from (
+      select id, seq, case when state in ('waiting', 'blocked') and attempt = 0 then expire_at end as expire_at,
+        case when state = 'waiting' and token = 0 then debounce_key end as debounce_key from all_jobs) j left join untried u using (seq)
+    where u.expire_at is distinct from j.expire_at or u.debounce_key is distinct from j.debounce_key
+      or u.seq is not null and j.expire_at is null and j.debounce_key is null`,
 };
 
 /** What stands beside the jobs so that claims are cheap agrees with the jobs. */

@@ -3,6 +3,15 @@
 -- looked up one by one, and the planner must not be able to turn that round and read a whole namespace for the sake of a list that it
 -- believes to be longer. Either the look-up stands in a subquery behind `offset 0`, through which no condition passes; or the list carries
 -- the namespace too, and no other condition fits an index (`is not distinct from` never does).
+--
+-- Where a job stands, and who may move it. A job is in one place: its turn in turns, a shelf or blocked (columns of jobs), active, or ended. Each
+-- move is made by one statement or in one transaction.
+-- Locks are taken in this order: the job's row in jobs, its turn, its row in active. Who is asked to wait for none passes over what is locked.
+-- - A plain claim holds the turn alone, and moves the job from turns to active. A success holds the row in active alone, and moves it to ended.
+-- - Everybody else who moves a job, or changes one that is idle, holds its row in jobs first (lock_job): claims from a shelf, retries, the reaper,
+--   cancel, update, redrive, prune, and the end of a parent. Only they bring a job back to turns, to a shelf or out of ended.
+-- So for who holds the row in jobs, a job moves in one direction at most: from its turn to active, from there to ended. Asked in this order, each in
+-- a statement of its own, it is found.
 
 -- The store's clock. A test gives its own time; nobody else gives any.
 create function now_ms(p_now bigint) returns bigint language sql volatile as $$
@@ -49,7 +58,7 @@ end
 $$;
 
 -- Adds a line to the story of a job, as it stands before what the line tells is written; the oldest lines make room.
-create function tell(p_job jobs, p_now bigint, p_kind text, p_text text, p_error text) returns void language plpgsql as $$
+create function tell(p_job all_jobs, p_now bigint, p_kind text, p_text text, p_error text) returns void language plpgsql as $$
 begin
   insert into trail (job, at, kind, attempt, token, claimer, text, error)
   values (p_job.seq, p_now, p_kind, p_job.attempt, p_job.token, p_job.claimer, p_text, p_error);
@@ -60,7 +69,7 @@ end
 $$;
 
 -- Says that a lane changed, so that the next claim looks at it. Plain and relayed jobs stand in none.
-create function mark_lane(p_job jobs, p_at bigint, p_changed boolean) returns void language plpgsql as $$
+create function mark_lane(p_job all_jobs, p_at bigint, p_changed boolean) returns void language plpgsql as $$
 begin
   if p_job.lane is null or p_job.relayed then return; end if;
   insert into arrivals (ns, lane, queue, name, at, changed) values (p_job.ns, p_job.lane, p_job.queue, p_job.name, p_at, p_changed);
@@ -77,26 +86,97 @@ create function shelf_of(p_relayed boolean, p_lane text, p_crashes integer, p_ma
   select case when p_relayed then 'relay' when p_crashes > 0 and p_crashes >= p_max_crashes - 1 then 'fragile' when p_lane is not null then 'lane' end
 $$;
 
--- Gives a job its turn if it is plain and waits, now that its row is written. The caller holds its lock, or has made it.
+-- Puts a job that waits in its place, now that its row is written: a plain one gets its turn. One that can expire or be debounced is
+-- entered in untried; so is a blocked one that can expire. The caller holds its row, or has made it.
 create function enter_line(p_seq bigint) returns void language plpgsql as $$
 begin
-  insert into turns (ns, queue, name, rank, run_at, seq, expire_at, direct)
-  select ns, queue, name, -priority, run_at, seq, expires_at, delivery = 'at-most-once' or crashes > 0 or ahead
-  from jobs where seq = p_seq and state is not distinct from 'waiting' and shelf is null;
+  with job as (
+    select * from jobs where seq = p_seq
+  ), lined as (
+    insert into turns (ns, queue, name, rank, run_at, seq, expire_at, direct)
+    select ns, queue, name, -priority, run_at, seq, case when attempt = 0 then expire_at end, delivery = 'at-most-once' or crashes > 0 or ahead
+    from job where shelf is null and not blocked
+  )
+  insert into untried (seq, ns, expire_at, debounce_key)
+  select seq, ns, expires_at, open_debounce from (
+    select seq, ns, case when attempt = 0 then expire_at end as expires_at, case when token = 0 and not blocked then debounce_key end as open_debounce
+    from job
+  ) open where expires_at is not null or open_debounce is not null
+  on conflict (seq) do update set ns = excluded.ns, expire_at = excluded.expire_at, debounce_key = excluded.debounce_key;
 end
 $$;
 
--- Takes the turn of a job, as it stood before what the caller, who holds its lock, does to it.
-create function leave_line(p_job jobs) returns void language plpgsql as $$
+-- Takes an idle job from its place, as it stood before what the caller, who holds it, does to it.
+create function leave_line(p_job all_jobs) returns void language plpgsql as $$
 begin
-  if p_job.state <> 'waiting' or p_job.shelf is not null then return; end if;
+  if p_job.state is distinct from 'waiting' and p_job.state is distinct from 'blocked' then return; end if;
+  if p_job.expire_at is not null or p_job.debounce_key is not null then delete from untried where seq = p_job.seq; end if;
+  if p_job.state = 'blocked' or p_job.shelf is not null then return; end if;
   delete from turns where ns = p_job.ns and queue = p_job.queue and name = p_job.name and rank = -p_job.priority
     and run_at = p_job.run_at and seq = p_job.seq;
 end
 $$;
 
+-- A job as it stands. Index: jobs_pkey, active_pkey, ended_pkey.
+create function job_of(p_seq bigint) returns all_jobs language plpgsql as $$
+declare
+  v_job all_jobs;
+begin
+  select * into v_job from all_jobs where seq = p_seq;
+  return v_job;
+end
+$$;
+
+-- Locks a job wherever it stands and returns it, nulls where there is none. Index: jobs_pkey, turns_pkey, active_pkey.
+create function lock_job(p_seq bigint) returns all_jobs language plpgsql as $$
+declare
+  v_job jobs;
+begin
+  select * into v_job from jobs where seq = p_seq for update;
+  if not found then return null; end if;
+  if v_job.shelf is null and not v_job.blocked then
+    perform from turns where ns = v_job.ns and queue = v_job.queue and name = v_job.name and rank = -v_job.priority
+      and run_at = v_job.run_at and seq = p_seq for update;
+    if not found then perform from active where seq = p_seq for update; end if;
+  end if;
+  return job_of(p_seq);
+end
+$$;
+
+-- The same for one that is idle, as far as nobody else holds it just now; nulls where somebody does, and where it is not idle.
+create function try_lock_idle(p_seq bigint) returns all_jobs language plpgsql as $$
+declare
+  v_job jobs;
+  v_idle all_jobs;
+begin
+  select * into v_job from jobs where seq = p_seq for update skip locked;
+  if not found then return null; end if;
+  if v_job.shelf is null and not v_job.blocked then
+    perform from turns where ns = v_job.ns and queue = v_job.queue and name = v_job.name and rank = -v_job.priority
+      and run_at = v_job.run_at and seq = p_seq for update skip locked;
+    if not found then return null; end if;
+  end if;
+  v_idle := job_of(p_seq);
+  if v_idle.state = 'waiting' or v_idle.state = 'blocked' then return v_idle; end if;
+  return null;
+end
+$$;
+
+-- Keeps a job that has not ended from ending, until this transaction is over. Index: jobs_pkey, turns_pkey, active_pkey.
+create function hold_open(p_seq bigint) returns void language plpgsql as $$
+declare
+  v_job jobs;
+begin
+  select * into v_job from jobs where seq = p_seq for share;
+  if not found or v_job.shelf is not null or v_job.blocked then return; end if;
+  perform from turns where ns = v_job.ns and queue = v_job.queue and name = v_job.name and rank = -v_job.priority
+    and run_at = v_job.run_at and seq = p_seq for share;
+  if not found then perform from active where seq = p_seq for key share; end if;
+end
+$$;
+
 -- What a dispatch needs, in the order in which rows.ts reads it.
-create function claimed_json(j jobs) returns json language sql stable as $$
+create function claimed_json(j all_jobs) returns json language sql stable as $$
   select json_build_array(j.id, j.name, j.queue, j.delivery, j.priority, j.tags, j.run_at, j.fire_at, j.enqueued_at, j.attempt,
     j.attempts, j.crashes, j.max_crashes, j.redrives, j.token, j.schedule, j.input, j.cancel_requested)
 $$;

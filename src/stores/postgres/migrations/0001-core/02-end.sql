@@ -1,39 +1,37 @@
 -- How jobs end, and what their end brings about.
 
--- Takes a job off the hot table. Inputs: the row as it shall be kept, with its new state, reason, counts, error and result.
-create function archive(p_job jobs, p_now bigint) returns void language plpgsql as $$
+-- Writes that a job has ended, which the caller has taken from its place. Inputs: the job as it shall be kept, with its new state, reason and result.
+create function end_job(p_job all_jobs, p_now bigint) returns void language plpgsql as $$
 begin
-  delete from jobs where seq = p_job.seq;
-  insert into history (
-    seq, run_at, fire_at, enqueued_at, expire_at, claimed_at, finished_at, unique_ms, ns, priority, attempts, max_crashes, slot,
-    attempt, crashes, redrives, rollbacks, version, token, settled, cancel_requested, relayed, state, id, name, queue, delivery,
-    settled_by, claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, retention, tags, reason, error, progress,
-    result, input
-  ) values (
-    p_job.seq, p_job.run_at, p_job.fire_at, p_job.enqueued_at, p_job.expire_at, p_job.claimed_at, p_now, p_job.unique_ms, p_job.ns,
-    p_job.priority, p_job.attempts, p_job.max_crashes, p_job.slot, p_job.attempt, p_job.crashes, p_job.redrives, p_job.rollbacks,
-    p_job.version, p_job.token, p_job.settled, p_job.cancel_requested, p_job.relayed, p_job.state, p_job.id, p_job.name,
-    p_job.queue, p_job.delivery, p_job.settled_by, p_job.claimer, p_job.concurrency_key, p_job.rate_key, p_job.unique_key,
-    p_job.debounce_key, p_job.after_failure, p_job.schedule, p_job.retention, p_job.tags, p_job.reason, p_job.error, p_job.progress, p_job.result,
-    p_job.input
+  insert into ended (seq, finished_at, claimed_at, forget_at, ns, attempt, token, settled, state, claimer, reason, result)
+  values (
+    p_job.seq, p_now, p_job.claimed_at, forget_at(p_job.retention, p_job.state, p_now), p_job.ns, p_job.attempt, p_job.token, p_job.settled,
+    p_job.state, p_job.claimer, p_job.reason, p_job.result
   );
+  if p_job.state = 'succeeded' then insert into successes (ns, finished_at, seqs) values (p_job.ns, p_now, array[p_job.seq]); end if;
 end
 $$;
 
+-- When a job is forgotten that ended now and has a retention of its own; null where it has none.
+create function forget_at(p_retention bigint[], p_state text, p_now bigint) returns bigint language sql immutable as $$
+  select p_now + p_retention[case p_state when 'succeeded' then 1 when 'cancelled' then 2 when 'dead' then 3 when 'lost' then 4 end]
+$$;
+
 -- Cancels a job that is waiting or blocked, without telling its children.
-create function write_cancelled(p_job jobs, p_reason text, p_now bigint) returns void language plpgsql as $$
-declare
-  v_was text := p_job.state;
+create function write_cancelled(p_job all_jobs, p_reason text, p_now bigint) returns void language plpgsql as $$
 begin
-  if v_was = 'blocked' then
+  perform leave_line(p_job);
+  if p_job.state = 'blocked' then
     delete from parents where child = p_job.seq;
   else
-    perform leave_line(p_job);
     perform mark_lane(p_job, p_now, true);
+  end if;
+  if p_job.state = 'blocked' or p_job.shelf is not null then
+    update jobs set blocked = false, shelf = null where seq = p_job.seq;
   end if;
   p_job.state := 'cancelled';
   p_job.reason := p_reason;
-  perform archive(p_job, p_now);
+  perform end_job(p_job, p_now);
 end
 $$;
 
@@ -44,23 +42,26 @@ declare
   v_seqs bigint[] := array[p_seq];
   v_ids text[] := array[p_id];
   v_states text[] := array[p_state];
-  v_child jobs;
+  v_seq bigint;
+  v_child all_jobs;
   i integer := 1;
 begin
   while i <= cardinality(v_seqs) loop
     n.ended := n.ended || v_ids[i];
-    for v_child in
-      select j.* from parents p join jobs j on j.seq = p.child where p.parent = v_seqs[i] order by p.child for no key update of j
+    for v_seq in
+      select j.seq from parents p join jobs j on j.seq = p.child where p.parent = v_seqs[i] order by p.child for no key update of j
     loop
-      delete from parents where parent = v_seqs[i] and child = v_child.seq;
+      delete from parents where parent = v_seqs[i] and child = v_seq;
+      v_child := job_of(v_seq);
+      -- Something else has written to it.
+      continue when v_child.state is distinct from 'blocked';
       if v_states[i] <> 'succeeded' and v_child.after_failure is distinct from 'run' then
         perform write_cancelled(v_child, 'its parent ' || v_ids[i] || ' is ' || v_states[i], p_now);
         v_seqs := v_seqs || v_child.seq;
         v_ids := v_ids || v_child.id;
         v_states := v_states || 'cancelled'::text;
       elsif not exists (select from parents where child = v_child.seq) then
-        update jobs set state = 'waiting', shelf = shelf_of(relayed, lane, crashes, max_crashes), open_debounce = debounce_key
-        where seq = v_child.seq;
+        update jobs set blocked = false, shelf = shelf_of(relayed, lane, crashes, max_crashes) where seq = v_child.seq;
         perform enter_line(v_child.seq);
         n.queues := n.queues || v_child.queue;
         perform mark_lane(v_child, v_child.run_at, false);
@@ -73,7 +74,7 @@ end
 $$;
 
 -- Cancels a job that is waiting or blocked and locked by the caller.
-create function cancel_idle(n news, p_job jobs, p_reason text, p_now bigint) returns news language plpgsql as $$
+create function cancel_idle(n news, p_job all_jobs, p_reason text, p_now bigint) returns news language plpgsql as $$
 begin
   perform write_cancelled(p_job, p_reason, p_now);
   return tell_children(n, p_job.seq, p_job.id, 'cancelled', p_now);
@@ -81,7 +82,7 @@ end
 $$;
 
 -- Active jobs ended: whoever waited for their queue's limit, or for their key, may go.
-create function note_freed(n news, p_job jobs, p_now bigint) returns news language plpgsql as $$
+create function note_freed(n news, p_job all_jobs, p_now bigint) returns news language plpgsql as $$
 begin
   if p_job.relayed then return n; end if;
   if exists (select from queues where ns = p_job.ns and queue = p_job.queue and concurrency is not null) then
@@ -106,6 +107,15 @@ create type ending as (
 -- jobs of one claim at once its row may stay behind, and is found by the reaper. Index: claims_pkey.
 create function close_claims(p_ns integer, p_claimer text, p_sequences bigint[]) returns void language plpgsql as $$
 begin
+  -- Jobs that end together were mostly claimed together.
+  if p_sequences[1] = all (p_sequences) then
+    delete from claims where ns = p_ns and claimer = p_claimer and sequence = p_sequences[1] and open <= cardinality(p_sequences);
+    if not found then
+      update claims set open = open - cardinality(p_sequences)
+      where ns = p_ns and claimer = p_claimer and sequence = p_sequences[1] and open > cardinality(p_sequences);
+    end if;
+    return;
+  end if;
   with ended as materialized (
     select p_ns as ns, s as sequence, count(*) as times from unnest(p_sequences) as s group by s order by s
   ), gone as (
@@ -116,11 +126,10 @@ begin
 end
 $$;
 
--- Ends a claim of a job that the caller has locked. by_holder: its holder tells it. Returns where the job stands then.
-create function settle_claim(inout n news, p_job jobs, p_end ending, p_by_holder boolean, p_now bigint, out v_state text, out v_reason text)
+-- Ends a claim of a job that the caller has locked. by_holder: its holder tells it. Returns where the job stands then. It is the last moment to
+-- keep who settled an earlier claim. A success leaves nothing to be written in the job's row.
+create function settle_claim(inout n news, p_job all_jobs, p_end ending, p_by_holder boolean, p_now bigint, out v_state text, out v_reason text)
 language plpgsql as $$
-declare
-  v_run_at bigint := p_job.run_at;
 begin
   if p_end.story is not null then
     perform tell(p_job, p_now, p_end.story, p_end.story_text, p_end.story_error);
@@ -142,31 +151,28 @@ begin
     v_state := 'cancelled';
     v_reason := coalesce(p_job.reason, 'cancelled while active');
   elsif p_end.delay_ms is not null then
-    v_run_at := p_now + p_end.delay_ms;
+    p_job.run_at := p_now + p_end.delay_ms;
   end if;
   p_job.state := v_state;
   p_job.reason := v_reason;
   p_job.attempt := p_job.attempt + p_end.attempt_change;
-  p_job.rollbacks := p_job.rollbacks + p_end.rollbacks;
-  p_job.error := coalesce(p_end.error, p_job.error);
   p_job.result := p_end.result;
-  p_job.run_at := v_run_at;
-  if p_by_holder then
-    p_job.settled := p_job.token;
-    p_job.settled_by := null;
-    p_job.ahead := false;
+  if p_by_holder then p_job.settled := p_job.token; end if;
+  delete from active where seq = p_job.seq;
+  if v_state <> 'succeeded' then
+    update jobs set run_at = p_job.run_at, attempt = p_job.attempt, crashes = p_job.crashes, rollbacks = rollbacks + p_end.rollbacks,
+      error = coalesce(p_end.error, error), reason = v_reason, token = p_job.token, claimer = p_job.claimer, claimed_at = p_job.claimed_at,
+      ahead = p_job.ahead and not p_by_holder, settled = p_job.settled,
+      settled_by = case when p_by_holder or settled = 0 then null else coalesce(settled_by, claimer) end,
+      shelf = case when v_state = 'waiting' then shelf_of(relayed, lane, p_job.crashes, max_crashes) end
+    where seq = p_job.seq;
   end if;
   if v_state = 'waiting' then
-    update jobs set state = v_state, reason = v_reason, attempt = p_job.attempt, crashes = p_job.crashes, rollbacks = p_job.rollbacks,
-      run_at = v_run_at, error = p_job.error, result = p_job.result, lease_until = null, settled = p_job.settled,
-      settled_by = p_job.settled_by, ahead = p_job.ahead, shelf = shelf_of(relayed, lane, p_job.crashes, max_crashes), held_key = null,
-      expires_at = case when p_job.attempt = 0 then expire_at end
-    where seq = p_job.seq;
     perform enter_line(p_job.seq);
     n.queues := n.queues || p_job.queue;
-    perform mark_lane(p_job, v_run_at, false);
+    perform mark_lane(p_job, p_job.run_at, false);
   else
-    perform archive(p_job, p_now);
+    perform end_job(p_job, p_now);
     n := tell_children(n, p_job.seq, p_job.id, v_state, p_now);
   end if;
   n := note_freed(n, p_job, p_now);

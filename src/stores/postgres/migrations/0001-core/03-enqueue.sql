@@ -23,8 +23,8 @@ begin
   if p_unsure then
     with added as (
       insert into jobs (
-        seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-        concurrency_key, rate_key, schedule, after_failure, retention, tags, input, lane, shelf, expires_at
+        seq, ns, id, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+        concurrency_key, rate_key, schedule, after_failure, retention, tags, input, lane, shelf
       )
       select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at) on conflict (ns, id) do nothing
       returning seq, name, queue, delivery, priority, run_at, expire_at, shelf
@@ -36,8 +36,8 @@ begin
   else
     with added as (
       insert into jobs (
-        seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-        concurrency_key, rate_key, schedule, after_failure, retention, tags, input, lane, shelf, expires_at
+        seq, ns, id, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+        concurrency_key, rate_key, schedule, after_failure, retention, tags, input, lane, shelf
       )
       select * from loose_rows(p_ns, p_now, p_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at)
       returning seq, name, queue, delivery, priority, run_at, expire_at, shelf
@@ -56,15 +56,15 @@ create function loose_rows(
   p_ns integer, p_now bigint, p_seqs bigint[], p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[],
   p_run_at bigint[]
 ) returns table (
-  seq bigint, ns integer, id text, state text, name text, queue text, delivery text, priority integer, run_at bigint, fire_at bigint,
+  seq bigint, ns integer, id text, name text, queue text, delivery text, priority integer, run_at bigint, fire_at bigint,
   enqueued_at bigint, expire_at bigint, attempts integer, max_crashes integer, slot integer, relayed boolean, concurrency_key text,
-  rate_key text, schedule text, after_failure text, retention bigint[], tags text[], input text, lane text, shelf text, expires_at bigint
+  rate_key text, schedule text, after_failure text, retention bigint[], tags text[], input text, lane text, shelf text
 ) language sql stable as $$
-  select p_seqs[t.place::integer], p_ns, t.id, 'waiting', k.name, k.queue, k.delivery, k.priority, coalesce(t.run_at, p_now + k.delay_ms),
+  select p_seqs[t.place::integer], p_ns, t.id, k.name, k.queue, k.delivery, k.priority, coalesce(t.run_at, p_now + k.delay_ms),
     coalesce(k.fire_at, t.run_at, p_now + k.delay_ms), p_now, coalesce(t.run_at, p_now + k.delay_ms) + k.expire_in_ms, k.attempts,
     k.max_crashes, t.slot, coalesce(k.relayed, false), k.concurrency_key, k.rate_key, k.schedule, k.after_failure, k.retention,
     coalesce(k.tags, '{}'), t.input, lane_of(k.concurrency_key, k.rate_key),
-    shelf_of(coalesce(k.relayed, false), lane_of(k.concurrency_key, k.rate_key), 0, 0), coalesce(t.run_at, p_now + k.delay_ms) + k.expire_in_ms
+    shelf_of(coalesce(k.relayed, false), lane_of(k.concurrency_key, k.rate_key), 0, 0)
   from unnest(p_kind, p_ids, p_inputs, p_slots, p_run_at) with ordinality as t (kind, id, input, slot, run_at, place)
   join rows from (json_to_recordset(p_kinds) as (
     name text, queue text, delivery text, priority integer, delay_ms bigint, attempts integer, max_crashes integer, fire_at bigint,
@@ -77,56 +77,36 @@ create function loose_rows(
   order by t.id collate "C", t.place
 $$;
 
--- A job that has ended, by its id; nulls where there is none. It is found by its place in the order of history_id: a plan that was made
--- while the table was empty would as soon read the whole namespace by another index.
-create function ended_job(p_ns integer, p_id text) returns history language plpgsql as $$
-declare
-  v_job history;
-begin
-  select * into v_job from history where (ns, id) >= (p_ns, p_id) order by ns, id limit 1;
-  if v_job.ns = p_ns and v_job.id = p_id then return v_job; end if;
-  return null;
-end
-$$;
-
--- The places of ids that are known in history or as aliases. Ids that rise with time are beyond the last one there, and need no look-up.
+-- The places of ids that are known as aliases. Ids that rise with time are beyond the last one there, and need no look-up.
 create function find_known(p_ns integer, p_ids text[]) returns integer[] language plpgsql as $$
 declare
-  v_first text := (select min(id collate "C") from unnest(p_ids) as id);
+  v_last text := (select id from aliases where ns = p_ns order by id desc limit 1);
 begin
-  if v_first > coalesce((select id from history where ns = p_ns order by id desc limit 1), '')
-    and v_first > coalesce((select id from aliases where ns = p_ns order by id desc limit 1), '') then
-    return '{}';
-  end if;
+  if v_last is null or (select min(id collate "C") from unnest(p_ids) as id) > v_last then return '{}'; end if;
   return array(
-    select t.place from unnest(p_ids) with ordinality as t (id, place) cross join lateral (
-      -- As in ended_job.
-      (select from (select ns, id from history where (ns, id) >= (p_ns, t.id) order by ns, id limit 1) h where h.ns = p_ns and h.id = t.id)
-      union all
-      (select from aliases a where a.ns = p_ns and a.id = t.id offset 0)
-    ) known
+    select t.place from unnest(p_ids) with ordinality as t (id, place)
+    cross join lateral (select from aliases a where a.ns = p_ns and a.id = t.id offset 0) known
   );
 end
 $$;
 
 -- Takes back a job that this transaction has added, and whose id turned out to be known.
 create function withdraw_job(p_seq bigint) returns void language plpgsql as $$
-declare
-  v_job jobs;
 begin
-  delete from jobs where seq = p_seq returning * into v_job;
-  perform leave_line(v_job);
+  perform leave_line(job_of(p_seq));
+  delete from jobs where seq = p_seq;
 end
 $$;
 
 -- Enqueues jobs that no other job concerns: without parents, unique or debounce key.
 -- Inputs: for each job its kind (its place in p_kinds, from 1 on), id, input, slot and perhaps its time. p_keyed: some have a lane.
--- Promise: an id that is known in any state, or as an alias, adds nothing. Inserting first and looking into history and aliases after
--- it, in a statement of its own, leaves no gap: whoever inserts the same id meanwhile waits at jobs_id.
--- Returns null when all were added, else a list of [place, id of the job that was there]. Index: jobs_id, history_id, aliases_pkey.
+-- p_expiring: some can expire.
+-- Promise: an id that is known in any state, or as an alias, adds nothing. Inserting first and looking into aliases after it, in a statement of its
+-- own, leaves no gap: whoever inserts the same id meanwhile waits at jobs_id.
+-- Returns null when all were added, else a list of [place, id of the job that was there]. Index: jobs_id, aliases_pkey.
 create function enqueue_loose(
   p_ns integer, p_now bigint, p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[], p_run_at bigint[],
-  p_keyed boolean
+  p_keyed boolean, p_expiring boolean
 ) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
@@ -145,6 +125,10 @@ begin
   if v_added is null then
     v_added := insert_loose(p_ns, v_now, v_seqs, p_kinds, p_kind, p_ids, p_inputs, p_slots, p_run_at, true);
   end if;
+  if p_expiring then
+    insert into untried (seq, ns, expire_at) select j.* from unnest(v_seqs) as asked cross join lateral (
+      select seq, ns, expire_at from jobs where seq = asked offset 0) j where j.expire_at is not null;
+  end if;
   v_known := find_known(p_ns, p_ids);
   if v_known <> '{}' then
     perform withdraw_job(v_seqs[place]) from unnest(v_known) as place;
@@ -158,8 +142,7 @@ begin
   if v_added = cardinality(p_ids) and v_known = '{}' then return null; end if;
   return (
     select json_agg(json_build_array(t.place - 1, coalesce((
-      select coalesce(j.id, h.id) from aliases a left join jobs j on j.seq = a.job left join history h on h.seq = a.job
-      where a.ns = p_ns and a.id = t.id), t.id)))
+      select j.id from aliases a left join jobs j on j.seq = a.job where a.ns = p_ns and a.id = t.id), t.id)))
     from unnest(p_ids) with ordinality as t (id, place) left join lateral (
       select true as added from jobs j where j.seq = v_seqs[t.place::integer] offset 0) own on true
     where own.added is null
@@ -171,34 +154,16 @@ $$;
 -- p_hold: a job that has not ended is kept from ending until this transaction is over.
 create function resolve_id(p_ns integer, p_id text, p_hold boolean, out v_seq bigint, out v_id text, out v_state text) language plpgsql as $$
 begin
-  -- A job that moves between jobs and history is missed at most once on the way.
-  for i in 1..2 loop
-    if p_hold then
-      select seq, id, state into v_seq, v_id, v_state from jobs where ns = p_ns and id = p_id for key share;
-    else
-      select seq, id, state into v_seq, v_id, v_state from jobs where ns = p_ns and id = p_id;
-    end if;
-    if found then return; end if;
-    select seq, id, state into v_seq, v_id, v_state from ended_job(p_ns, p_id);
-    if v_seq is not null then return; end if;
-  end loop;
-  select r.* into v_seq, v_id, v_state
-  from aliases a cross join lateral resolve_seq(a.job, p_hold) r where a.ns = p_ns and a.id = p_id;
+  select seq into v_seq from jobs where ns = p_ns and id = p_id;
+  if not found then select job into v_seq from aliases where ns = p_ns and id = p_id; end if;
+  if v_seq is not null then select r.* into v_seq, v_id, v_state from resolve_seq(v_seq, p_hold) r; end if;
 end
 $$;
 
 create function resolve_seq(p_seq bigint, p_hold boolean, out v_seq bigint, out v_id text, out v_state text) language plpgsql as $$
 begin
-  for i in 1..2 loop
-    if p_hold then
-      select seq, id, state into v_seq, v_id, v_state from jobs where seq = p_seq for key share;
-    else
-      select seq, id, state into v_seq, v_id, v_state from jobs where seq = p_seq;
-    end if;
-    if found then return; end if;
-    select seq, id, state into v_seq, v_id, v_state from history where seq = p_seq;
-    if found then return; end if;
-  end loop;
+  if p_hold then perform hold_open(p_seq); end if;
+  select seq, id, state into v_seq, v_id, v_state from all_jobs where seq = p_seq;
 end
 $$;
 
@@ -213,7 +178,9 @@ begin
   select job, until into v_job, v_until from keys where ns = p_ns and kind = p_kind and key = p_key for update;
   if p_kind = 'unique' and v_job > 0 then
     if v_until > p_now then return v_job; end if;
-    if v_until is null and exists (select from jobs where seq = v_job) then return v_job; end if;
+    if v_until is null and exists (select from jobs where seq = v_job) and not exists (select from ended where seq = v_job) then
+      return v_job;
+    end if;
   end if;
   return null;
 end
@@ -228,40 +195,38 @@ create type new_job as (
 );
 
 -- Inserts a job whose id may have been taken meanwhile; returns null then.
-create function insert_job(p_ns integer, p_new new_job, p_state text, p_run_at bigint, p_now bigint) returns jobs language plpgsql as $$
+create function insert_job(p_ns integer, p_new new_job, p_blocked boolean, p_run_at bigint, p_now bigint) returns all_jobs language plpgsql as $$
 declare
-  v_job jobs;
+  v_seq bigint;
   v_lane text := lane_of(p_new.concurrency_key, p_new.rate_key);
 begin
   insert into jobs (
-    seq, ns, id, state, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
-    concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, retention, tags, input, lane, shelf,
-    expires_at, open_debounce
+    seq, ns, id, blocked, name, queue, delivery, priority, run_at, fire_at, enqueued_at, expire_at, attempts, max_crashes, slot, relayed,
+    concurrency_key, rate_key, unique_key, unique_ms, debounce_key, after_failure, schedule, retention, tags, input, lane, shelf
   ) values (
-    (next_seqs(1))[1], p_ns, p_new.id, p_state, p_new.name, p_new.queue, p_new.delivery, p_new.priority, p_run_at,
+    (next_seqs(1))[1], p_ns, p_new.id, p_blocked, p_new.name, p_new.queue, p_new.delivery, p_new.priority, p_run_at,
     coalesce(p_new.fire_at, p_run_at), p_now, p_run_at + p_new.expire_in_ms, p_new.attempts, p_new.max_crashes, p_new.slot,
     coalesce(p_new.relayed, false), p_new.concurrency_key, p_new.rate_key, p_new.unique_key, p_new.unique_ms, p_new.debounce_key,
     p_new.after_failure, p_new.schedule, p_new.retention, coalesce(p_new.tags, '{}'), p_new.input, v_lane,
-    case when p_state = 'waiting' then shelf_of(coalesce(p_new.relayed, false), v_lane, 0, 0) end, p_run_at + p_new.expire_in_ms,
-    case when p_state = 'waiting' then p_new.debounce_key end
-  ) on conflict (ns, id) do nothing returning * into v_job;
-  if v_job.seq is null then return null; end if;
-  if (ended_job(p_ns, p_new.id)).seq is not null or exists (select from aliases where ns = p_ns and id = p_new.id) then
-    delete from jobs where seq = v_job.seq;
+    case when not p_blocked then shelf_of(coalesce(p_new.relayed, false), v_lane, 0, 0) end
+  ) on conflict (ns, id) do nothing returning seq into v_seq;
+  if v_seq is null then return null; end if;
+  if exists (select from aliases where ns = p_ns and id = p_new.id) then
+    delete from jobs where seq = v_seq;
     return null;
   end if;
-  perform enter_line(v_job.seq);
-  return v_job;
+  perform enter_line(v_seq);
+  return job_of(v_seq);
 end
 $$;
 
 -- Remembers an id as an alias of a job. It is taken in jobs_id first, so that nobody adds a job of that id at the same time.
 create function absorb(p_ns integer, p_new new_job, p_target bigint, p_now bigint) returns boolean language plpgsql as $$
 declare
-  v_job jobs := insert_job(p_ns, p_new, 'blocked', p_now, p_now);
+  v_seq bigint := (insert_job(p_ns, p_new, true, p_now, p_now)).seq;
 begin
-  if v_job.seq is null then return false; end if;
-  delete from jobs where seq = v_job.seq;
+  if v_seq is null then return false; end if;
+  perform withdraw_job(v_seq);
   insert into aliases (ns, id, job) values (p_ns, p_new.id, p_target);
   return true;
 end

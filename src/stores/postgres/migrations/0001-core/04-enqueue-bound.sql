@@ -1,22 +1,21 @@
 -- Jobs with parents, or with a key that others may hold.
 
 -- Moves the first waiting, never claimed job with the key; returns it, or null where there is none. The caller holds the key's row.
--- Index: jobs_debounce.
-create function debounce_job(p_ns integer, p_new new_job, p_now bigint) returns jobs language plpgsql as $$
+-- Index: untried_debounce.
+create function debounce_job(p_ns integer, p_new new_job, p_now bigint) returns all_jobs language plpgsql as $$
 declare
-  v_job jobs;
+  v_seq bigint;
+  v_job all_jobs;
   v_run_at bigint;
 begin
   loop
-    select * into v_job from jobs
-    where ns = p_ns and open_debounce = p_new.debounce_key and open_debounce is not null
-    order by seq limit 1 for update;
-    exit when found;
-    -- One that was claimed while it was waited for is passed over; there may be another.
-    if not exists (
-      select from jobs
-      where ns = p_ns and open_debounce = p_new.debounce_key and open_debounce is not null
-    ) then return null; end if;
+    select seq into v_seq from untried
+    where ns = p_ns and debounce_key = p_new.debounce_key and debounce_key is not null order by seq limit 1;
+    if not found then return null; end if;
+    v_job := lock_job(v_seq);
+    exit when v_job.state = 'waiting';
+    -- It was claimed while it was waited for, and its claim took the entry away, unless somebody else has written here. There may be another.
+    delete from untried where seq = v_seq;
   end loop;
   v_run_at := least(p_now + p_new.wait_ms, v_job.enqueued_at + p_new.max_ms);
   perform change_idle(v_job, v_run_at, true, p_new.input, v_job.priority, p_new.concurrency_key, p_new.rate_key, p_now);
@@ -27,20 +26,21 @@ $$;
 -- Writes an edit of a job that is waiting or blocked and locked by the caller. p_retimed: a time was given, so the nominal time moves
 -- to it, except for occurrences, and an expiry moves along.
 create function change_idle(
-  p_job jobs, p_run_at bigint, p_retimed boolean, p_input text, p_priority integer, p_concurrency_key text, p_rate_key text, p_now bigint
+  p_job all_jobs, p_run_at bigint, p_retimed boolean, p_input text, p_priority integer, p_concurrency_key text, p_rate_key text, p_now bigint
 ) returns void language plpgsql as $$
 declare
-  v_job jobs;
+  v_job all_jobs;
 begin
   perform leave_line(p_job);
   update jobs set run_at = p_run_at, fire_at = case when p_retimed and schedule is null then p_run_at else fire_at end,
     expire_at = expire_at + p_run_at - run_at, priority = p_priority, concurrency_key = p_concurrency_key, rate_key = p_rate_key,
-    lane = lane_of(p_concurrency_key, p_rate_key), expires_at = expires_at + p_run_at - run_at,
-    shelf = case when state = 'waiting' then shelf_of(relayed, lane_of(p_concurrency_key, p_rate_key), crashes, max_crashes) end,
+    lane = lane_of(p_concurrency_key, p_rate_key),
+    shelf = case when not blocked then shelf_of(relayed, lane_of(p_concurrency_key, p_rate_key), crashes, max_crashes) end,
     input = coalesce(p_input, input), version = version + 1
-  where seq = p_job.seq returning * into v_job;
-  if v_job.state <> 'waiting' then return; end if;
-  perform enter_line(v_job.seq);
+  where seq = p_job.seq;
+  perform enter_line(p_job.seq);
+  if p_job.state <> 'waiting' then return; end if;
+  v_job := job_of(p_job.seq);
   perform mark_lane(p_job, p_now, true);
   perform mark_lane(v_job, p_run_at, false);
 end
@@ -79,7 +79,7 @@ declare
   v_known record;
   v_parents record;
   v_target bigint;
-  v_job jobs;
+  v_job all_jobs;
   v_run_at bigint := coalesce(p_now + p_new.wait_ms, p_new.run_at, p_now + p_new.delay_ms);
 begin
   v_id := p_new.id;
@@ -106,7 +106,7 @@ begin
         return;
       end if;
     else
-      v_job := insert_job(p_ns, p_new, case when v_parents.v_waits_for = '{}' then 'waiting' else 'blocked' end, v_run_at, p_now);
+      v_job := insert_job(p_ns, p_new, v_parents.v_waits_for <> '{}', v_run_at, p_now);
       if v_job.seq is not null then
         v_outcome := 'added';
         n := bind_job(n, v_job, p_new, v_parents.v_waits_for, p_open, p_now);
@@ -124,7 +124,7 @@ end
 $$;
 
 -- Writes what binds a job that was just added to others: its keys, its parents, its lane.
-create function bind_job(n news, p_job jobs, p_new new_job, p_waits_for bigint[], p_open boolean, p_now bigint) returns news language plpgsql as $$
+create function bind_job(n news, p_job all_jobs, p_new new_job, p_waits_for bigint[], p_open boolean, p_now bigint) returns news language plpgsql as $$
 begin
   if p_new.unique_key is not null then
     update keys set job = p_job.seq, until = p_now + p_new.unique_ms where ns = p_job.ns and kind = 'unique' and key = p_new.unique_key;

@@ -1,63 +1,79 @@
 -- How claims end by their holder's word.
 
--- Ends claims with success, which is what almost every job ends with. Inputs: ids (none twice), tokens and results (null: none has one).
--- p_first_slot and p_end_slot: the relay's jobs of these slots; null: the others.
--- Promise: only claims that are still the claimer's are ended; rows are locked in the order of their ids.
+-- The numbers of jobs, null where there is none, in the order of their ids. Index: jobs_id.
+create function seqs_of(p_ns integer, p_ids text[]) returns bigint[] language plpgsql as $$
+begin
+  return array(
+    select j.seq from unnest(p_ids) with ordinality as a (id, place)
+    left join lateral (select seq from jobs where ns = p_ns and id = a.id offset 0) j on true order by a.place);
+end
+$$;
+
+-- Ends claims with success, which is what almost every job ends with. Inputs: the numbers of the jobs (none twice), tokens, results (null: none
+-- has one). p_first_slot and p_end_slot: the relay's jobs of these slots; null: the others.
+-- Promise: only claims that are still the claimer's are ended. Only rows of active are locked, in the order of enqueueing.
 -- Returns null when all were written, and nothing is to be told but their end; else {missed: [[place, outcome, state]], news}.
--- Index: jobs_id, claims_pkey.
+-- Index: active_pkey, claims_pkey.
 create function finish_succeeded(
-  p_ns integer, p_now bigint, p_claimer text, p_first_slot integer, p_end_slot integer, p_ids text[], p_tokens integer[], p_results text[]
+  p_ns integer, p_now bigint, p_claimer text, p_first_slot integer, p_end_slot integer, p_seqs bigint[], p_tokens integer[], p_results text[]
 ) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
-  v_seqs bigint[];
-  v_ids text[];
-  v_queues text[];
+  v_done bigint;
+  v_places bigint[];
+  v_seqs bigint[] := p_seqs;
   v_sequences bigint[];
   v_keyed boolean;
+  v_limited boolean;
   v_awaited boolean;
+  v_parent record;
   v_missed json;
   v_news news := no_news();
 begin
   with asked as materialized (
-    select p_ns as ns, a.* from unnest(p_ids, p_tokens, p_results) as a (id, token, result) order by a.id
+    select * from unnest(p_seqs, p_tokens, p_results) with ordinality as a (seq, token, result, place) order by a.seq
   ), gone as (
-    delete from jobs j using asked a
-    where j.ns = a.ns and j.id = a.id and j.token = a.token and j.state is not distinct from 'active' and j.claimer = p_claimer
-      and case when p_first_slot is null then not j.relayed else j.relayed and j.slot >= p_first_slot and j.slot < p_end_slot end
-    returning j.*, a.result as new_result
-  ), moved as (
-    insert into history (
-      seq, run_at, fire_at, enqueued_at, expire_at, claimed_at, finished_at, unique_ms, ns, priority, attempts, max_crashes, slot,
-      attempt, crashes, redrives, rollbacks, version, token, settled, cancel_requested, relayed, state, id, name, queue, delivery,
-      claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, result, input
-    )
-    select seq, run_at, fire_at, enqueued_at, expire_at, claimed_at, v_now, unique_ms, ns, priority, attempts, max_crashes, slot,
-      attempt, crashes, redrives, rollbacks, version, token, token, cancel_requested, relayed, 'succeeded', id, name, queue, delivery,
-      claimer, concurrency_key, rate_key, unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, new_result, input
-    from gone
-  ), freed as (
-    insert into arrivals (ns, lane, queue, name, at, changed)
-    select distinct p_ns, lane, queue, name, v_now, true from gone where concurrency_key is not null and not relayed
+    delete from active x using asked a
+    where x.seq = a.seq and x.token = a.token and x.claimer = p_claimer
+      and case when p_first_slot is null then not x.relayed else x.relayed and x.slot >= p_first_slot and x.slot < p_end_slot end
+    returning a.place, a.result, x.seq, x.claimed_at, x.claim_sequence, x.attempt, x.token, x.concurrency_key, x.retention
+  ), kept as (
+    insert into ended (seq, finished_at, claimed_at, forget_at, ns, attempt, token, settled, state, claimer, result)
+    select seq, v_now, claimed_at, v_now + retention[1], p_ns, attempt, token, token, 'succeeded', p_claimer, result from gone
   )
-  select array_agg(seq), array_agg(id), array_agg(distinct queue) filter (where not relayed),
-    array_agg(claim_sequence) filter (where not relayed), bool_or(concurrency_key is not null and not relayed)
-  into v_seqs, v_ids, v_queues, v_sequences, v_keyed from gone;
-  if v_sequences is not null then perform close_claims(p_ns, p_claimer, v_sequences); end if;
-  v_news.anywhere := coalesce(v_keyed, false);
-  select array(select queue from queues where ns = p_ns and concurrency is not null and queue = any (v_queues)),
-    exists (select from parents where parent = any (v_seqs))
-  into v_news.queues, v_awaited;
+  select count(*), array_agg(place), array_agg(claim_sequence), bool_or(concurrency_key is not null)
+  into v_done, v_places, v_sequences, v_keyed from gone;
+  if v_done <> cardinality(p_seqs) then v_seqs := array(select p_seqs[place] from unnest(v_places) as place); end if;
+  if v_done > 0 then insert into successes (ns, finished_at, seqs) values (p_ns, v_now, v_seqs); end if;
+  if p_first_slot is null and v_done > 0 then
+    perform close_claims(p_ns, p_claimer, v_sequences);
+    if v_keyed then
+      v_news.anywhere := true;
+      insert into arrivals (ns, lane, queue, name, at, changed)
+      select distinct p_ns, lane, queue, name, v_now, true from unnest(v_seqs) as s cross join lateral (
+        select lane, queue, name, concurrency_key from jobs where seq = s offset 0) j
+      where j.concurrency_key is not null and j.lane is not null;
+    end if;
+  end if;
+  select exists (select from queues where ns = p_ns and concurrency is not null), exists (select from parents) into v_limited, v_awaited;
+  if v_limited and p_first_slot is null then
+    v_news.queues := array(
+      select distinct j.queue from unnest(v_seqs) as s cross join lateral (select queue from jobs where seq = s offset 0) j
+      join queues q on q.ns = p_ns and q.queue = j.queue and q.concurrency is not null);
+  end if;
   if v_awaited then
-    for i in 1..cardinality(v_seqs) loop
-      v_news := tell_children(v_news, v_seqs[i], v_ids[i], 'succeeded', v_now);
+    for v_parent in
+      select j.seq, j.id from unnest(v_seqs) as s cross join lateral (
+        select seq, id from jobs where seq = s and exists (select from parents where parent = s) offset 0) j order by j.seq
+    loop
+      v_news := tell_children(v_news, v_parent.seq, v_parent.id, 'succeeded', v_now);
     end loop;
   end if;
-  if cardinality(v_seqs) is distinct from cardinality(p_ids) then
+  if v_done <> cardinality(p_seqs) then
     select json_agg(json_build_array(a.place - 1, u.v_outcome, u.v_state)) into v_missed
-    from unnest(p_ids, p_tokens) with ordinality as a (id, token, place)
-    cross join lateral explain_unheld(p_ns, p_claimer, a.id, a.token) u
-    where v_ids is null or a.id <> all (v_ids);
+    from unnest(p_seqs, p_tokens) with ordinality as a (seq, token, place)
+    cross join lateral explain_unheld(p_claimer, a.seq, a.token) u
+    where v_places is null or a.place <> all (v_places);
   end if;
   if v_missed is null and v_news = no_news() then return null; end if;
   return json_build_object('missed', v_missed, 'news', news_to_json(v_news));
@@ -65,18 +81,13 @@ end
 $$;
 
 -- What became of a claim that is not the claimer's any more.
-create function explain_unheld(p_ns integer, p_claimer text, p_id text, p_token integer, out v_outcome text, out v_state text)
+create function explain_unheld(p_claimer text, p_seq bigint, p_token integer, out v_outcome text, out v_state text)
 language plpgsql as $$
 declare
   v_settled integer;
   v_by text;
 begin
-  for i in 1..2 loop
-    select state, settled, coalesce(settled_by, claimer) into v_state, v_settled, v_by from jobs where ns = p_ns and id = p_id;
-    exit when found;
-    select state, settled, coalesce(settled_by, claimer) into v_state, v_settled, v_by from ended_job(p_ns, p_id);
-    exit when v_state is not null;
-  end loop;
+  select state, settled, settled_by into v_state, v_settled, v_by from all_jobs where seq = p_seq;
   v_outcome := case when v_settled > 0 and v_settled = p_token and v_by = p_claimer then 'repeated' else 'stale' end;
 end
 $$;
@@ -89,7 +100,9 @@ create function finish_any(
 ) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
-  v_job jobs;
+  v_seqs bigint[] := seqs_of(p_ns, p_ids);
+  v_seq bigint;
+  v_job all_jobs;
   v_end ending;
   v_done record;
   v_news news := no_news();
@@ -97,11 +110,9 @@ declare
   v_endings json[] := array(select json_array_elements(p_endings));
   v_sequences bigint[] := '{}';
 begin
-  -- Locked in the order of their ids, as everywhere; and refused before anything is written, also behind another end of the same claim.
-  for v_job in
-    select j.* from (select distinct id from unnest(p_ids) as id order by id) a
-    cross join lateral (select * from jobs where ns = p_ns and id = a.id offset 0 for update) j
-  loop
+  -- Locked in the order of enqueueing, as everywhere; and refused before anything is written, also behind another end of the same claim.
+  for v_seq in select distinct s from unnest(v_seqs) as s where s is not null order by s loop
+    v_job := lock_job(v_seq);
     if v_job.delivery = 'at-most-once' and v_job.state = 'active' and v_job.claimer = p_claimer and is_mine(v_job, p_first_slot, p_end_slot) and exists (
       select from unnest(p_ids, p_tokens, v_endings) as a (id, token, ending)
       where a.id = v_job.id and a.token = v_job.token and a.ending ->> 'kind' in ('retry', 'snooze', 'rollback')
@@ -110,7 +121,7 @@ begin
     end if;
   end loop;
   for i in 1..cardinality(p_ids) loop
-    select * into v_job from jobs where ns = p_ns and id = p_ids[i];
+    v_job := job_of(v_seqs[i]);
     if v_job.state = 'active' and v_job.token = p_tokens[i] and v_job.claimer = p_claimer and is_mine(v_job, p_first_slot, p_end_slot) then
       v_end := json_populate_record(null::ending, v_endings[i]);
       v_done := settle_claim(v_news, v_job, v_end, true, v_now);
@@ -118,7 +129,7 @@ begin
       v_results := v_results || json_build_array('written', v_done.v_state);
       if not v_job.relayed then v_sequences := v_sequences || v_job.claim_sequence; end if;
     else
-      select json_build_array(v_outcome, v_state) into v_done from explain_unheld(p_ns, p_claimer, p_ids[i], p_tokens[i]);
+      select json_build_array(v_outcome, v_state) into v_done from explain_unheld(p_claimer, v_seqs[i], p_tokens[i]);
       v_results := v_results || v_done.json_build_array;
     end if;
   end loop;
@@ -128,7 +139,7 @@ end
 $$;
 
 -- Whether a job is for the caller to end: the relay's, of these slots, or everybody else's.
-create function is_mine(p_job jobs, p_first_slot integer, p_end_slot integer) returns boolean language sql immutable as $$
+create function is_mine(p_job all_jobs, p_first_slot integer, p_end_slot integer) returns boolean language sql immutable as $$
   select case when p_first_slot is null then not p_job.relayed
     else p_job.relayed and p_job.slot >= p_first_slot and p_job.slot < p_end_slot end
 $$;

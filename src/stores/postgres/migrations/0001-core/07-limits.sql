@@ -19,7 +19,7 @@ create type limits as (
 -- Later than any time: only something else than time can open the way.
 create function never() returns bigint language sql immutable as $$ select 9223372036854775807 $$;
 
--- How many jobs of a queue are active; nobody cares for more than p_most. Index: claims_pkey, jobs_pkey.
+-- How many jobs of a queue are active; nobody cares for more than p_most. Index: claims_pkey, active_pkey.
 create function active_in_queue(p_ns integer, p_queue text, p_most integer) returns integer language plpgsql as $$
 begin
   return (
@@ -27,8 +27,7 @@ begin
       select from (select claimer, sequence, seqs from claims where ns = p_ns and p_queue = any (queues) offset 0) c
       cross join lateral unnest(c.seqs) as s
       cross join lateral (
-        select from jobs where seq = s and state is not distinct from 'active' and queue is not distinct from p_queue and claimer = c.claimer
-          and claim_sequence = c.sequence offset 0) j
+        select from active where seq = s and queue is not distinct from p_queue and claimer = c.claimer and claim_sequence = c.sequence offset 0) x
       limit p_most
     ) active
   );
@@ -150,17 +149,20 @@ end
 $$;
 
 -- Writes the windows that claims of these jobs, which are locked and not held yet, will have used. The queues' rows and the keys' windows
--- are locked by the caller too.
-create function write_windows(a ask, p_rows tid[]) returns void language plpgsql as $$
+-- are locked by the caller too. Index: jobs_pkey.
+create function write_windows(a ask, p_seqs bigint[]) returns void language plpgsql as $$
 begin
+  with taken as materialized (
+    select j.* from unnest(p_seqs) as s cross join lateral (select queue, name, rate_key from jobs where seq = s offset 0) j
+  )
   insert into windows (ns, kind, key, started_at, used, per_ms)
   select a.ns, used.kind, used.key, a.now, used.times, used.per_ms from (
     select 'queue' as kind, j.queue as key, q.rate_per_ms as per_ms, count(*)::integer as times
-    from jobs j join queues q on q.ns = a.ns and q.queue = j.queue and q.rate_limit is not null
-    where j.ctid = any (p_rows) group by j.queue, q.rate_per_ms
+    from taken j join queues q on q.ns = a.ns and q.queue = j.queue and q.rate_limit is not null
+    group by j.queue, q.rate_per_ms
     union all
-    select 'key', j.rate_key, min(a.rate_spans[array_position(a.names, j.name)]), count(*)::integer from jobs j
-    where j.ctid = any (p_rows) and j.rate_key is not null and a.rate_limits[array_position(a.names, j.name)] is not null
+    select 'key', j.rate_key, min(a.rate_spans[array_position(a.names, j.name)]), count(*)::integer from taken j
+    where j.rate_key is not null and a.rate_limits[array_position(a.names, j.name)] is not null
     group by j.rate_key
   ) used
   on conflict (ns, kind, key) do update set
@@ -171,7 +173,7 @@ end
 $$;
 
 -- Reads the windows of rate keys, and counts the active jobs of concurrency keys. p_lock: the windows are locked in the order of their
--- names, and the caller holds the lanes of the concurrency keys. Index: windows_pkey, jobs_held_key.
+-- names, and the caller holds the lanes of the concurrency keys. Index: windows_pkey, active_key.
 create function read_keys(a ask, l limits, p_concurrency_keys text[], p_rate_keys text[], p_lock boolean) returns limits language plpgsql as $$
 declare
   v_highest integer := (select max(c) from unnest(a.concurrency) as c);
@@ -189,7 +191,7 @@ begin
   -- Names may share a key and differ in its limit; counting further than the highest tells nothing.
   select coalesce(array_agg(k), '{}'), array_agg((
     select count(*)::integer from (
-      select from jobs j where j.ns = a.ns and j.held_key = k and j.held_key is not null limit v_highest
+      select from active x where x.ns = a.ns and x.concurrency_key = k and x.concurrency_key is not null and not x.relayed limit v_highest
     ) active))
   into l.k_names, l.k_active from (select distinct unnest(p_concurrency_keys) as k) keys where k is not null;
   return l;

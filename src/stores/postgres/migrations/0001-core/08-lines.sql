@@ -47,76 +47,126 @@ begin
 end
 $$;
 
--- Locks so many jobs of each line, passing over what others hold, and takes their turns. Those beyond a.most are taken ahead: they end before
--- the first that may only be claimed directly, or is of one of the queues with limits, p_limited. Returns where the rows of the jobs are, the
--- place of the last that is not ahead, and that of the last of all where there was no room for more.
--- A turn is read by the statement's snapshot, its job as it stands. One whose turn was given anew meanwhile cannot be told from one that is as it
--- was: then not every turn is found again, and the call is repeated. Index: turns_pkey, jobs_pkey.
+-- Takes the turns of so many jobs of each line, passing over what others hold. Those beyond a.most are taken ahead: they end before
+-- the first that may only be claimed directly, or is of one of the queues with limits, p_limited. Returns the numbers of the jobs by turn,
+-- and the place of the last where there was no room for more. Index: turns_pkey.
 create function take_turns(
-  a ask, p_lines waiting_line[], p_takes integer[], p_limited text[], out v_rows tid[], out v_rank integer, out v_run_at bigint, out v_seq bigint,
-  out v_last_at bigint, out v_last bigint
+  a ask, p_lines waiting_line[], p_takes integer[], p_limited text[], out v_seqs bigint[], out v_last_at bigint, out v_last bigint
 ) language plpgsql as $$
-declare
-  v_gone integer;
 begin
   with locked as materialized (
     select row_number() over (order by l.rank, t.run_at, t.seq) as n, l.queue, l.rank, t.*
     from unnest(p_lines) with ordinality as l (queue, name, rank, place) cross join lateral (
-      select w.ctid as turn, j.ctid as job, w.run_at, w.seq, w.direct from turns w cross join lateral (
-        select ctid from jobs where seq = w.seq and state is not distinct from 'waiting' and run_at is not distinct from w.run_at
-        offset 0 for no key update skip locked) j
+      select w.ctid as turn, w.run_at, w.seq, w.direct from turns w
       where w.ns = a.ns and w.queue = l.queue and w.name = l.name and w.rank = l.rank and w.run_at <= a.now
         and (w.expire_at is null or w.expire_at > a.now)
-      order by w.run_at, w.seq limit p_takes[l.place]) t
+      order by w.run_at, w.seq limit p_takes[l.place] for update skip locked) t
   ), chosen as materialized (
     select * from locked where a.ahead = 0 or n < coalesce((
       select min(n) from locked where n > a.most and (direct or queue = any (p_limited))), 2147483647)
   ), gone as (
-    delete from turns where ctid = any (array(select turn from chosen)) returning seq
+    delete from turns where ctid = any (array(select turn from chosen))
   )
-  select array_agg(job), (select count(*) from gone), max(rank) filter (where n = a.most), max(run_at) filter (where n = a.most),
-    max(seq) filter (where n = a.most), max(run_at) filter (where n = a.most + a.ahead), max(seq) filter (where n = a.most + a.ahead)
-  into v_rows, v_gone, v_rank, v_run_at, v_seq, v_last_at, v_last from chosen;
-  if a.most = 0 then
-    v_rank := -2147483648;
-    v_run_at := 0;
-    v_seq := 0;
-  end if;
-  if v_gone <> coalesce(cardinality(v_rows), 0) then
-    raise exception 'a turn was given anew while its job was taken' using errcode = 'serialization_failure';
-  end if;
+  select array_agg(seq order by n), max(run_at) filter (where n = a.most + a.ahead), max(seq) filter (where n = a.most + a.ahead)
+  into v_seqs, v_last_at, v_last from chosen;
 end
 $$;
 
--- Makes jobs whose rows are locked the claimer's; those that come after (p_rank, p_run_at, p_seq) are ahead, none where that is null. It is
--- the last moment to keep who settled an earlier claim. Returns them by turn, in columns, as claim.ts reads them: an array of each costs
--- less than many small ones. What is almost never there comes in a list of its own.
-create function hold_jobs(a ask, p_rows tid[], p_rank integer, p_run_at bigint, p_seq bigint) returns json language plpgsql as $$
+-- The same for one line, which most claims find: what stands in order already is neither sorted nor numbered. p_limited: its queue has limits.
+-- Index: turns_pkey.
+create function take_line(
+  a ask, p_line waiting_line, p_take integer, p_limited boolean, out v_seqs bigint[], out v_last_at bigint, out v_last bigint
+) language plpgsql as $$
 declare
-  v_jobs json;
+  v_turns tid[];
+  v_direct boolean[];
+  v_end integer;
 begin
-  with held as (
-    update jobs set state = 'active', reason = null, attempt = attempt + 1, token = token + 1,
-      settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end,
-      ahead = coalesce((-priority, run_at, seq) > (p_rank, p_run_at, p_seq), false),
-      claimer = a.claimer, claim_sequence = a.sequence, claimed_at = a.now, lease_until = a.now + a.lease_ms,
-      shelf = null, held_key = concurrency_key, expires_at = null, open_debounce = null
-    where ctid = any (p_rows)
-    returning seq, id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt, attempts, crashes, max_crashes,
-      redrives, token, schedule, input, cancel_requested
+  select array_agg(turn), array_agg(seq), array_agg(direct), max(run_at) into v_turns, v_seqs, v_direct, v_last_at from (
+    select ctid as turn, run_at, seq, direct from turns
+    where ns = a.ns and queue = p_line.queue and name = p_line.name and rank = p_line.rank and run_at <= a.now
+      and (expire_at is null or expire_at > a.now)
+    order by run_at, seq limit p_take for update skip locked) locked;
+  if v_seqs is null then return; end if;
+  v_last := v_seqs[cardinality(v_seqs)];
+  if a.ahead > 0 then
+    v_end := case when p_limited then a.most + 1 else array_position(v_direct, true, a.most + 1) end;
+    if v_end <= cardinality(v_seqs) then
+      v_turns := v_turns[1:v_end - 1];
+      v_seqs := v_seqs[1:v_end - 1];
+    end if;
+  end if;
+  if cardinality(v_seqs) < a.most + a.ahead then
+    v_last_at := null;
+    v_last := null;
+  end if;
+  delete from turns where ctid = any (v_turns);
+end
+$$;
+
+-- Makes jobs the claimer's whose turns the caller has taken, or whose rows it has locked on their shelves (p_shelved, which are among p_seqs); p_seqs
+-- is in the order of turns. p_queues: they are of no other queue. p_line: they are all of this line; null where they are not. Those behind the first
+-- p_direct are ahead, none where that is null. Returns them by turn, in columns, as claim.ts reads them: an array of each costs less than many small
+-- ones, and what all have in common is told once. What is almost never there comes in a list of its own.
+-- Null where there are none: then somebody else has written a turn. Index: jobs_pkey, untried_pkey.
+create function hold_jobs(a ask, p_seqs bigint[], p_shelved bigint[], p_queues text[], p_line waiting_line, p_direct integer) returns json
+language plpgsql as $$
+declare
+  v_ids text[];
+  v_inputs text[];
+  v_seqs bigint[];
+  v_run_at bigint[];
+  v_enqueued_at bigint[];
+  v_attempt integer[];
+  v_token integer[];
+  v_delivery text;
+  v_alike boolean;
+  v_attempts integer;
+  v_max_crashes integer;
+  v_rare json;
+begin
+  with taken as materialized (
+    select s.place, j.* from unnest(p_seqs) with ordinality as s (seq, place) cross join lateral (
+      select seq, id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt + 1 as attempt, attempts, crashes, max_crashes,
+        redrives, token + 1 as token, schedule, input, cancel_requested, concurrency_key, slot, retention
+      from jobs where seq = s.seq offset 0) j
+  ), held as (
+    insert into active (
+      seq, claimed_at, lease_until, claim_sequence, ns, attempt, token, slot, ahead, relayed, queue, claimer, concurrency_key, retention
+    )
+    select seq, a.now, a.now + a.lease_ms, a.sequence, a.ns, attempt, token, slot, coalesce(place > p_direct, false), false, queue, a.claimer,
+      concurrency_key, retention from taken
   ), noted as (
     insert into claims as c (ns, claimer, sequence, open, until, queues, seqs)
-    select a.ns, a.claimer, a.sequence, count(*), a.now + a.lease_ms, array_agg(distinct queue), array_agg(seq) from held
+    values (a.ns, a.claimer, a.sequence, cardinality(p_seqs), a.now + a.lease_ms, p_queues, p_seqs)
     -- A claimer that was forgotten begins to count anew.
     on conflict (ns, claimer, sequence) do update set open = c.open + excluded.open, until = least(c.until, excluded.until),
       queues = c.queues || excluded.queues, seqs = c.seqs || excluded.seqs
   )
-  select json_build_array(array_agg(id), array_agg(name), array_agg(queue), array_agg(delivery), array_agg(priority), array_agg(run_at),
-    array_agg(enqueued_at), array_agg(attempt), array_agg(attempts), array_agg(max_crashes), array_agg(token), array_agg(input),
+  select array_agg(id), array_agg(input), array_agg(seq), array_agg(run_at), array_agg(enqueued_at), array_agg(attempt), array_agg(token),
+    min(delivery), min(delivery) = max(delivery) and min(attempts) = max(attempts) and min(max_crashes) = max(max_crashes), min(attempts),
+    min(max_crashes),
     json_agg(json_build_array(id, fire_at, tags, crashes, redrives, schedule, cancel_requested))
-      filter (where fire_at <> run_at or tags <> '{}' or crashes > 0 or redrives > 0 or schedule is not null or cancel_requested))
-  into v_jobs from (select * from held order by -priority, run_at, seq) h;
-  return v_jobs;
+      filter (where fire_at <> run_at or crashes > 0 or redrives > 0 or cardinality(tags) > 0 or schedule is not null or cancel_requested)
+  into v_ids, v_inputs, v_seqs, v_run_at, v_enqueued_at, v_attempt, v_token, v_delivery, v_alike, v_attempts, v_max_crashes, v_rare from taken;
+  if p_shelved <> '{}' then update jobs set shelf = null where seq = any (p_shelved); end if;
+  if exists (select from untried where ns = a.ns) then delete from untried where seq = any (p_seqs); end if;
+  if v_ids is null then return null; end if;
+  if not v_alike or p_line is null then return told_jobs(v_seqs); end if;
+  return json_build_array(v_ids, p_line.name, p_line.queue, v_delivery, -p_line.rank, v_run_at, v_enqueued_at, v_attempt, v_attempts,
+    v_max_crashes, v_token, v_inputs, v_rare, v_seqs);
+end
+$$;
+
+-- Active jobs as a claim is told of them, in the order of p_seqs. Index: jobs_pkey, active_pkey, ended_pkey.
+create function told_jobs(p_seqs bigint[]) returns json language plpgsql as $$
+begin
+  return (
+    select json_build_array(array_agg(j.id), array_agg(j.name), array_agg(j.queue), array_agg(j.delivery), array_agg(j.priority),
+      array_agg(j.run_at), array_agg(j.enqueued_at), array_agg(j.attempt), array_agg(j.attempts), array_agg(j.max_crashes), array_agg(j.token),
+      array_agg(j.input), json_agg(json_build_array(j.id, j.fire_at, j.tags, j.crashes, j.redrives, j.schedule, j.cancel_requested)), array_agg(j.seq))
+    from unnest(p_seqs) as s cross join lateral (select * from all_jobs where seq = s offset 0) j
+  );
 end
 $$;
 

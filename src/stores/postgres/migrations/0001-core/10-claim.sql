@@ -14,19 +14,17 @@ begin
 end
 $$;
 
--- What is still active under a claim, with lease left; in columns, as hold_jobs has them. Index: claims_pkey, jobs_pkey.
+-- What is still active under a claim, with lease left; in columns, as hold_jobs has them.
+-- Index: claims_pkey, active_pkey, jobs_pkey.
 create function still_held(a ask) returns json language plpgsql as $$
 begin
   return (
-    select case when count(*) > 0 then json_build_array(array_agg(id), array_agg(name), array_agg(queue), array_agg(delivery),
-      array_agg(priority), array_agg(run_at), array_agg(enqueued_at), array_agg(attempt), array_agg(attempts), array_agg(max_crashes),
-      array_agg(token), array_agg(input), json_agg(json_build_array(id, fire_at, tags, crashes, redrives, schedule, cancel_requested))) end
-    from (
-      select j.* from claims c cross join lateral unnest(c.seqs) as s cross join lateral (
-        select * from jobs where seq = s and state is not distinct from 'active' and claimer = a.claimer and claim_sequence = a.sequence
-          and lease_until > a.now offset 0) j
-      where c.ns = a.ns and c.claimer = a.claimer and c.sequence = a.sequence
-      order by -j.priority, j.run_at, j.seq) held
+    select told_jobs(array_agg(j.seq order by -j.priority, j.run_at, j.seq)) from claims c cross join lateral unnest(c.seqs) as s
+    cross join lateral (
+      select seq, priority, run_at from all_jobs where seq = s and state = 'active' and claimer = a.claimer and claim_sequence = a.sequence
+        and lease_until > a.now offset 0) j
+    where c.ns = a.ns and c.claimer = a.claimer and c.sequence = a.sequence
+    having count(*) > 0
   );
 end
 $$;
@@ -45,13 +43,15 @@ $$;
 
 -- Takes due, waiting jobs that are not relayed, as ClaimParams in store.ts says.
 -- Promise: no job goes to two claimers; limits hold exactly. Locks, in this order: the claimer's row, limited queues, lanes, rate keys'
--- windows, jobs (passing over what others hold). Plain jobs in queues without limits lock nothing but themselves.
+-- windows, then rows of jobs on shelves and turns (passing over what others hold). Plain jobs in queues without limits lock nothing but their turns.
 -- Returns {outcome, jobs, now, nextAt, fragile}. A claim that took nothing is not waited for on the way to the disk: should the server lose
 -- it, no call of that claimer is on its way any more.
 create function claim_jobs(a ask) returns json language plpgsql as $$
 declare
   v_kind text;
   v_found record;
+  v_line waiting_line;
+  v_queues text[];
   v_takes integer[];
   v_taken record;
   v_jobs json;
@@ -73,14 +73,17 @@ begin
   end if;
   if v_found.v_lines <> '{}' and a.most + a.ahead > 0 then
     if cardinality(v_found.v_lines) = 1 then
-      v_takes := array[greatest(least(room_in(a, l, (v_found.v_lines)[1].queue), a.most + a.ahead), 0)];
+      v_line := (v_found.v_lines)[1];
+      v_queues := array[v_line.queue];
+      v_taken := take_line(a, v_line, greatest(least(room_in(a, l, v_line.queue), a.most + a.ahead), 0), v_line.queue = any (l.q_names));
     else
       v_takes := share_out(a, v_found.v_lines, array(select greatest(room_in(a, l, queue), 0) from unnest(v_found.v_lines)));
+      v_queues := array(select distinct queue from unnest(v_found.v_lines));
+      v_taken := take_turns(a, v_found.v_lines, v_takes, l.q_names);
     end if;
-    v_taken := take_turns(a, v_found.v_lines, v_takes, l.q_names);
-    if v_taken.v_rows <> '{}' then
-      if v_found.v_limited then perform write_windows(a, v_taken.v_rows); end if;
-      v_jobs := hold_jobs(a, v_taken.v_rows, v_taken.v_rank, v_taken.v_run_at, v_taken.v_seq);
+    if v_taken.v_seqs <> '{}' then
+      if v_found.v_limited then perform write_windows(a, v_taken.v_seqs); end if;
+      v_jobs := hold_jobs(a, v_taken.v_seqs, '{}', v_queues, v_line, a.most);
     end if;
     if not v_found.v_limited and more_behind(a, v_found.v_lines, v_taken.v_last_at, v_taken.v_last) then
       v_next := a.now;

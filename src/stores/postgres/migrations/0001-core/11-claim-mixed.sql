@@ -1,10 +1,9 @@
 -- The claim where there are lanes or jobs that must run alone beside the plain ones.
 
 -- Claims the first job that must run alone and may go, or nothing. Its key's lane is locked; where somebody else holds that, the job waits.
-create function claim_fragile(a ask, l limits) returns tid[] language plpgsql as $$
+create function claim_fragile(a ask, l limits) returns bigint[] language plpgsql as $$
 declare
   v_job jobs;
-  v_row record;
   v_limits limits;
 begin
   for v_job in select * from fragile_jobs(a) loop
@@ -16,8 +15,8 @@ begin
     v_limits := read_keys(a, l, array[v_job.concurrency_key], array[v_job.rate_key], true);
     continue when queue_opens_at(a, l, v_job.queue) > a.now
       or keys_open_at(a, v_limits, v_job.name, v_job.concurrency_key, v_job.rate_key) > a.now;
-    select ctid, shelf into v_row from jobs where seq = v_job.seq for no key update skip locked;
-    if found and v_row.shelf = 'fragile' then return array[v_row.ctid]; end if;
+    perform from jobs where seq = v_job.seq and shelf is not distinct from 'fragile' for no key update skip locked;
+    if found then return array[v_job.seq]; end if;
   end loop;
   return '{}';
 end
@@ -45,7 +44,8 @@ begin
   if v_highest is not null and p_lane like 'concurrency %' then
     v_most := least(v_most, 1 + greatest(0, v_highest - (
       select count(*)::integer from (
-        select from jobs j where j.ns = a.ns and j.held_key = substr(p_lane, 13) and j.held_key is not null limit v_highest
+        select from active x where x.ns = a.ns and x.concurrency_key = substr(p_lane, 13) and x.concurrency_key is not null and not x.relayed
+        limit v_highest
       ) active)));
   end if;
   for v_job in select * from lane_front(a, p_lane, v_most) loop
@@ -97,7 +97,7 @@ declare
   v_touched text[];
   v_groups waiting_line[];
   v_left boolean;
-  v_rows tid[] := '{}';
+  v_fragile_seqs bigint[] := '{}';
   v_jobs json;
   v_next bigint;
   v_fragile bigint;
@@ -113,10 +113,10 @@ begin
   if p_repeated then
     v_jobs := still_held(a);
   else
-    if a.alone and a.most > 0 then v_rows := claim_fragile(a, l); end if;
-    if v_rows <> '{}' then
-      perform write_windows(a, v_rows);
-      v_jobs := hold_jobs(a, v_rows, null, null, null);
+    if a.alone and a.most > 0 then v_fragile_seqs := claim_fragile(a, l); end if;
+    if v_fragile_seqs <> '{}' then
+      perform write_windows(a, v_fragile_seqs);
+      v_jobs := hold_jobs(a, v_fragile_seqs, v_fragile_seqs, v_touched, null, null);
     else
       -- What came to a queue whose limits were not locked waits for the next claim.
       v_jobs := claim_in_turn(a, l, p_lines, array(select p from unnest(v_groups) p where p.queue = any (v_touched)));
@@ -143,7 +143,9 @@ declare
   v_offers candidate[] := array(select o from unnest(v_lanes) as lane cross join lateral lane_offer(a, lane) o);
   v_choice record;
   v_turns record;
-  v_rows tid[] := '{}';
+  v_direct integer := a.most;
+  v_all bigint[];
+  v_queues text[];
   v_seqs bigint[] := '{}';
   v_missed text[] := '{}';
   v_taken text[] := '{}';
@@ -156,19 +158,23 @@ begin
     l := read_keys(a, l, array(select concurrency_key from unnest(v_offers)), array(select rate_key from unnest(v_offers)), true);
     v_choice := choose_jobs(a, l, p_lines, v_offers);
     l := v_choice.l;
-    select array_agg(held.seq), array_agg(held.ctid) into v_seqs, v_rows from unnest(v_choice.v_seqs) as asked cross join lateral (
-      select seq, ctid, shelf from jobs where seq = asked offset 0 for no key update skip locked) held
-    where held.shelf = 'lane';
+    v_seqs := array(
+      select held.seq from unnest(v_choice.v_seqs) as asked cross join lateral (
+        select seq from jobs where seq = asked and shelf is not distinct from 'lane' offset 0 for no key update skip locked) held);
     -- A job that somebody changes just now was counted and not taken: its lane is looked at again, as if it had not been.
-    v_missed := array(select lane from unnest(v_offers) where seq = any (v_choice.v_seqs) and (v_seqs is null or seq <> all (v_seqs)));
+    v_missed := array(select lane from unnest(v_offers) where seq = any (v_choice.v_seqs) and seq <> all (v_seqs));
     v_taken := array(select distinct lane from unnest(v_offers) where seq = any (v_seqs));
     v_turns := take_turns(a, p_lines, v_choice.v_takes, l.q_names);
-    v_turns.v_rank := null;
+    v_direct := null;
   end if;
-  v_rows := v_rows || v_turns.v_rows;
-  if v_rows <> '{}' then
-    perform write_windows(a, v_rows);
-    v_jobs := hold_jobs(a, v_rows, v_turns.v_rank, v_turns.v_run_at, v_turns.v_seq);
+  if v_seqs <> '{}' or v_turns.v_seqs <> '{}' then
+    v_all := v_seqs || v_turns.v_seqs;
+    select array_agg(j.seq order by -j.priority, j.run_at, j.seq), array_agg(distinct j.queue) into v_all, v_queues from unnest(v_all) as s
+    cross join lateral (select seq, queue, priority, run_at from jobs where seq = s offset 0) j;
+  end if;
+  if v_all <> '{}' then
+    perform write_windows(a, v_all);
+    v_jobs := hold_jobs(a, v_all, v_seqs, v_queues, null, v_direct);
   end if;
   for i in 1..cardinality(v_lanes) loop
     if v_lanes[i] <> all (v_missed) then

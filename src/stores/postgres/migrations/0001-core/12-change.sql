@@ -5,17 +5,11 @@
 create function update_job(p_ns integer, p_now bigint, p_id text, p_change jsonb) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
-  v_found record := resolve_id(p_ns, p_id, false);
-  v_job jobs;
+  v_job all_jobs := lock_job((resolve_id(p_ns, p_id, false)).v_seq);
   v_news news := no_news();
 begin
-  select * into v_job from jobs where seq = v_found.v_seq for update;
-  if not found then
-    -- It may have ended since it was found.
-    v_found := resolve_id(p_ns, p_id, false);
-    return json_build_object('outcome', case when v_found.v_seq is null then 'unknown' else 'refused' end, 'state', v_found.v_state);
-  end if;
-  if v_job.state = 'active' then return json_build_object('outcome', 'refused', 'state', v_job.state); end if;
+  if v_job.seq is null then return json_build_object('outcome', 'unknown', 'state', null); end if;
+  if v_job.state not in ('waiting', 'blocked') then return json_build_object('outcome', 'refused', 'state', v_job.state); end if;
   perform tell(v_job, v_now, 'updated', null, null);
   perform change_idle(v_job,
     coalesce((p_change ->> 'run_at')::bigint, v_now + (p_change ->> 'delay_ms')::bigint, v_job.run_at),
@@ -34,24 +28,25 @@ $$;
 create function cancel_jobs(p_ns integer, p_now bigint, p_ids text[], p_reason text) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
-  v_job jobs;
+  v_job all_jobs;
   v_id text;
-  v_found record;
   v_news news := no_news();
   v_outcomes text[] := '{}';
 begin
   foreach v_id in array p_ids loop
-    v_found := resolve_id(p_ns, v_id, false);
-    select * into v_job from jobs where seq = v_found.v_seq for update;
+    v_job := lock_job((resolve_id(p_ns, v_id, false)).v_seq);
     if v_job.seq is null then
-      v_outcomes := v_outcomes || case when v_found.v_seq is null then 'unknown' else 'terminal' end;
+      v_outcomes := v_outcomes || 'unknown'::text;
+    elsif v_job.state not in ('waiting', 'blocked', 'active') then
+      v_outcomes := v_outcomes || 'terminal'::text;
     elsif v_job.state <> 'active' then
       v_news := cancel_idle(v_news, v_job, p_reason, v_now);
       v_outcomes := v_outcomes || 'cancelled'::text;
     else
       if not v_job.cancel_requested then
         perform tell(v_job, v_now, 'cancel-requested', p_reason, null);
-        update jobs set cancel_requested = true, reason = p_reason where seq = v_job.seq;
+        update jobs set cancel_requested = true where seq = v_job.seq;
+        update active set reason = p_reason where seq = v_job.seq;
       end if;
       v_news.cancels := v_news.cancels || v_job.id;
       v_outcomes := v_outcomes || 'requested'::text;
@@ -66,44 +61,31 @@ create function redrive_jobs(p_ns integer, p_now bigint, p_ids text[], p_reason 
 declare
   v_now bigint := now_ms(p_now);
   v_id text;
-  v_old history;
-  v_job jobs;
+  v_job all_jobs;
   v_holder bigint;
-  v_found record;
   v_news news := no_news();
   v_outcomes text[] := '{}';
 begin
   foreach v_id in array p_ids loop
-    v_found := resolve_id(p_ns, v_id, false);
-    select * into v_old from history where seq = v_found.v_seq for update;
-    if v_old.seq is null or v_old.state not in ('dead', 'lost') then
-      v_outcomes := v_outcomes || case when v_found.v_seq is null then 'unknown' else 'refused' end;
+    v_job := lock_job((resolve_id(p_ns, v_id, false)).v_seq);
+    if v_job.seq is null or v_job.state not in ('dead', 'lost') then
+      v_outcomes := v_outcomes || case when v_job.seq is null then 'unknown' else 'refused' end;
       continue;
     end if;
-    if v_old.unique_key is not null then
-      v_holder := lock_key(p_ns, 'unique', v_old.unique_key, v_now);
-      if v_holder <> v_old.seq then
+    if v_job.unique_key is not null then
+      v_holder := lock_key(p_ns, 'unique', v_job.unique_key, v_now);
+      if v_holder <> v_job.seq then
         v_outcomes := v_outcomes || 'held'::text;
         continue;
       end if;
-      update keys set job = v_old.seq, until = v_old.enqueued_at + v_old.unique_ms
-      where ns = p_ns and kind = 'unique' and key = v_old.unique_key;
+      update keys set job = v_job.seq, until = v_job.enqueued_at + v_job.unique_ms
+      where ns = p_ns and kind = 'unique' and key = v_job.unique_key;
     end if;
-    delete from history where seq = v_old.seq;
-    insert into jobs (
-      seq, run_at, fire_at, enqueued_at, claimed_at, unique_ms, ns, priority, attempts, max_crashes, slot, redrives, rollbacks, version,
-      token, settled, cancel_requested, relayed, state, id, name, queue, delivery, settled_by, claimer, concurrency_key, rate_key,
-      unique_key, debounce_key, after_failure, schedule, retention, tags, error, progress, result, input, attempt, lane, shelf
-    ) values (
-      v_old.seq, v_now, v_old.fire_at, v_old.enqueued_at, v_old.claimed_at, v_old.unique_ms, p_ns, v_old.priority, v_old.attempts,
-      v_old.max_crashes, v_old.slot, v_old.redrives + 1, v_old.rollbacks, v_old.version, v_old.token, v_old.settled,
-      v_old.cancel_requested, v_old.relayed, 'waiting', v_old.id, v_old.name, v_old.queue, v_old.delivery, v_old.settled_by,
-      v_old.claimer, v_old.concurrency_key, v_old.rate_key, v_old.unique_key, v_old.debounce_key, v_old.after_failure, v_old.schedule,
-      v_old.retention, v_old.tags, v_old.error, v_old.progress, v_old.result, v_old.input, v_old.attempt,
-      lane_of(v_old.concurrency_key, v_old.rate_key), shelf_of(v_old.relayed, lane_of(v_old.concurrency_key, v_old.rate_key), 0, v_old.max_crashes)
-    ) returning * into v_job;
     perform tell(v_job, v_now, 'redriven', p_reason, null);
-    update jobs set attempt = 0 where seq = v_job.seq;
+    delete from ended where seq = v_job.seq;
+    update jobs set run_at = v_now, attempt = 0, crashes = 0, reason = null, expire_at = null, redrives = redrives + 1, ahead = false,
+      shelf = shelf_of(relayed, lane, 0, max_crashes)
+    where seq = v_job.seq;
     perform enter_line(v_job.seq);
     perform mark_lane(v_job, v_now, false);
     v_news.queues := v_news.queues || v_job.queue;
@@ -113,13 +95,14 @@ begin
 end
 $$;
 
--- With jobs that have ended, and that the caller has locked, go their trail, aliases and keys.
+-- With jobs that have ended, and that the caller has locked, go their trail, aliases and keys. Index: trail_job, aliases_job, keys_job.
 create function forget_jobs(p_seqs bigint[]) returns void language plpgsql as $$
 begin
   delete from trail where job = any (p_seqs);
   delete from aliases where job = any (p_seqs);
   delete from keys where job = any (p_seqs);
-  delete from history where seq = any (p_seqs);
+  delete from ended where seq = any (p_seqs);
+  delete from jobs where seq = any (p_seqs);
 end
 $$;
 
@@ -128,19 +111,17 @@ create function remove_jobs(p_ns integer, p_now bigint, p_ids text[], p_reason t
 declare
   v_now bigint := now_ms(p_now);
   v_id text;
-  v_seq bigint;
-  v_found record;
+  v_job all_jobs;
   v_outcomes text[] := '{}';
 begin
   foreach v_id in array p_ids loop
-    v_found := resolve_id(p_ns, v_id, false);
-    select seq into v_seq from history where seq = v_found.v_seq for update;
-    if v_seq is null then
-      v_outcomes := v_outcomes || case when v_found.v_seq is null then 'unknown' else 'refused' end;
-    elsif exists (select from keys where job = v_seq and kind = 'unique' and until > v_now) then
+    v_job := lock_job((resolve_id(p_ns, v_id, false)).v_seq);
+    if v_job.seq is null or v_job.state in ('waiting', 'blocked', 'active') then
+      v_outcomes := v_outcomes || case when v_job.seq is null then 'unknown' else 'refused' end;
+    elsif exists (select from keys where job = v_job.seq and kind = 'unique' and until > v_now) then
       v_outcomes := v_outcomes || 'held'::text;
     else
-      perform forget_jobs(array[v_seq]);
+      perform forget_jobs(array[v_job.seq]);
       v_outcomes := v_outcomes || 'deleted'::text;
     end if;
   end loop;
@@ -148,13 +129,85 @@ begin
 end
 $$;
 
+-- Jobs that succeeded by then and may be forgotten, those that ended first; they are locked, and so are the rows of the calls that ended them (v_calls).
+-- What others hold is passed over; so is who still holds a unique key. Index: successes_finished, jobs_pkey, ended_pkey.
+create function lock_succeeded(p_ns integer, p_now bigint, p_by bigint, p_limit integer, out v_seqs bigint[], out v_calls tid[]) language plpgsql as $$
+declare
+  v_call record;
+  v_held bigint[];
+begin
+  v_seqs := '{}';
+  v_calls := '{}';
+  for v_call in
+    select c.ctid, c.seqs from successes c where c.ns = p_ns and c.finished_at <= p_by order by c.finished_at for update skip locked
+  loop
+    v_calls := v_calls || v_call.ctid;
+    v_held := array(
+      select s from unnest(v_call.seqs) as s cross join lateral (select from jobs where seq = s offset 0 for update skip locked) j
+      where not exists (select from keys k where k.job = s and k.kind = 'unique' and k.until > p_now)
+      limit p_limit - cardinality(v_seqs));
+    -- In a statement of its own, now that they are locked.
+    v_seqs := v_seqs || array(
+      select s from unnest(v_held) as s cross join lateral (select * from ended where seq = s offset 0) e
+      where e.state = 'succeeded' and e.forget_at is null and e.finished_at <= p_by);
+    exit when cardinality(v_seqs) >= p_limit;
+  end loop;
+end
+$$;
+
+-- Forgets calls that ended jobs with success as far as their jobs are forgotten. The caller has locked their rows.
+create function forget_calls(p_calls tid[]) returns void language plpgsql as $$
+begin
+  with left_over as materialized (
+    select c.ctid as call, array(
+      select s from unnest(c.seqs) as s cross join lateral (select * from ended where seq = s offset 0) e
+      where e.state = 'succeeded' and e.forget_at is null and e.finished_at is not distinct from c.finished_at) as seqs
+    from successes c where c.ctid = any (p_calls)
+  ), gone as (
+    delete from successes c using left_over l where c.ctid = l.call and l.seqs = '{}'
+  )
+  update successes c set seqs = l.seqs from left_over l where c.ctid = l.call and l.seqs <> '{}' and l.seqs <> c.seqs;
+end
+$$;
+
+-- The same for those of another state; without a state, for those whose own retention says so. The row in jobs is locked first, so it is asked again
+-- whether the job has ended. Index: ended_finished, ended_forget, jobs_pkey.
+create function lock_forgettable(p_ns integer, p_now bigint, p_state text, p_by bigint, p_limit integer) returns bigint[] language plpgsql as $$
+declare
+  v_seqs bigint[];
+begin
+  if p_limit <= 0 then return '{}'; end if;
+  if p_state is not null then
+    v_seqs := array(
+      select old.seq from (
+        select e.seq from ended e where e.ns = p_ns and e.state = p_state and e.state <> 'succeeded' and e.finished_at <= p_by and e.forget_at is null
+          and not exists (select from keys k where k.job = e.seq and k.kind = 'unique' and k.until > p_now)
+        order by e.finished_at, e.seq offset 0
+      ) old cross join lateral (select from jobs where seq = old.seq offset 0 for update skip locked) j limit p_limit);
+  else
+    v_seqs := array(
+      select old.seq from (
+        select e.seq from ended e where e.ns = p_ns and e.forget_at <= p_now and e.forget_at is not null
+          and not exists (select from keys k where k.job = e.seq and k.kind = 'unique' and k.until > p_now)
+        order by e.forget_at, e.seq offset 0
+      ) old cross join lateral (select from jobs where seq = old.seq offset 0 for update skip locked) j limit p_limit);
+  end if;
+  return array(
+    select e.seq from unnest(v_seqs) as s cross join lateral (select * from ended where seq = s offset 0) e
+    where case when p_state is null then e.forget_at <= p_now else e.state = p_state and e.finished_at <= p_by and e.forget_at is null end);
+end
+$$;
+
 -- Forgets terminal jobs past their retention, with their trail, aliases and keys; who still holds a unique key stays. Returns how many
--- there were, and whether there are more. p_kept: how long each of p_states is kept; one with a retention of its own goes by that. Index: history_finished, history_forget.
+-- there were, and whether there are more. p_kept: how long each of p_states is kept; one with a retention of its own goes by that.
+-- Index: successes_finished, ended_finished, ended_forget, jobs_pkey.
 create function prune_jobs(
   p_ns integer, p_now bigint, p_states text[], p_kept bigint[], p_nodes_ms bigint, p_occurrences_ms bigint, p_limit integer
 ) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
+  v_found record;
+  v_calls tid[] := '{}';
   v_seqs bigint[] := '{}';
   v_rows integer;
 begin
@@ -168,18 +221,17 @@ begin
   -- Far longer than any claim's reply is on its way.
   delete from claimers where ns = p_ns and seen_at <= v_now - 30 * 24 * 3600000::bigint;
   for i in 1..cardinality(p_states) loop
-    v_seqs := v_seqs || array(
-      select h.seq from history h
-      where h.ns = p_ns and h.state = p_states[i] and h.finished_at <= v_now - p_kept[i] and h.forget_at is null
-        and not exists (select from keys k where k.job = h.seq and k.kind = 'unique' and k.until > v_now)
-      order by h.finished_at, h.seq limit p_limit + 1 - cardinality(v_seqs) for update skip locked);
+    if p_states[i] = 'succeeded' then
+      v_found := lock_succeeded(p_ns, v_now, v_now - p_kept[i], p_limit + 1 - cardinality(v_seqs));
+      v_seqs := v_seqs || v_found.v_seqs;
+      v_calls := v_found.v_calls;
+      continue;
+    end if;
+    v_seqs := v_seqs || lock_forgettable(p_ns, v_now, p_states[i], v_now - p_kept[i], p_limit + 1 - cardinality(v_seqs));
   end loop;
-  v_seqs := v_seqs || array(
-    select h.seq from history h
-    where h.ns = p_ns and h.forget_at <= v_now and h.forget_at is not null
-      and not exists (select from keys k where k.job = h.seq and k.kind = 'unique' and k.until > v_now)
-    order by h.forget_at, h.seq limit p_limit + 1 - cardinality(v_seqs) for update skip locked);
+  v_seqs := v_seqs || lock_forgettable(p_ns, v_now, null, null, p_limit + 1 - cardinality(v_seqs));
   if v_seqs <> '{}' then perform forget_jobs(v_seqs[1:p_limit]); end if;
+  if v_calls <> '{}' then perform forget_calls(v_calls); end if;
   return json_build_array(least(cardinality(v_seqs), p_limit), cardinality(v_seqs) > p_limit or v_rows >= p_limit and exists (
     select from occurrences where ns = p_ns and planned_at <= v_now - p_occurrences_ms));
 end

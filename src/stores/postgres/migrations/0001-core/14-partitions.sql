@@ -39,6 +39,7 @@ returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_partition partitions;
+  v_seqs bigint[];
   v_named json;
   v_grants json[] := '{}';
 begin
@@ -49,14 +50,12 @@ begin
   loop
     update partitions set owner = p_owner, epoch = epoch + 1, lease_until = v_now + p_lease_ms
     where ns = p_ns and partition = v_partition.partition;
-    with taken as (
-      update jobs set settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner,
-        claimed_at = v_now, token = token + 1
-      where seq = any (array(
-        select seq from jobs where shelf = 'named' and ns = p_ns and slot >= v_partition.first_slot and slot < v_partition.end_slot
-        order by slot)) returning jobs.*
-    )
-    select coalesce(json_agg(claimed_json(t) order by t.run_at, t.seq), '[]') into v_named from taken t;
+    v_seqs := array(
+      select seq from active where relayed and ns = p_ns and slot >= v_partition.first_slot and slot < v_partition.end_slot order by slot for update);
+    update active set claimer = p_owner, claimed_at = v_now, token = token + 1
+    where seq = any (v_seqs);
+    select coalesce(json_agg(claimed_json(j) order by j.run_at, j.seq), '[]') into v_named from unnest(v_seqs) as s
+    cross join lateral (select * from all_jobs where seq = s offset 0) j;
     v_grants := v_grants || json_build_array(
       v_partition.partition, v_partition.epoch + 1, v_partition.first_slot, v_partition.end_slot, v_partition.mark, v_named);
   end loop;
@@ -139,11 +138,13 @@ declare
   v_now bigint := now_ms(p_now);
   v_finished json;
   v_named json := '[]';
+  v_fresh bigint[];
+  v_all bigint[];
 begin
   if v_slots.v_first is null then return null; end if;
   if p_ids <> '{}' then
     if p_endings is null then
-      v_finished := finish_succeeded(p_ns, p_now, p_owner, v_slots.v_first, v_slots.v_end, p_ids, p_tokens, null);
+      v_finished := finish_succeeded(p_ns, p_now, p_owner, v_slots.v_first, v_slots.v_end, seqs_of(p_ns, p_ids), p_tokens, null);
     else
       v_finished := finish_any(p_ns, p_now, p_owner, v_slots.v_first, v_slots.v_end, p_ids, p_tokens, p_endings);
     end if;
@@ -152,22 +153,28 @@ begin
     update partitions set mark = p_mark where ns = p_ns and partition = p_partition;
   end if;
   if p_name_ids <> '{}' then
+    perform from (select distinct id from unnest(p_name_ids) as id order by id) n
+    cross join lateral (select from jobs where ns = p_ns and id = n.id offset 0 for no key update) j;
     with found as materialized (
       select j.seq, j.id, j.version, j.state
-      from (select distinct id, version from unnest(p_name_ids, p_name_versions) as n (id, version) order by id) n
-      cross join lateral (select * from jobs where ns = p_ns and id = n.id offset 0 for no key update) j
+      from (select distinct id, version from unnest(p_name_ids, p_name_versions) as n (id, version)) n
+      cross join lateral (select seq from jobs where ns = p_ns and id = n.id offset 0) s
+      cross join lateral (select * from all_jobs where seq = s.seq offset 0) j
       where j.version = n.version and j.relayed and j.slot >= v_slots.v_first and j.slot < v_slots.v_end
         and case when j.state = 'active' then j.claimer = p_owner
           else j.state = 'waiting' and j.run_at <= v_now + p_ahead_ms and (j.expire_at is null or j.expire_at > v_now or j.attempt > 0) end
-    ), fresh as (
-      update jobs j set state = 'active', reason = null, attempt = attempt + 1, token = token + 1,
-        settled_by = case when settled = 0 then null else coalesce(settled_by, claimer) end, claimer = p_owner, claimed_at = v_now,
-        shelf = 'named', expires_at = null, open_debounce = null
-      from found f where j.seq = f.seq and f.state = 'waiting' returning f.id, f.version, claimed_json(j) as told
-    ), named as (
-      select id, version, told from fresh
-      -- One that was named before and is not settled is answered again as it stands.
-      union all select f.id, f.version, claimed_json(j) from found f join jobs j using (seq) where f.state = 'active'
+    )
+    select array_agg(seq) filter (where state = 'waiting'), array_agg(seq) into v_fresh, v_all from found;
+    if v_fresh <> '{}' then
+      insert into active (seq, claimed_at, ns, attempt, token, slot, ahead, relayed, queue, claimer, concurrency_key, retention)
+      select j.seq, v_now, p_ns, j.attempt + 1, j.token + 1, j.slot, false, true, j.queue, p_owner, j.concurrency_key, j.retention
+      from unnest(v_fresh) as s cross join lateral (select * from jobs where seq = s offset 0) j;
+      update jobs set shelf = null where seq = any (v_fresh);
+      if exists (select from untried where ns = p_ns) then delete from untried where seq = any (v_fresh); end if;
+    end if;
+    -- One that was named before and is not settled is answered again as it stands.
+    with named as (
+      select j.id, j.version, claimed_json(j) as told from unnest(v_all) as s cross join lateral (select * from all_jobs where seq = s offset 0) j
     )
     select coalesce(json_agg(told order by place), '[]') into v_named
     from unnest(p_name_ids, p_name_versions) with ordinality as n (id, version, place) join named using (id, version);

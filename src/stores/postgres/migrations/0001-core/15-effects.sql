@@ -3,15 +3,15 @@
 -- Begins the transaction of a claim: its first statement. Returns its number, null when the claim is no longer the claimer's.
 -- One that is still open for the same job belongs to somebody who lost the claim or gave up the connection. It cannot succeed any more, and its
 -- locks would hold up this one for as long as its connection stands: the server ends it. A role that may not do that leaves it alone.
--- Index: jobs_id.
+-- Index: jobs_id, active_pkey.
 create function begin_effect(p_ns integer, p_id text, p_token integer, p_claimer text) returns json language plpgsql as $$
 declare
   v_seq bigint;
   v_class integer := 'jobs'::regclass::oid::bigint::bit(32)::integer;
   v_key integer;
 begin
-  select seq into v_seq from jobs
-  where ns = p_ns and id = p_id and token = p_token and state is not distinct from 'active' and claimer = p_claimer and not relayed;
+  select seq into v_seq from active
+  where seq = (select seq from jobs where ns = p_ns and id = p_id) and token = p_token and claimer = p_claimer and not relayed;
   if v_seq is null then return null; end if;
   v_key := v_seq & 2147483647;
   if not pg_try_advisory_xact_lock(v_class, v_key) then
@@ -31,7 +31,7 @@ $$;
 -- Ends a claim as succeeded inside that transaction: its last statement but for the commit, which comes in the same message. The row is locked
 -- by nothing else, so no client can sit on it. What must not be committed raises: ES003 when the claim is no longer the claimer's, ES004 when
 -- the transaction is another one: nothing would bind the success to the caller's writes. p_endings: null for a plain success; else a list with
--- the one ending, as finish_any takes it. Index: jobs_id.
+-- the one ending, as finish_any takes it. Index: jobs_id, active_pkey.
 create function succeed_effect(
   p_ns integer, p_now bigint, p_transaction text, p_id text, p_token integer, p_claimer text, p_result text, p_endings json
 ) returns json language plpgsql as $$
@@ -42,7 +42,7 @@ begin
     raise exception 'the transaction was ended before' using errcode = 'ES004';
   end if;
   if p_endings is null then
-    v_answer := finish_succeeded(p_ns, p_now, p_claimer, null, null, array[p_id], array[p_token], array[p_result]);
+    v_answer := finish_succeeded(p_ns, p_now, p_claimer, null, null, seqs_of(p_ns, array[p_id]), array[p_token], array[p_result]);
   else
     v_answer := finish_any(p_ns, p_now, p_claimer, null, null, array[p_id], array[p_token], p_endings);
   end if;

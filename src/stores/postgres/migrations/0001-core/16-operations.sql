@@ -11,16 +11,9 @@ declare
   v_token integer;
 begin
   foreach v_id in array p_ids loop
-    v_seq := coalesce(
-      (select seq from jobs where ns = p_ns and id = v_id), (select seq from history where ns = p_ns and id = v_id),
-      (select job from aliases where ns = p_ns and id = v_id)
-    );
-    continue when v_seq is null;
-    select attempt, token into v_attempt, v_token from jobs where seq = v_seq;
-    if not found then
-      select attempt, token into v_attempt, v_token from history where seq = v_seq;
-      continue when not found;
-    end if;
+    v_seq := coalesce((select seq from jobs where ns = p_ns and id = v_id), (select job from aliases where ns = p_ns and id = v_id));
+    select attempt, token into v_attempt, v_token from all_jobs where seq = v_seq;
+    continue when not found;
     insert into trail (job, at, kind, attempt, token, claimer, text, error)
     values (v_seq, v_now, 'log', v_attempt, v_token, null, p_text, null);
     delete from trail where job = v_seq and entry <= (

@@ -7,7 +7,7 @@ declare
 begin
   for v_verb in
     select oid from pg_proc where pronamespace = current_schema()::regnamespace and proname in (
-      'active_in_queue', 'enqueue_loose', 'enqueue_bound', 'finish_succeeded', 'finish_any', 'claim_jobs', 'extend_claims', 'report_progress', 'reap_jobs',
+      'active_in_queue', 'enqueue_loose', 'enqueue_bound', 'seqs_of', 'finish_succeeded', 'finish_any', 'claim_jobs', 'extend_claims', 'report_progress', 'reap_jobs',
       'update_job', 'cancel_jobs', 'redrive_jobs', 'remove_jobs', 'prune_jobs', 'put_schedule', 'fire_schedules', 'acquire_partitions', 'partition_due',
       'checkpoint_partition', 'begin_effect', 'succeed_effect')
   loop
@@ -22,7 +22,7 @@ begin
   -- These read in the order of an index. To an empty table any index by namespace is as good, and what it finds quickly sorted.
   for v_verb in
     select oid from pg_proc where pronamespace = current_schema()::regnamespace
-      and proname in ('ended_job', 'find_known', 'acquire_partitions', 'partition_due')
+      and proname in ('find_known', 'acquire_partitions', 'partition_due')
   loop
     execute format('alter function %s set enable_sort = off', v_verb);
   end loop;
