@@ -26,7 +26,7 @@ test("turns are vacuumed after 20,000 claimed jobs, not before", async () => {
   await until("it was vacuumed", () => vacuums() === 1);
   vacuum.claimed(19_999);
   assert.equal(vacuums(), 1);
-  assert.equal(told.at(-1), 'vacuum (skip_locked, truncate false) "s".turns');
+  assert.equal(told.at(-1), 'vacuum (skip_locked, truncate false) "s".turns, "s".active');
 });
 
 test("beside a long backlog they are vacuumed after a tenth of it", async () => {

@@ -8,7 +8,8 @@ const deadShare = 0.1;
 
 /**
  * Vacuums the table of turns as jobs are claimed. Each claim looks at the front of its index, which is where the dead entries of all earlier ones
- * are: autovacuum comes by once a minute, and until then a busy worker would pass over a million of them with each claim.
+ * are: autovacuum comes by once a minute, and until then a busy worker would pass over a million of them with each claim. Active jobs leave as many
+ * dead rows; with the turns they are vacuumed too, so their table stays as small as what is active.
  */
 export class TurnsVacuum {
   readonly #link: Pick<Link, "borrow">;
@@ -41,7 +42,9 @@ export class TurnsVacuum {
         if (this.#claimed < dead) return;
         this.#claimed = 0;
         // Waits for nobody and lets nobody wait: giving pages at the end back to the system would take a lock that stops claims.
-        await client.query(`vacuum (skip_locked, truncate false) ${this.#schema}.turns`);
+        await client.query(
+          `vacuum (skip_locked, truncate false) ${this.#schema}.turns, ${this.#schema}.active`,
+        );
       });
     } catch (error) {
       this.#claimed = 0;
