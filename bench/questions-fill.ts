@@ -70,7 +70,11 @@ function outcomeOf(id: string): Outcome {
   const n = Number(id.slice(id.indexOf("-") + 1));
   if (n % 50 !== 0) return { kind: "succeed", result: '{"ok":true}' };
   const message = `cause ${(n / 50) % 5}: the peer ${n} did not answer`;
-  const error = JSON.stringify({ name: "Error", message, stack: `Error: ${message}\n    at run (job.js:1:1)` });
+  const error = JSON.stringify({
+    name: "Error",
+    message,
+    stack: `Error: ${message}\n    at run (job.js:1:1)`,
+  });
   return { kind: "die", reason: "no attempts left", error };
 }
 

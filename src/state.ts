@@ -43,7 +43,9 @@ export const transitions: Readonly<Record<JobState, Readonly<Partial<Record<Tran
 /** Where a job stays until it is forgotten, or redriven. */
 export const endedStates = ["succeeded", "cancelled", "dead", "lost"] as const satisfies JobState[];
 
-export function isTerminal(state: JobState): boolean {
+export type EndedState = (typeof endedStates)[number];
+
+export function isTerminal(state: JobState): state is EndedState {
   return state === "succeeded" || state === "dead" || state === "lost" || state === "cancelled";
 }
 

@@ -20,9 +20,3 @@ export function filterJson(filter: JobFilter): object {
     ...instants,
   };
 }
-
-/** Whether a filter asks for nothing but what is counted all the time. */
-export function isCounted(filter: JobFilter): boolean {
-  const counted = new Set(["states", "names", "queues"]);
-  return Object.entries(filter).every(([term, value]) => counted.has(term) || value === undefined);
-}

@@ -1,4 +1,5 @@
 import { readCursor, writeCursor } from "../../cursor.ts";
+import { groupCounts, isCounted } from "../../kept-counts.ts";
 import { instantOf } from "../../mend.ts";
 import type {
   CountParams,
@@ -10,7 +11,7 @@ import type {
   TrailEntry,
   TrailKind,
 } from "../../store.ts";
-import { filterJson, isCounted } from "./filter.ts";
+import { filterJson } from "./filter.ts";
 import { type FoundJob, readStored, stateAt } from "./record.ts";
 import { type Space, spread } from "./space.ts";
 import { Reader } from "./wire.ts";
@@ -83,37 +84,13 @@ export async function list(space: Space, params: ListParams): Promise<ListResult
   return { jobs, cursor: writeCursor(scope, next) };
 }
 
-interface Group {
-  readonly row: Required<CountRow>;
+export async function count(space: Space, params: CountParams): Promise<CountRow[]> {
+  const parts = await Promise.all(space.everySlot.map((index) => countSlot(space, index, params.filter)));
+  return groupCounts(parts.flat(), params);
 }
 
-export async function count(space: Space, { filter, by }: CountParams): Promise<CountRow[]> {
-  const parts = await Promise.all(space.everySlot.map((index) => countSlot(space, index, filter)));
-  const counts = new Map<string, { group: Omit<CountRow, "count">; count: number }>();
-  if (by.length === 0) counts.set("[]", { group: {}, count: 0 });
-  for (const { row } of parts.flat()) {
-    if (!isAskedFor(row, filter)) continue;
-    const key = JSON.stringify(by.map((field) => row[field]));
-    const entry = counts.get(key) ?? {
-      group: Object.fromEntries(by.map((field) => [field, row[field]])),
-      count: 0,
-    };
-    entry.count += row.count;
-    counts.set(key, entry);
-  }
-  return [...counts.values()].map(({ group, count: amount }) => ({ ...group, count: amount }));
-}
-
-function isAskedFor(row: Required<CountRow>, filter: JobFilter): boolean {
-  return (
-    (filter.states?.includes(row.state) ?? true) &&
-    (filter.queues?.includes(row.queue) ?? true) &&
-    (filter.names?.includes(row.name) ?? true)
-  );
-}
-
-async function countSlot(space: Space, index: number, filter: JobFilter): Promise<Group[]> {
-  const groups: Group[] = [];
+async function countSlot(space: Space, index: number, filter: JobFilter): Promise<Required<CountRow>[]> {
+  const groups: Required<CountRow>[] = [];
   let cursor = before;
   do {
     const json = isCounted(filter) ? {} : { filter: filterJson(filter), cursor };
@@ -122,7 +99,10 @@ async function countSlot(space: Space, index: number, filter: JobFilter): Promis
     while (!reader.isAtEnd) {
       const amount = reader.f64();
       groups.push({
-        row: { state: stateAt(reader.u8()), queue: reader.short(), name: reader.short(), count: amount },
+        state: stateAt(reader.u8()),
+        queue: reader.short(),
+        name: reader.short(),
+        count: amount,
       });
     }
   } while (cursor !== 0);

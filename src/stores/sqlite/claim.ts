@@ -160,7 +160,7 @@ interface Surroundings {
 }
 
 const surroundings = `select
-  (select sequence from escapement_claimers where ns = ? and claimer = ?) as sequence,
+  (select value from escapement_figures where ns = ? and kind = 'claimer' and key = ? and name = '') as sequence,
   exists (select 1 from escapement_queues where ns = ?) as queues,
   exists (select 1 from escapement_jobs where shelf = 'fragile' and ns = ?) as fragile,
   exists (select 1 from escapement_gates where ns = ?) as gates`;
@@ -189,8 +189,8 @@ function rememberSequence(session: Session, { claimer, sequence }: ClaimParams, 
   }
   emptyClaims.delete(claimer);
   connection.run(
-    `insert into escapement_claimers (ns, claimer, sequence, seen_at) values (?, ?, ?, ?)
-     on conflict do update set sequence = excluded.sequence, seen_at = excluded.seen_at`,
+    `insert into escapement_figures (ns, kind, key, name, value, seen_at) values (?, 'claimer', ?, '', ?, ?)
+     on conflict do update set value = excluded.value, seen_at = excluded.seen_at`,
     ns,
     claimer,
     sequence,

@@ -1,5 +1,6 @@
 import type { JobState } from "../../job.ts";
 import { follow, isTerminal, type Outcome, type Settlement, settle, story } from "../../state.ts";
+import { countEnded } from "./counts.ts";
 import { openChanged, openSaturated } from "./gates.ts";
 import { findBySeq, type JobRow, laneOfKey } from "./jobs.ts";
 import { displace, place } from "./places.ts";
@@ -23,16 +24,18 @@ const retentionPlaces: Readonly<Partial<Record<JobState, number>>> = {
 
 /** Writes that a job has ended, once its row says what its last claim left. */
 function end(
-  { connection, now }: Session,
-  seq: number,
+  session: Session,
+  job: JobRow,
   {
     state,
     reason,
     result,
   }: { readonly state: JobState; readonly reason: string | null; readonly result: string | null },
 ): void {
-  connection.run(endJob, state, now, reason, result, now, retentionPlaces[state] ?? 0, seq);
-  connection.run(closeJob, seq);
+  const { connection, now } = session;
+  connection.run(endJob, state, now, reason, result, now, retentionPlaces[state] ?? 0, job.seq);
+  connection.run(closeJob, job.seq);
+  if (isTerminal(state)) countEnded(session, job, state, 1);
 }
 
 const deleteClaim = "delete from escapement_active where seq = ?";
@@ -75,7 +78,7 @@ export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byH
     job.seq,
   );
   if (isTerminal(state)) {
-    end(session, job.seq, settlement);
+    end(session, job, settlement);
     tellChildren(session, job, state);
   } else {
     place(session, { ...job, runAt, attempt, crashes, ahead });
@@ -126,7 +129,7 @@ function writeCancelled(
     connection.run("delete from escapement_parents where child = ?", job.seq);
     connection.run(unblock, job.seq);
   }
-  end(session, job.seq, { state: follow(job.state, transition), reason, result: null });
+  end(session, job, { state: follow(job.state, transition), reason, result: null });
   if (job.state === "waiting" && job.lane !== null) openChanged(session, job.lane);
 }
 

@@ -25,6 +25,7 @@ export interface ActiveRow {
   readonly relayed: boolean;
   readonly slot: number;
   readonly queue: string;
+  readonly name: string;
   readonly concurrencyKey: string | null;
   /** Its queue has a limit of active jobs. */
   readonly limited: boolean;
@@ -89,7 +90,7 @@ function unheld(session: Session, claimer: string, id: string, token: number): F
   return { outcome: repeated ? "repeated" : "stale", state: job.state };
 }
 
-const activeJobs = `select job.seq, job.id, token, claimer, relayed, slot, queue, concurrency_key, limited
+const activeJobs = `select job.seq, job.id, token, claimer, relayed, slot, queue, concurrency_key, limited, name
   from (select value as wanted from json_each(?))
   cross join (select seq, ns, id from escapement_jobs) as job on job.ns = ? and job.id = wanted
   cross join escapement_active as active on active.seq = job.seq`;
@@ -115,5 +116,6 @@ function toActive(row: Tuple): ActiveRow {
     queue: textOf(row[6]),
     concurrencyKey: textOrNull(row[7]),
     limited: row[8] !== 0,
+    name: textOf(row[9]),
   };
 }

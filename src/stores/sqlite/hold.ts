@@ -9,9 +9,9 @@ const chosen = "seq in (select value from json_each(?))";
 
 /** One that is active already was put on the shelf by something else, and stays whose it is. */
 const claimJobs = `insert or ignore into escapement_active (
-    seq, ns, queue, attempt, token, claimer, claim_sequence, claimed_at, lease_boot, lease_until, ahead, limited,
+    seq, ns, queue, name, attempt, token, claimer, claim_sequence, claimed_at, lease_boot, lease_until, ahead, limited,
     relayed, slot, concurrency_key, retention
-  ) select seq, ns, queue, attempt + 1, token + 1, ?, ?, ?, ?, ?, ?,
+  ) select seq, ns, queue, name, attempt + 1, token + 1, ?, ?, ?, ?, ?, ?,
     case when ? then queue in (select queue from escapement_queues where ns = ? and concurrency is not null) else 0 end,
     relayed, slot, concurrency_key, retention
   from escapement_jobs where ${chosen}`;

@@ -137,8 +137,8 @@ const nameable = `select job.seq, active.seq is null from (select value as wante
 
 const chosen = "seq in (select value from json_each(?))";
 const nameJobs = `insert into escapement_active (
-    seq, ns, queue, attempt, token, claimer, claimed_at, relayed, slot, concurrency_key, retention
-  ) select seq, ns, queue, attempt + 1, token + 1, ?, ?, relayed, slot, concurrency_key, retention
+    seq, ns, queue, name, attempt, token, claimer, claimed_at, relayed, slot, concurrency_key, retention
+  ) select seq, ns, queue, name, attempt + 1, token + 1, ?, ?, relayed, slot, concurrency_key, retention
   from escapement_jobs where ${chosen}`;
 const unshelve = `update escapement_jobs set shelf = null where ${chosen}`;
 const dropUntried = `delete from escapement_untried where ${chosen}`;

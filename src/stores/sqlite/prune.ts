@@ -1,4 +1,5 @@
 import type { PruneParams, PruneResult } from "../../store.ts";
+import { countForgotten } from "./counts.ts";
 import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -44,8 +45,11 @@ export function prune(session: Session, params: PruneParams): PruneResult {
 }
 
 /** With a job that has ended go its trail, its aliases and its keys. */
-export function forget({ connection }: Session, jobs: readonly number[]): void {
+export function forget(session: Session, jobs: readonly number[]): void {
+  if (jobs.length === 0) return;
+  const { connection } = session;
   const seqs = JSON.stringify(jobs);
+  countForgotten(session, seqs);
   connection.run(`delete from escapement_trail where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_aliases where job in ${chosen}`, seqs);
   connection.run(`delete from escapement_unique_keys where job in ${chosen}`, seqs);
@@ -75,5 +79,9 @@ function pruneBystanders({ connection, ns, now }: Session, params: PruneParams):
     Math.trunc(now - params.nodesMs),
   );
   connection.run("delete from escapement_windows where ns = ? and started_at + per_ms <= ?", ns, now);
-  connection.run("delete from escapement_claimers where ns = ? and seen_at <= ?", ns, now - claimersMs);
+  connection.run(
+    "delete from escapement_figures where ns = ? and kind = 'claimer' and seen_at <= ?",
+    ns,
+    now - claimersMs,
+  );
 }

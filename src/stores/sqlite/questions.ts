@@ -1,5 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
+import { groupCounts, isCounted } from "../../kept-counts.ts";
 import {
   type CountParams,
   type CountRow,
@@ -11,6 +12,7 @@ import {
   trailKinds,
 } from "../../store.ts";
 import type { Row, Tuple } from "./connection.ts";
+import { readCounts } from "./counts.ts";
 import { conditionOf, type Source, sourcesOf } from "./filter.ts";
 import { resolveJob } from "./jobs.ts";
 import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
@@ -79,7 +81,10 @@ export function search(
   return rows.slice(0, page.limit);
 }
 
-export function count({ connection, ns }: Session, { filter, by }: CountParams): CountRow[] {
+export function count(session: Session, params: CountParams): CountRow[] {
+  const { filter, by } = params;
+  if (isCounted(filter)) return groupCounts(readCounts(session), params);
+  const { connection, ns } = session;
   const condition = conditionOf(filter);
   const groups = [...new Set(by)].join(", ");
   const counts = new Map<string, CountRow>();

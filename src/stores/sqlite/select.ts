@@ -1,6 +1,7 @@
 import type { JobState } from "../../job.ts";
 import { follow, isTerminal } from "../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../store.ts";
+import { countEnded } from "./counts.ts";
 import { cancelIdle } from "./end.ts";
 import { type JobRow, resolveJob } from "./jobs.ts";
 import { place } from "./places.ts";
@@ -50,6 +51,7 @@ function redriveOne(session: Session, job: JobRow, reason: string | null): Redri
   tell(session, job, "redriven", reason);
   follow(job.state, "redrive");
   connection.run("delete from escapement_ended where seq = ?", job.seq);
+  if (isTerminal(job.state)) countEnded(session, job, job.state, -1);
   connection.run("insert into escapement_open (seq, ns) values (?, ?)", job.seq, ns);
   connection.run(
     `update escapement_jobs set run_at = ?, attempt = 0, crashes = 0, reason = null, expire_at = null,

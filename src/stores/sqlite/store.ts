@@ -1,4 +1,5 @@
 import { allOrNone, assertNoneRefused } from "../../all-or-none.ts";
+import { isCounted } from "../../kept-counts.ts";
 import type {
   AcquireParams,
   CancelOutcome,
@@ -64,6 +65,7 @@ import type {
 import { update } from "./change.ts";
 import { claim } from "./claim.ts";
 import { type Connection, connectionOf } from "./connection.ts";
+import { countOn, isBehind } from "./counts.ts";
 import type { Channel, Engine } from "./engine.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish } from "./finish.ts";
@@ -231,7 +233,10 @@ export class SqliteStore implements Store {
   }
 
   async reap(params: ReapParams): Promise<ReapResult> {
-    return this.#write((session) => reap(session, params));
+    return this.#write((session) => {
+      countOn(session);
+      return reap(session, params);
+    });
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {
@@ -255,7 +260,15 @@ export class SqliteStore implements Store {
   }
 
   async count(params: CountParams): Promise<CountRow[]> {
+    if (isCounted(params.filter)) await this.#countOn();
     return this.#read((session) => count(session, params));
+  }
+
+  /** Counts new jobs for everybody. Where that cannot be written, whoever asks counts them again. */
+  async #countOn(): Promise<void> {
+    if (!(await this.#read(isBehind))) return;
+    let more = true;
+    while (more) more = await this.#write(countOn).catch(() => false);
   }
 
   async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {

@@ -1,5 +1,7 @@
 import type { JobState } from "../../job.ts";
+import { perGroup } from "../../kept-counts.ts";
 import { follow } from "../../state.ts";
+import { countEnded } from "./counts.ts";
 import { noteFreed, tellChildren } from "./end.ts";
 import type { ActiveRow } from "./finish.ts";
 import type { Session } from "./session.ts";
@@ -72,6 +74,7 @@ export class Succeeded {
     }
     connection.run(deleteClaims, seqs);
     connection.run(closeJobs, seqs);
+    for (const group of perGroup(jobs)) countEnded(this.#session, group, "succeeded", group.jobs);
     noteFreed(this.#session, jobs);
     if (connection.get(anyChild) === undefined) {
       for (const { id } of jobs) notices.ended(id);

@@ -19,6 +19,8 @@ const concerns: ReadonlySet<string> = new Set([
 ]);
 
 const titles: ReadonlySet<string> = new Set([
+  "counts are those of a recount where jobs wait for others, absorb them and take them along",
+  "counts are those of a recount after checkpoints and takeovers of the relay",
   "a new job is waiting, due now, and holds everything it was given",
   "ids, names, queues, tags, keys and inputs may hold any text",
   "a claim repeated after a lost reply gives the same jobs with the same tokens",

@@ -8,6 +8,7 @@ import { cancelTests, redriveTests, updateTests } from "./change.ts";
 import { checkpointTests } from "./checkpoint.ts";
 import { claimOrderTests, claimRepeatTests } from "./claim-order.ts";
 import { concurrencyTests } from "./concurrency.ts";
+import { countTests } from "./counts.ts";
 import { enqueueTests } from "./enqueue.ts";
 import { finishTests, staleTests } from "./finish.ts";
 import { fireTests } from "./fire.ts";
@@ -56,6 +57,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   update: updateTests,
   redrive: redriveTests,
   "list and count": listTests,
+  "counts and recounts": countTests,
   "trail and report": trailTests,
   scan: scanTests,
   depths: depthTests,

@@ -115,6 +115,7 @@ create table escapement_active (
   seq integer primary key,
   ns integer not null,
   queue text not null,
+  name text not null,
   attempt integer not null,
   token integer not null,
   claimer text not null,
@@ -154,6 +155,22 @@ create table escapement_ended (
 create index escapement_ended_finished on escapement_ended (ns, state, finished_at) where forget_at is null;
 create index escapement_ended_forget on escapement_ended (ns, forget_at) where forget_at is not null;
 create index escapement_ended_notable on escapement_ended (ns, state, seq) where state <> 'succeeded';
+
+-- Small figures that steps change, together in one table so that a step writes one page for them.
+-- claimer: the last sequence of the claimer that key names, and when it was seen.
+-- succeeded, cancelled, dead, lost: how many jobs of the queue (key) and name have ended so. Who ends, redrives or forgets jobs changes it in
+-- the same transaction.
+-- all: how many jobs of the queue and name there are, up to the seq in counted. An enqueue does not change it: whoever counts goes on from there.
+-- counted: up to which seq jobs are counted in all.
+create table escapement_figures (
+  ns integer not null,
+  kind text not null,
+  key text not null,
+  name text not null,
+  value integer not null,
+  seen_at integer,
+  primary key (ns, kind, key, name)
+) strict, without rowid;
 
 -- Every job as it stands.
 create view escapement_all_jobs as
@@ -240,14 +257,6 @@ create table escapement_windows (
   used integer not null,
   per_ms integer not null,
   primary key (ns, kind, key)
-) strict, without rowid;
-
-create table escapement_claimers (
-  ns integer not null,
-  claimer text not null,
-  sequence integer not null,
-  seen_at integer not null,
-  primary key (ns, claimer)
 ) strict, without rowid;
 
 create table escapement_queues (
