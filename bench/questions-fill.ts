@@ -59,10 +59,13 @@ async function endAll(store: Store, progress: (line: string) => void): Promise<v
       },
     });
     finishes = claimed.jobs.map(({ id, token }) => ({ id, token, outcome: outcomeOf(id) }));
-    if (finishes.length === 0) return;
+    if (finishes.length === 0) break;
     ended += finishes.length;
+    // As every node that works does.
+    if (sequence % 10 === 0) await store.reap({ limit: batch });
     if (sequence % 100 === 0) progress(`${ended} ended`);
   }
+  await store.reap({ limit: batch });
 }
 
 /** One in fifty dies, of one of five causes. */
