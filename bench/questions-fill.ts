@@ -7,8 +7,8 @@ const batch = 1_000;
 const hourMs = 3_600_000;
 
 /** What is in the store, so that the questions can ask for it. */
-export const queues = ["default", "mail", "reports", "billing"] as const;
-export const names = ["import", "invoice", "notify", "export", "index", "sync"] as const;
+const queues = ["default", "mail", "reports", "billing"] as const;
+const names = ["import", "invoice", "notify", "export", "index", "sync"] as const;
 export const tag = "customer-7";
 
 /** Puts N waiting and N ended jobs there by the store's own verbs, so what it keeps beside them is right. */

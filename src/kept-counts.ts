@@ -41,7 +41,7 @@ export function byState(kept: readonly KeptCount[]): Required<CountRow>[] {
       ...rows,
       { queue, name, state: "waiting" as JobState, count: waiting },
     ])
-    .filter(({ count }) => count !== 0);
+    .filter(({ count }) => count > 0);
 }
 
 /** Groups counts as they were asked for; only for filters that {@link isCounted} says yes to. */

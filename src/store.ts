@@ -694,8 +694,8 @@ export interface QueueDepth {
   /** The earliest runAt of those that are due. */
   readonly oldestDueAt: Date | null;
   /**
-   * False where a store would have had to look at too many relayed jobs, or jobs with a key, to tell which are due: some that are due are then
-   * counted as later. Every other figure is exact.
+   * False where a store would have had to look at too many jobs to tell which are due: some that are due are then counted as later. Every other
+   * figure is exact. A queue in which nearly all are due, or nearly none, needs few looks; one with many of both may need too many.
    */
   readonly isExact: boolean;
 }

@@ -47,6 +47,9 @@ export interface QueueView extends QueueDepth, Omit<QueueConfig, "queue"> {
   readonly oldestDueMs: number | null;
 }
 
+/** How many failures a look at everything groups: a screen is drawn again and again. */
+const overviewFailures = 2_000;
+
 /** One look at everything, for a screen. */
 export interface Overview {
   readonly now: Date;
@@ -54,6 +57,7 @@ export interface Overview {
   readonly counts: readonly CountRow[];
   readonly queues: readonly QueueView[];
   readonly nodes: readonly SeenNode[];
+  /** Of the newest; `isPartial` says whether there are more. */
   readonly failures: Failures;
 }
 
@@ -124,7 +128,7 @@ export class Operations {
       this.#client.depths(),
       this.#client.queues(),
       this.#client.nodes(),
-      this.failures(),
+      this.failures({}, overviewFailures),
     ]);
     const queues = viewsOf(depths.now, depths.queues, configs);
     return { now: depths.now, counts, queues, nodes, failures };

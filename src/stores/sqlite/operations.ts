@@ -1,12 +1,10 @@
 import type { SQLInputValue } from "node:sqlite";
 import { readCursor, writeCursor } from "../../cursor.ts";
 import { needlesOf } from "../../needle.ts";
-import { depthsOf } from "../../queue-depth.ts";
 import { endOfScan } from "../../scan-end.ts";
 import {
   type AuditPage,
   type AuditParams,
-  type Depths,
   errorHeadLength,
   type JobSketch,
   type NewAuditEntry,
@@ -19,17 +17,7 @@ import {
 import type { Tuple } from "./connection.ts";
 import { conditionOf, sourcesOf } from "./filter.ts";
 import { resolveJob } from "./jobs.ts";
-import {
-  dateOf,
-  dateOrNull,
-  deliveryOf,
-  numberOf,
-  numberOrNull,
-  seqOf,
-  stateOf,
-  textOf,
-  textOrNull,
-} from "./rows.ts";
+import { dateOf, dateOrNull, deliveryOf, numberOf, seqOf, stateOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { tell } from "./trail.ts";
 
@@ -148,42 +136,6 @@ function tagsOf(value: Tuple[number] | undefined): string[] {
   } catch {
     return [];
   }
-}
-
-/** Each kind of job that has not ended, where its queue stands beside what is counted; only relayed and blocked ones are read themselves. */
-const depthParts = [
-  { of: "waiting", from: "escapement_plain where ns = ?" },
-  { of: "waiting", from: "escapement_jobs indexed by escapement_jobs_gate where ns = ? and shelf = 'lane'" },
-  {
-    of: "waiting",
-    from: "escapement_jobs indexed by escapement_jobs_fragile where ns = ? and shelf = 'fragile'",
-  },
-  {
-    of: "waiting",
-    from: "escapement_jobs indexed by escapement_jobs_relay where ns = ? and shelf = 'relay'",
-  },
-  { of: "active", from: "escapement_active where ns = ?" },
-  { of: "blocked", from: "escapement_jobs indexed by escapement_jobs_blocked where ns = ? and blocked = 1" },
-] as const;
-
-export function depths({ connection, ns, now }: Session): Depths {
-  const parts = depthParts.flatMap(({ of, from }) => {
-    const isWaiting = of === "waiting";
-    const rows = connection.all(
-      `select queue, count(*) as jobs, sum(${isWaiting ? "run_at <= ?" : "?"}) as due, min(${isWaiting ? "run_at" : "null"}) as first
-       from ${from} group by queue`,
-      isWaiting ? now : 0,
-      ns,
-    );
-    return rows.map((row) => ({
-      queue: textOf(row["queue"]),
-      state: of,
-      jobs: numberOf(row["jobs"]),
-      due: numberOf(row["due"]),
-      firstAt: numberOrNull(row["first"]),
-    }));
-  });
-  return { now: new Date(now), queues: depthsOf(parts, now) };
 }
 
 export function note(session: Session, { ids, text }: NoteParams): void {
