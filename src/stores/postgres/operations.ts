@@ -1,12 +1,9 @@
 import { readCursor, writeCursor } from "../../cursor.ts";
-import { instantOf } from "../../mend.ts";
 import { needlesOf } from "../../needle.ts";
-import { depthsOf } from "../../queue-depth.ts";
 import { endOfScan } from "../../scan-end.ts";
 import {
   type AuditPage,
   type AuditParams,
-  type Depths,
   errorHeadLength,
   type JobSketch,
   type NewAuditEntry,
@@ -128,47 +125,6 @@ function toSketch(row: readonly unknown[]): JobSketch {
     redrives: numberOf(row[16]),
     errorHead: textOrNull(row[15])?.slice(0, errorHeadLength) ?? null,
   };
-}
-
-/** Each kind of job that has not ended, where it is found without reading all of them. */
-function depthParts(schema: string): { readonly state: string; readonly from: string }[] {
-  const shelf = (name: string): string => `${schema}.jobs where ns = $1 and shelf = '${name}'`;
-  return [
-    { state: "waiting", from: `${schema}.turns where ns = $1` },
-    ...["lane", "fragile", "relay"].map((name) => ({ state: "waiting", from: shelf(name) })),
-    {
-      state: "active",
-      from: `(select j.queue, j.run_at from ${schema}.active a join ${schema}.jobs j on j.seq = a.seq where a.ns = $1) held`,
-    },
-    { state: "blocked", from: `${schema}.jobs where ns = $1 and blocked` },
-  ];
-}
-
-const depthStates = ["waiting", "active", "blocked"] as const;
-
-export async function depths(session: Session): Promise<Depths> {
-  const { schema } = session;
-  const parts = depthParts(schema).map(
-    ({ state, from }) =>
-      `select queue, '${state}' as state, count(*) as jobs, count(*) filter (where run_at <= moment.now) as due, min(run_at) as first_at
-       from moment cross join ${from} group by queue`,
-  );
-  const answer = await session.run(
-    `with moment as materialized (select ${schema}.now_ms($2::bigint) as now)
-     select json_build_array((select now from moment), (
-       select coalesce(json_agg(json_build_array(queue, state, jobs, due, first_at)), '[]') from (${parts.join(" union all ")}) every
-     ))::text as answer`,
-    [session.ns, session.now],
-  );
-  const [now, rows] = listOf(answer);
-  const found = tuplesOf(rows).map(([queue, state, jobs, due, firstAt]) => ({
-    queue: textOf(queue),
-    state: depthStates.find((one) => one === state) ?? "waiting",
-    jobs: numberOf(jobs),
-    due: numberOf(due),
-    firstAt: numberOrNull(firstAt),
-  }));
-  return { now: instantOf(numberOf(now)), queues: depthsOf(found, numberOf(now)) };
 }
 
 export async function note(session: Session, { ids, text }: NoteParams): Promise<void> {

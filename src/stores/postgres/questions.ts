@@ -1,5 +1,6 @@
 import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
 import type { JobState } from "../../job.ts";
+import { groupCounts, isCounted } from "../../kept-counts.ts";
 import {
   type CountParams,
   type CountRow,
@@ -10,6 +11,7 @@ import {
   type TrailEntry,
   trailKinds,
 } from "../../store.ts";
+import { readCounts } from "./counts.ts";
 import { textList } from "./encode.ts";
 import { conditionOf, ownsAll, rowsOf, sourcesOf, sourcesWithState } from "./filter.ts";
 import type { Value } from "./link.ts";
@@ -108,7 +110,9 @@ export async function findIds(
   return { ids: found.map(([, id]) => textOf(id)), cursor };
 }
 
-export async function count(session: Session, { filter, by }: CountParams): Promise<CountRow[]> {
+export async function count(session: Session, params: CountParams): Promise<CountRow[]> {
+  const { filter, by } = params;
+  if (isCounted(filter)) return groupCounts(await readCounts(session), params);
   const values: Value[] = [session.ns];
   const condition = conditionOf(filter, values);
   const groups = [...new Set(by)];

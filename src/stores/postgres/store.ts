@@ -66,13 +66,14 @@ import { callersRun } from "./caller.ts";
 import { cancel, prune, redrive, remove, update } from "./change.ts";
 import { claim, finish, step } from "./claim.ts";
 import { ClaimedSeqs } from "./claimed-seqs.ts";
+import { depths } from "./depths.ts";
 import { enqueue, enqueueInside } from "./enqueue.ts";
 import { health } from "./health.ts";
 import { extend, reap, report } from "./leases.ts";
 import type { Link, Run } from "./link.ts";
 import { findNamespace, migrate, missingSchema, pendingMigrations, quote, schemaVersion } from "./migrate.ts";
 import { Channel } from "./notices.ts";
-import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
+import { audit, note, pruneAudit, record, scan } from "./operations.ts";
 import {
   acquirePartitions,
   checkpoint,

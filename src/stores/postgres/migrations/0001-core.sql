@@ -116,6 +116,7 @@ create table active (
   ahead boolean not null,
   relayed boolean not null,
   queue text collate "C" not null,
+  name text collate "C" not null,
   claimer text collate "C" not null,
   concurrency_key text collate "C",
   retention bigint[],
@@ -161,8 +162,19 @@ create index ended_forget on ended (ns, forget_at, seq) where forget_at is not n
 create index ended_notable on ended (ns, state, seq) where state <> 'succeeded';
 create index ended_finished on ended (ns, state, finished_at, seq) where state <> 'succeeded' and forget_at is null;
 
--- One row for each call that ended jobs with success: where prune finds them, in the order in which they ended. So one that ends with others costs
--- no entry in an index of its own. What counts is ended: a job that is not there any more, or has a retention of its own, is passed over.
+-- Jobs that succeeded, a row for each call and queue and name. The reaper counts them (fold_counts) and moves the row to successes.
+create table fresh_successes (
+  ns integer not null,
+  jobs integer not null,
+  finished_at bigint not null,
+  queue text collate "C" not null,
+  name text collate "C" not null,
+  seqs bigint[] not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+alter table fresh_successes alter seqs set storage external;
+
+-- Where prune finds jobs that succeeded, in the order in which they ended. So one that ends with others costs no entry in an index of its own.
+-- What counts is ended: a job that is not there any more, or has a retention of its own, is passed over.
 create table successes (
   ns integer not null,
   finished_at bigint not null,
@@ -170,6 +182,25 @@ create table successes (
 );
 create index successes_finished on successes (ns, finished_at);
 alter table successes alter seqs set storage external;
+
+-- How many jobs of a queue and name there are (kind all), and how many of them have ended in each state: the sum of counts, count_changes and
+-- fresh_successes. A call that adds, ends, redrives or forgets jobs only adds rows, so nobody waits for a row that others write. The reaper folds
+-- them into counts.
+create table counts (
+  ns integer not null,
+  jobs bigint not null,
+  kind text collate "C" not null,
+  queue text collate "C" not null,
+  name text collate "C" not null,
+  primary key (ns, queue, name, kind)
+) with (fillfactor = 50);
+create table count_changes (
+  ns integer not null,
+  jobs bigint not null,
+  kind text collate "C" not null,
+  queue text collate "C" not null,
+  name text collate "C" not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
 -- Every job as it stands.
 create view all_jobs as

@@ -25,7 +25,8 @@ const contradictions: Readonly<Record<string, string>> = {
     select claimer as id from claims c where open < (
       select count(*) from active a where a.seq = any (c.seqs) and a.claimer = c.claimer and a.claim_sequence = c.sequence)`,
   "an active row is not of its job": `
-    select j.id from active a join jobs j using (seq) where (a.ns, a.queue, a.slot, a.relayed) <> (j.ns, j.queue, j.slot, j.relayed)
+    select j.id from active a join jobs j using (seq) where (a.ns, a.queue, a.name, a.slot, a.relayed)
+      <> (j.ns, j.queue, j.name, j.slot, j.relayed)
       or a.concurrency_key is distinct from j.concurrency_key or a.token <= j.token`,
   "a column for an index is not what it should be": `
     select id from all_jobs where
@@ -33,7 +34,15 @@ const contradictions: Readonly<Record<string, string>> = {
       or shelf is distinct from case state when 'waiting' then shelf_of(relayed, lane, crashes, max_crashes) end`,
   "a success is found by nobody who prunes": `
     select j.id from ended e join jobs j using (seq) where e.state = 'succeeded' and e.forget_at is null and not exists (
-      select from successes s where s.ns = e.ns and s.finished_at = e.finished_at and e.seq = any (s.seqs))`,
+      select from (select ns, finished_at, seqs from successes union all select ns, finished_at, seqs from fresh_successes) s
+      where s.ns = e.ns and s.finished_at = e.finished_at and e.seq = any (s.seqs))`,
+  "a count is not that of a recount": `
+    select format('%s %s %s', queue, name, kind) as id from (
+      select ns, queue, name, kind, jobs from counts union all select ns, queue, name, kind, jobs from count_changes
+      union all select ns, queue, name, 'succeeded', jobs from fresh_successes
+      union all select ns, queue, name, 'all', -1 from jobs
+      union all select j.ns, j.queue, j.name, e.state, -1 from ended e join jobs j using (seq)) every
+    group by ns, queue, name, kind having sum(jobs) <> 0`,
   "untried is not what it should be": `
     select id from (
       select id, seq, case when state in ('waiting', 'blocked') and attempt = 0 then expire_at end as expire_at,

@@ -8,7 +8,12 @@ begin
     p_job.seq, p_now, p_job.claimed_at, forget_at(p_job.retention, p_job.state, p_now), p_job.ns, p_job.attempt, p_job.token, p_job.settled,
     p_job.state, p_job.claimer, p_job.reason, p_job.result
   );
-  if p_job.state = 'succeeded' then insert into successes (ns, finished_at, seqs) values (p_job.ns, p_now, array[p_job.seq]); end if;
+  if p_job.state = 'succeeded' then
+    insert into fresh_successes (ns, jobs, finished_at, queue, name, seqs)
+    values (p_job.ns, 1, p_now, p_job.queue, p_job.name, array[p_job.seq]);
+  else
+    insert into count_changes (ns, jobs, kind, queue, name) values (p_job.ns, 1, p_job.state, p_job.queue, p_job.name);
+  end if;
 end
 $$;
 

@@ -12,7 +12,8 @@ $$;
 
 -- Inserts jobs that no other job concerns, with these numbers, gives them their turns, and returns how many were new. What many of them share
 -- stands once in p_kinds. It only joins lists, so it may not do that by looking through one list for each item of the other.
--- p_unsure: an id may be there already; else finding one is an error, and inserting costs less.
+-- p_unsure: an id may be there already; else finding one is an error, and inserting costs less. Then there are mostly few jobs, and each is counted
+-- by a row of its own: grouping them costs more.
 create function insert_loose(
   p_ns integer, p_now bigint, p_seqs bigint[], p_kinds json, p_kind integer[], p_ids text[], p_inputs text[], p_slots integer[],
   p_run_at bigint[], p_unsure boolean
@@ -31,6 +32,8 @@ begin
     ), lined as (
       insert into turns (ns, queue, name, rank, run_at, seq, expire_at, direct)
       select p_ns, queue, name, -priority, run_at, seq, expire_at, delivery = 'at-most-once' from added where shelf is null
+    ), counted as (
+      insert into count_changes (ns, jobs, kind, queue, name) select p_ns, 1, 'all', queue, name from added
     )
     select count(*) into v_added from added;
   else
@@ -44,6 +47,8 @@ begin
     ), lined as (
       insert into turns (ns, queue, name, rank, run_at, seq, expire_at, direct)
       select p_ns, queue, name, -priority, run_at, seq, expire_at, delivery = 'at-most-once' from added where shelf is null
+    ), counted as (
+      insert into count_changes (ns, jobs, kind, queue, name) select p_ns, count(*), 'all', queue, name from added group by queue, name
     )
     select count(*) into v_added from added;
   end if;
@@ -94,7 +99,10 @@ $$;
 create function withdraw_job(p_seq bigint) returns void language plpgsql as $$
 begin
   perform leave_line(job_of(p_seq));
-  delete from jobs where seq = p_seq;
+  with gone as (
+    delete from jobs where seq = p_seq returning ns, queue, name
+  )
+  insert into count_changes (ns, jobs, kind, queue, name) select ns, -1, 'all', queue, name from gone;
 end
 $$;
 
@@ -215,6 +223,7 @@ begin
     delete from jobs where seq = v_seq;
     return null;
   end if;
+  insert into count_changes (ns, jobs, kind, queue, name) values (p_ns, 1, 'all', p_new.queue, p_new.name);
   perform enter_line(v_seq);
   return job_of(v_seq);
 end

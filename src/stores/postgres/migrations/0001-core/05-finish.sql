@@ -24,6 +24,9 @@ declare
   v_seqs bigint[] := p_seqs;
   v_sequences bigint[];
   v_keyed boolean;
+  v_queue text;
+  v_name text;
+  v_alike boolean;
   v_limited boolean;
   v_awaited boolean;
   v_parent record;
@@ -36,15 +39,23 @@ begin
     delete from active x using asked a
     where x.seq = a.seq and x.token = a.token and x.claimer = p_claimer
       and case when p_first_slot is null then not x.relayed else x.relayed and x.slot >= p_first_slot and x.slot < p_end_slot end
-    returning a.place, a.result, x.seq, x.claimed_at, x.claim_sequence, x.attempt, x.token, x.concurrency_key, x.retention
+    returning a.place, a.result, x.seq, x.claimed_at, x.claim_sequence, x.attempt, x.token, x.concurrency_key, x.retention, x.queue, x.name
   ), kept as (
     insert into ended (seq, finished_at, claimed_at, forget_at, ns, attempt, token, settled, state, claimer, result)
     select seq, v_now, claimed_at, v_now + retention[1], p_ns, attempt, token, token, 'succeeded', p_claimer, result from gone
   )
-  select count(*), array_agg(place), array_agg(claim_sequence), bool_or(concurrency_key is not null)
-  into v_done, v_places, v_sequences, v_keyed from gone;
+  select count(*), array_agg(place), array_agg(claim_sequence), bool_or(concurrency_key is not null), min(queue), min(name),
+    min(queue) = max(queue) and min(name) = max(name)
+  into v_done, v_places, v_sequences, v_keyed, v_queue, v_name, v_alike from gone;
   if v_done <> cardinality(p_seqs) then v_seqs := array(select p_seqs[place] from unnest(v_places) as place); end if;
-  if v_done > 0 then insert into successes (ns, finished_at, seqs) values (p_ns, v_now, v_seqs); end if;
+  if v_alike then
+    insert into fresh_successes (ns, jobs, finished_at, queue, name, seqs) values (p_ns, v_done, v_now, v_queue, v_name, v_seqs);
+  elsif v_done > 0 then
+    insert into fresh_successes (ns, jobs, finished_at, queue, name, seqs)
+    select p_ns, count(*), v_now, j.queue, j.name, array_agg(s) from unnest(v_seqs) as s cross join lateral (
+      select queue, name from jobs where seq = s offset 0) j
+    group by j.queue, j.name;
+  end if;
   if p_first_slot is null and v_done > 0 then
     perform close_claims(p_ns, p_claimer, v_sequences);
     if v_keyed then

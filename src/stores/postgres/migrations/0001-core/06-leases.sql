@@ -103,6 +103,25 @@ begin
 end
 $$;
 
+-- Adds what has changed to the counts. Two who do it at once take different rows, and the counts in the same order.
+create function fold_counts(p_ns integer) returns void language plpgsql as $$
+begin
+  with gone as (
+    delete from count_changes
+    where ctid = any (array(select ctid from count_changes where ns = p_ns limit 50000 for update skip locked)) returning queue, name, kind, jobs
+  ), succeeded as (
+    delete from fresh_successes
+    where ctid = any (array(select ctid from fresh_successes where ns = p_ns limit 50000 for update skip locked)) returning *
+  ), moved as (
+    insert into successes (ns, finished_at, seqs) select ns, finished_at, seqs from succeeded
+  )
+  insert into counts as c (ns, jobs, kind, queue, name)
+  select p_ns, sum(jobs), kind, queue, name from (
+    select queue, name, kind, jobs from gone union all select queue, name, 'succeeded', jobs from succeeded) change group by queue, name, kind order by queue, name, kind
+  on conflict (ns, queue, name, kind) do update set jobs = c.jobs + excluded.jobs;
+end
+$$;
+
 -- Ends claims whose lease ran out, and jobs that expired. What somebody else holds just now is passed over, and is asked again inside
 -- its lock. p_silence and p_unstarted: how a claim ends whose holder fell silent, and one that was taken ahead.
 -- Returns {reaped: [[id, name, queue, state, reason]], more, news}. Index: claims_until, untried_expiring.
@@ -148,6 +167,7 @@ begin
     end loop;
   end if;
   perform refresh_claims(p_ns, v_silent_by);
+  perform fold_counts(p_ns);
   return json_build_object('mark', v_now, 'reaped', v_reaped, 'news', news_to_json(v_news), 'more', (cardinality(v_reaped) >= p_limit or v_silent_by < v_now) and (
     exists (
       select from claims c cross join lateral unnest(c.seqs) as s cross join lateral (

@@ -132,10 +132,10 @@ begin
       from jobs where seq = s.seq offset 0) j
   ), held as (
     insert into active (
-      seq, claimed_at, lease_until, claim_sequence, ns, attempt, token, slot, ahead, relayed, queue, claimer, concurrency_key, retention
+      seq, claimed_at, lease_until, claim_sequence, ns, attempt, token, slot, ahead, relayed, queue, name, claimer, concurrency_key, retention
     )
-    select seq, a.now, a.now + a.lease_ms, a.sequence, a.ns, attempt, token, slot, coalesce(place > p_direct, false), false, queue, a.claimer,
-      concurrency_key, retention from taken
+    select seq, a.now, a.now + a.lease_ms, a.sequence, a.ns, attempt, token, slot, coalesce(place > p_direct, false), false, queue, name,
+      a.claimer, concurrency_key, retention from taken
   ), noted as (
     insert into claims as c (ns, claimer, sequence, open, until, queues, seqs)
     values (a.ns, a.claimer, a.sequence, cardinality(p_seqs), a.now + a.lease_ms, p_queues, p_seqs)

@@ -83,6 +83,7 @@ begin
     end if;
     perform tell(v_job, v_now, 'redriven', p_reason, null);
     delete from ended where seq = v_job.seq;
+    insert into count_changes (ns, jobs, kind, queue, name) values (p_ns, -1, v_job.state, v_job.queue, v_job.name);
     update jobs set run_at = v_now, attempt = 0, crashes = 0, reason = null, expire_at = null, redrives = redrives + 1, ahead = false,
       shelf = shelf_of(relayed, lane, 0, max_crashes)
     where seq = v_job.seq;
@@ -101,8 +102,14 @@ begin
   delete from trail where job = any (p_seqs);
   delete from aliases where job = any (p_seqs);
   delete from keys where job = any (p_seqs);
-  delete from ended where seq = any (p_seqs);
-  delete from jobs where seq = any (p_seqs);
+  with gone as materialized (
+    delete from ended where seq = any (p_seqs) returning seq, state
+  ), forgotten as (
+    delete from jobs where seq = any (p_seqs) returning seq, ns, queue, name
+  )
+  insert into count_changes (ns, jobs, kind, queue, name)
+  select ns, -count(*), state, queue, name from forgotten join gone using (seq) group by ns, queue, name, state
+  union all select ns, -count(*), 'all', queue, name from forgotten group by ns, queue, name;
 end
 $$;
 
@@ -211,6 +218,8 @@ declare
   v_seqs bigint[] := '{}';
   v_rows integer;
 begin
+  -- Only what was counted is found by lock_succeeded.
+  perform fold_counts(p_ns);
   delete from nodes where ns = p_ns and seen_at <= v_now - p_nodes_ms;
   delete from occurrences where (ns, key, fire_at) in (
     select ns, key, fire_at from occurrences where ns = p_ns and planned_at <= v_now - p_occurrences_ms

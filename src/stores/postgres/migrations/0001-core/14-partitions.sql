@@ -166,8 +166,8 @@ begin
     )
     select array_agg(seq) filter (where state = 'waiting'), array_agg(seq) into v_fresh, v_all from found;
     if v_fresh <> '{}' then
-      insert into active (seq, claimed_at, ns, attempt, token, slot, ahead, relayed, queue, claimer, concurrency_key, retention)
-      select j.seq, v_now, p_ns, j.attempt + 1, j.token + 1, j.slot, false, true, j.queue, p_owner, j.concurrency_key, j.retention
+      insert into active (seq, claimed_at, ns, attempt, token, slot, ahead, relayed, queue, name, claimer, concurrency_key, retention)
+      select j.seq, v_now, p_ns, j.attempt + 1, j.token + 1, j.slot, false, true, j.queue, j.name, p_owner, j.concurrency_key, j.retention
       from unnest(v_fresh) as s cross join lateral (select * from jobs where seq = s offset 0) j;
       update jobs set shelf = null where seq = any (v_fresh);
       if exists (select from untried where ns = p_ns) then delete from untried where seq = any (v_fresh); end if;
