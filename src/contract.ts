@@ -1,6 +1,20 @@
 /** What authors of stores need, as `escapement/store`: the contract, and the core's decisions that a store persists. */
 export { assertNoneRefused, outsideParents, RefusedBatch, refuseAll } from "./all-or-none.ts";
 export type { Clock } from "./clock.ts";
+export {
+  addFigures,
+  type History,
+  type HistoryEntry,
+  type HistoryFigures,
+  type HistoryParams,
+  type HistoryPoint,
+  type HistoryStep,
+  historySteps,
+  noFigures,
+  type RecordHistoryParams,
+  stepAt,
+  stepMs,
+} from "./history.ts";
 export { slotOf } from "./id.ts";
 export type { Delivery, JobFacts, JobOutline, JobState } from "./job.ts";
 export type { Logger } from "./log.ts";

@@ -10,6 +10,7 @@
  * - Answers stand in the order of what was asked. A batch is worked off in its order, each entry seeing what those before it did.
  */
 import type { Clock } from "./clock.ts";
+import type { History, HistoryParams, HistoryStep, RecordHistoryParams } from "./history.ts";
 import type { Delivery, JobFacts, JobOutline, JobState } from "./job.ts";
 import type { Logger } from "./log.ts";
 import type { Outcome, Success } from "./state.ts";
@@ -68,6 +69,13 @@ export interface Store {
   record(params: { readonly entries: readonly NewAuditEntry[] }): Promise<void>;
   /** The audit log, newest first. A plain read. */
   audit(params: AuditParams): Promise<AuditPage>;
+  /**
+   * Adds figures to their minutes and hours: counts and sums add up, of a maximum the highest stays. A sequence that is not higher than the
+   * last one of this node adds nothing, so a call whose reply was lost may be repeated.
+   */
+  recordHistory(params: RecordHistoryParams): Promise<void>;
+  /** What has ended, by minute or by hour. A plain read. */
+  history(params: HistoryParams): Promise<History>;
 
   // Queues and nodes.
   configureQueue(params: QueueChange): Promise<QueueConfig>;
@@ -562,19 +570,21 @@ export interface ReapResult {
 
 /**
  * Forgets terminal jobs this long after they ended, with their trail and aliases; a job whose own retention has a time for its state goes
- * by that instead. A job that still holds its unique key stays until it does not. `pruned` counts jobs; `more` also covers ledger rows and audit entries.
+ * by that instead. A job that still holds its unique key stays until it does not. `pruned` counts jobs; `more` also covers ledger rows, audit entries and history.
  */
 export interface PruneParams {
   readonly succeededMs: number;
   readonly cancelledMs: number;
   readonly deadMs: number;
   readonly lostMs: number;
-  /** Nodes not seen for this long. */
+  /** Nodes not seen for this long, and the history's sequences of those that have not written for as long. */
   readonly nodesMs: number;
   /** Ledger rows written this long ago, up to `limit` of them, by time of writing, key and fireAt. */
   readonly occurrencesMs: number;
   /** Entries of the audit log written this long ago, up to `limit` of them. Left out: none. */
   readonly auditMs?: number;
+  /** Steps of the history that began this long ago, in slices of about `limit` rows of each kind. Left out: none. */
+  readonly historyMs?: Readonly<Record<HistoryStep, number>>;
   readonly limit: number;
 }
 

@@ -1,6 +1,7 @@
 import { silence } from "../../state.ts";
 import type { PruneParams, PruneResult, ReapParams, ReapResult } from "../../store.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
+import { pruneHistory } from "./history.ts";
 import { pruneWindows } from "./limits.ts";
 import { pruneAudit } from "./operations.ts";
 import { compareText } from "./queues.ts";
@@ -37,6 +38,7 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
   pruneWindows(space, now);
   const moreRows = pruneLedgers(space, now - params.occurrencesMs, params.limit);
   const moreEntries = pruneAudit(space, params, now);
+  const moreHistory = pruneHistory(space, params, now);
   const old: Row[] = [];
   for (const row of forgettable(space, params, now)) {
     old.push(row);
@@ -44,7 +46,8 @@ export function prune(space: Space, params: PruneParams, now: number): PruneResu
   }
   const pruned = old.slice(0, params.limit);
   for (const row of pruned) space.forget(row);
-  return { pruned: pruned.length, more: moreRows || moreEntries || old.length > pruned.length };
+  const more = moreRows || moreEntries || moreHistory || old.length > pruned.length;
+  return { pruned: pruned.length, more };
 }
 
 /** Whether there are more. */

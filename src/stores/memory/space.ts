@@ -6,6 +6,7 @@ import {
   type SeenNode,
   type TrailKind,
 } from "../../store.ts";
+import type { HistoryRow } from "./history.ts";
 import { byOrder, Indexes } from "./indexes.ts";
 import { Notices } from "./notices.ts";
 import type { Row } from "./row.ts";
@@ -81,6 +82,10 @@ export class Space {
   /** By id. */
   readonly audit = new Map<string, AuditRow>();
   lastAudit = 0;
+  /** By step, instant, queue and name. */
+  readonly history = new Map<string, HistoryRow>();
+  /** How far each node has written it, and when it did last. */
+  readonly historyWriters = new Map<string, { readonly sequence: number; readonly at: number }>();
   partitions: Partition[] = [];
   wantedPartitions = 0;
   /** What committed transactions wrote. */

@@ -64,6 +64,7 @@ import { cancel, redrive, remove, update } from "./change.ts";
 import { claim } from "./claim.ts";
 import { enqueue, enqueueAllOrNone } from "./enqueue.ts";
 import { extend, finish, report } from "./finish.ts";
+import { history, recordHistory } from "./history.ts";
 import { audit, depths, note, record, scan } from "./operations.ts";
 import {
   acquirePartitions,
@@ -219,6 +220,9 @@ export class MemoryStore implements Store {
   readonly record: Store["record"] = async ({ entries }) =>
     this.#verb(({ now }) => record(this.#space, entries, now));
   readonly audit: Store["audit"] = async (params) => this.#verb(() => audit(this.#space, params));
+  readonly recordHistory: Store["recordHistory"] = async (params) =>
+    this.#verb(({ now }) => recordHistory(this.#space, params, now));
+  readonly history: Store["history"] = async (params) => this.#verb(() => history(this.#space, params));
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return this.#verb(() => configureQueue(this.#space, params));

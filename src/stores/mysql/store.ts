@@ -69,6 +69,7 @@ import { claim } from "./claim.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish } from "./finish.ts";
 import { health } from "./health.ts";
+import { history, pruneHistory, recordHistory } from "./history.ts";
 import { isIndependent, newTag } from "./insert.ts";
 import { extend, reap, report } from "./leases.ts";
 import { pendingMigrations } from "./migrate.ts";
@@ -220,8 +221,9 @@ export class MysqlStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     const moreEntries = await this.#space.write((session) => pruneAudit(session, params));
+    const moreHistory = await this.#space.write((session) => pruneHistory(session, params));
     const { pruned, more } = await this.#space.write((session) => prune(session, params));
-    return { pruned, more: more || moreEntries };
+    return { pruned, more: more || moreEntries || moreHistory };
   }
 
   async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
@@ -250,6 +252,9 @@ export class MysqlStore implements Store {
   readonly record: Store["record"] = async (params) =>
     this.#space.write((session) => record(session, params.entries));
   readonly audit: Store["audit"] = async (params) => this.#space.read((session) => audit(session, params));
+  readonly recordHistory: Store["recordHistory"] = (params) =>
+    this.#space.write((session) => recordHistory(session, params));
+  readonly history: Store["history"] = (params) => this.#space.read((session) => history(session, params));
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return this.#space.write((session) => configureQueue(session, params));

@@ -69,6 +69,7 @@ import { ClaimedSeqs } from "./claimed-seqs.ts";
 import { depths } from "./depths.ts";
 import { enqueue, enqueueInside } from "./enqueue.ts";
 import { health } from "./health.ts";
+import { history, pruneHistory, recordHistory } from "./history.ts";
 import { extend, reap, report } from "./leases.ts";
 import type { Link, Run } from "./link.ts";
 import { findNamespace, migrate, missingSchema, pendingMigrations, quote, schemaVersion } from "./migrate.ts";
@@ -222,8 +223,9 @@ export class PostgresStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     const moreEntries = await pruneAudit(this.#session(), params);
+    const moreHistory = await pruneHistory(this.#session(), params);
     const { pruned, more } = await prune(this.#session(), params);
-    return { pruned, more: more || moreEntries };
+    return { pruned, more: more || moreEntries || moreHistory };
   }
 
   async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
@@ -251,6 +253,8 @@ export class PostgresStore implements Store {
   readonly note: Store["note"] = async (params) => note(this.#session(), params);
   readonly record: Store["record"] = async (params) => record(this.#session(), params.entries);
   readonly audit: Store["audit"] = async (params) => audit(this.#session(), params);
+  readonly recordHistory: Store["recordHistory"] = async (params) => recordHistory(this.#session(), params);
+  readonly history: Store["history"] = async (params) => history(this.#session(), params);
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return configureQueue(this.#session(), params);

@@ -67,6 +67,7 @@ import { claim, extend, finish, report, step } from "./claims.ts";
 import type { RedisClient } from "./client.ts";
 import { enqueue } from "./enqueue.ts";
 import { durabilityOf, health, readFacts } from "./health.ts";
+import { history, pruneHistory, recordHistory } from "./history.ts";
 import type { Link } from "./link.ts";
 import { isMade, migrate, missingNamespace, pendingMigrations } from "./migrate.ts";
 import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
@@ -202,8 +203,9 @@ export class RedisStore implements Store {
 
   async prune(params: PruneParams): Promise<PruneResult> {
     const moreEntries = await pruneAudit(this.#made, params);
+    const moreHistory = await pruneHistory(this.#made, params);
     const { pruned, more } = await prune(this.#made, params);
-    return { pruned, more: more || moreEntries };
+    return { pruned, more: more || moreEntries || moreHistory };
   }
 
   async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
@@ -231,6 +233,8 @@ export class RedisStore implements Store {
   readonly note: Store["note"] = async (params) => note(this.#made, params);
   readonly record: Store["record"] = async (params) => record(this.#made, params.entries);
   readonly audit: Store["audit"] = async (params) => audit(this.#made, params);
+  readonly recordHistory: Store["recordHistory"] = async (params) => recordHistory(this.#made, params);
+  readonly history: Store["history"] = async (params) => history(this.#made, params);
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return configureQueue(this.#made, params);

@@ -71,6 +71,7 @@ import type { Channel, Engine } from "./engine.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish } from "./finish.ts";
 import { health } from "./health.ts";
+import { history, pruneHistory, recordHistory } from "./history.ts";
 import {
   findIdentity,
   hasSchema,
@@ -243,8 +244,9 @@ export class SqliteStore implements Store {
   async prune(params: PruneParams): Promise<PruneResult> {
     return this.#write((session) => {
       const moreEntries = pruneAudit(session, params);
+      const moreHistory = pruneHistory(session, params);
       const { pruned, more } = prune(session, params);
-      return { pruned, more: more || moreEntries };
+      return { pruned, more: more || moreEntries || moreHistory };
     });
   }
 
@@ -282,6 +284,9 @@ export class SqliteStore implements Store {
   readonly record: Store["record"] = async (params) =>
     this.#write((session) => record(session, params.entries));
   readonly audit: Store["audit"] = async (params) => this.#read((session) => audit(session, params));
+  readonly recordHistory: Store["recordHistory"] = async (params) =>
+    this.#write((session) => recordHistory(session, params));
+  readonly history: Store["history"] = async (params) => this.#read((session) => history(session, params));
 
   async configureQueue(params: QueueChange): Promise<QueueConfig> {
     return this.#write((session) => configureQueue(session, params));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { noFigures } from "../../history.ts";
 import { slotOf } from "../../id.ts";
 import type { Notice, Store } from "../../store.ts";
 import { leaseMs, named } from "./claimer.ts";
@@ -42,6 +43,7 @@ const everything = {
   nodesMs: 0,
   occurrencesMs: 0,
   auditMs: 0,
+  historyMs: { minute: 0, hour: 0 },
   limit: 1_000,
 };
 const all = { select: { filter: {}, limit: 1_000, cursor: null }, reason: "all of them" };
@@ -71,7 +73,11 @@ async function furnish(scene: Scene, store: Store): Promise<void> {
   const schedule = await put(store, rule("s", now));
   await fire(store, firing(schedule, now));
   await store.acquirePartitions({ owner: "node", leaseMs, partitions: 3, want: 3 });
+  const entries = [{ ...noFigures, agoMs: 2 * hour, queue: "default", name: "work", succeeded: 1 }];
+  await store.recordHistory({ node: "node", sequence: 1, entries });
 }
+
+const always = { since: new Date(0), until: new Date("2100-01-01") };
 
 /** Every answer that a namespace gives. */
 async function portrait(store: Store): Promise<unknown> {
@@ -96,6 +102,7 @@ async function portrait(store: Store): Promise<unknown> {
       to: new Date("2100-01-01"),
       limit: 100,
     }),
+    history: await store.history({ ...always, step: "hour", by: "name", limit: 100 }),
     partitions: await store.partitions(),
     partitionDue: await store.partitionDue({ partition: 0, aheadMs: 0, limit: 100, after: null }),
   };

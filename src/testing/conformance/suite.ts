@@ -15,6 +15,7 @@ import { fireTests } from "./fire.ts";
 import { fragileTests } from "./fragile.ts";
 import type { ConformanceHarness, ConformanceOptions } from "./harness.ts";
 import { healthTests } from "./health.ts";
+import { historyTests } from "./history.ts";
 import { isolationTests } from "./isolation.ts";
 import { keyLimitTests, limitTests, usageTests } from "./limits.ts";
 import { namespaceTests } from "./namespaces.ts";
@@ -63,6 +64,7 @@ const concerns: Readonly<Record<string, (test: ConformanceTest) => void>> = {
   depths: depthTests,
   notes: noteTests,
   "audit log": auditTests,
+  history: historyTests,
   queues: queueTests,
   nodes: nodeTests,
   schedules: scheduleTests,

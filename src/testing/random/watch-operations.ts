@@ -1,7 +1,8 @@
+import { addFigures, type HistoryFigures, historySteps, lateBoundsMs, noFigures } from "../../history.ts";
 import { jobStates } from "../../job.ts";
 import type { NewAuditEntry, ScanFilter } from "../../store.ts";
 import { type Operation, operation, pages } from "./operation.ts";
-import type { World } from "./world.ts";
+import { claimers, jobNames, queueNames, type World } from "./world.ts";
 
 const hour = 3_600_000;
 
@@ -27,6 +28,7 @@ export function watchOperation(world: World): Operation {
       (store) => store.note(params),
     );
   }
+  if (chance.oneIn(2)) return chance.oneIn(3) ? historyOperation(world) : recordHistoryOperation(world);
   return chance.oneIn(2) ? recordOperation(world) : auditOperation(world);
 }
 
@@ -97,5 +99,50 @@ function auditOperation({ chance }: World): Operation {
         const page = await store.audit({ ...params, cursor });
         return { items: page.entries, cursor: page.cursor };
       }),
+  );
+}
+
+/** Sequences of few nodes, in any order, so that some are repeated and some come late. */
+function recordHistoryOperation({ chance }: World): Operation {
+  const entries = chance.times(0, 4, () => ({
+    ...noFigures,
+    agoMs: chance.below(5) * hour,
+    queue: chance.pick(queueNames),
+    name: chance.pick(jobNames),
+    succeeded: chance.below(3),
+    failed: chance.below(3),
+    lateSumMs: chance.below(1_000_000),
+    lateMaxMs: chance.below(1_000),
+    runMaxMs: chance.below(1_000),
+    late: [...lateBoundsMs, 0].map(() => chance.below(3)),
+  }));
+  const params = { node: chance.pick(claimers), sequence: 1 + chance.below(30), entries };
+  return operation(
+    "recordHistory",
+    () => params,
+    (store) => store.recordHistory(params),
+  );
+}
+
+/** Where a step begins depends on when a run started, so of each group the sum over all steps is compared. */
+function historyOperation({ chance }: World): Operation {
+  const params = {
+    step: chance.pick(historySteps),
+    by: chance.pick(["queue", "name", null] as const),
+    ...(chance.oneIn(3) ? { queue: chance.pick(queueNames) } : {}),
+    ...(chance.oneIn(3) ? { name: chance.pick(jobNames) } : {}),
+    limit: 100_000,
+  };
+  return operation(
+    "history",
+    (at) => ({ ...params, since: at(-1_000 * hour), until: at(100_000 * hour) }),
+    async (store, asked) => {
+      const sums: Record<string, HistoryFigures> = {};
+      for (const { at: _, queue, name, ...figures } of (await store.history(asked)).points) {
+        const group = queue ?? name ?? "";
+        sums[group] = addFigures(sums[group] ?? noFigures, figures);
+      }
+      return sums;
+    },
   );
 }

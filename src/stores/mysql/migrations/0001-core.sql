@@ -301,3 +301,40 @@ create table if not exists escapement_audit (
   unique key escapement_audit_id (ns, id),
   key escapement_audit_at (ns, at)
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
+
+-- What has ended, added up by minute and by hour (step), each from the instant at. late_0 to late_6 count by how late jobs started.
+create table if not exists escapement_history (
+  ns int not null,
+  step varbinary(8) not null,
+  at bigint not null,
+  queue varbinary(400) not null,
+  name varbinary(400) not null,
+  succeeded bigint not null,
+  failed bigint not null,
+  crashed bigint not null,
+  dead bigint not null,
+  lost bigint not null,
+  cancelled bigint not null,
+  runs bigint not null,
+  run_sum_ms bigint not null,
+  late_sum_ms bigint not null,
+  late_0 bigint not null,
+  late_1 bigint not null,
+  late_2 bigint not null,
+  late_3 bigint not null,
+  late_4 bigint not null,
+  late_5 bigint not null,
+  late_6 bigint not null,
+  run_max_ms bigint not null,
+  late_max_ms bigint not null,
+  primary key (ns, step, at, queue, name)
+) engine = innodb row_format = dynamic;
+
+-- How far each node has written the history, so that a call which is repeated adds nothing.
+create table if not exists escapement_history_writers (
+  ns int not null,
+  node varbinary(1024) not null,
+  sequence bigint not null,
+  seen_at bigint not null,
+  primary key (ns, node)
+) engine = innodb row_format = dynamic;

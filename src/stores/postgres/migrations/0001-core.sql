@@ -411,3 +411,40 @@ create table audit (
 );
 create unique index audit_id on audit (ns, id);
 create index audit_at on audit (ns, at);
+
+-- What has ended, added up by minute and by hour (step), each from the instant at. late_0 to late_6 count by how late jobs started.
+create table history (
+  ns integer not null,
+  step text collate "C" not null,
+  at bigint not null,
+  queue text collate "C" not null,
+  name text collate "C" not null,
+  succeeded bigint not null,
+  failed bigint not null,
+  crashed bigint not null,
+  dead bigint not null,
+  lost bigint not null,
+  cancelled bigint not null,
+  runs bigint not null,
+  run_sum_ms bigint not null,
+  late_sum_ms bigint not null,
+  late_0 bigint not null,
+  late_1 bigint not null,
+  late_2 bigint not null,
+  late_3 bigint not null,
+  late_4 bigint not null,
+  late_5 bigint not null,
+  late_6 bigint not null,
+  run_max_ms bigint not null,
+  late_max_ms bigint not null,
+  primary key (ns, step, at, queue, name)
+);
+
+-- How far each node has written the history, so that a call which is repeated adds nothing.
+create table history_writers (
+  ns integer not null,
+  node text collate "C" not null,
+  sequence bigint not null,
+  seen_at bigint not null,
+  primary key (ns, node)
+);

@@ -345,3 +345,40 @@ create table escapement_audit (
 ) strict;
 create unique index escapement_audit_id on escapement_audit (ns, id);
 create index escapement_audit_at on escapement_audit (ns, at);
+
+-- What has ended, added up by minute and by hour (step), each from the instant at. late_0 to late_6 count by how late jobs started.
+create table escapement_history (
+  ns integer not null,
+  step text not null,
+  at integer not null,
+  queue text not null,
+  name text not null,
+  succeeded integer not null,
+  failed integer not null,
+  crashed integer not null,
+  dead integer not null,
+  lost integer not null,
+  cancelled integer not null,
+  runs integer not null,
+  run_sum_ms integer not null,
+  late_sum_ms integer not null,
+  late_0 integer not null,
+  late_1 integer not null,
+  late_2 integer not null,
+  late_3 integer not null,
+  late_4 integer not null,
+  late_5 integer not null,
+  late_6 integer not null,
+  run_max_ms integer not null,
+  late_max_ms integer not null,
+  primary key (ns, step, at, queue, name)
+) strict, without rowid;
+
+-- How far each node has written the history, so that a call which is repeated adds nothing.
+create table escapement_history_writers (
+  ns integer not null,
+  node text not null,
+  sequence integer not null,
+  seen_at integer not null,
+  primary key (ns, node)
+) strict, without rowid;

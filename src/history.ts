@@ -1,0 +1,174 @@
+/**
+ * What has ended, added up by minute and by hour. These are figures for charts, not facts: a killed process takes its last few seconds of
+ * them with it, and no decision rests on them.
+ */
+export type HistoryStep = "minute" | "hour";
+
+export const historySteps = ["minute", "hour"] as const satisfies HistoryStep[];
+
+export const stepMs = { minute: 60_000, hour: 3_600_000 } as const satisfies Record<HistoryStep, number>;
+
+/** How long each step is kept. */
+export const historyKeptMs = { minute: 24 * 3_600_000, hour: 30 * 24 * 3_600_000 } as const satisfies Record<
+  HistoryStep,
+  number
+>;
+
+/** The upper bounds of the lateness histogram, each inclusive. A last bucket holds everything later. */
+export const lateBoundsMs = [10, 100, 1_000, 10_000, 60_000, 600_000] as const;
+
+/** Longer times count as this long, so sums stay exact integers whatever a job's due time was. */
+export const longestTimeMs = 7 * 24 * 3_600_000;
+
+/** How many entries one flush carries. */
+export const maxHistoryEntries = 1_000;
+
+/** Whole numbers. */
+export interface HistoryFigures {
+  readonly succeeded: number;
+  /** Attempts that failed and are retried. */
+  readonly failed: number;
+  /** Attempts whose holder died or fell silent, and that are retried. */
+  readonly crashed: number;
+  readonly dead: number;
+  readonly lost: number;
+  /** Cancelled while active, or expired. Jobs that a person cancelled while they waited are not counted. */
+  readonly cancelled: number;
+  /** How many handlers were timed, and how long they took. */
+  readonly runs: number;
+  readonly runSumMs: number;
+  readonly runMaxMs: number;
+  /** From when jobs were due until they were started, or handed to their broker. `late` counts them by {@link lateBoundsMs}. */
+  readonly lateSumMs: number;
+  readonly lateMaxMs: number;
+  readonly late: readonly number[];
+}
+
+/** Figures of one queue and name. */
+export interface HistoryEntry extends HistoryFigures {
+  /** How long ago; the store turns it into an instant on its own clock. */
+  readonly agoMs: number;
+  readonly queue: string;
+  readonly name: string;
+}
+
+export interface RecordHistoryParams {
+  readonly node: string;
+  /** Rises with each new call of this node. */
+  readonly sequence: number;
+  readonly entries: readonly HistoryEntry[];
+}
+
+export interface HistoryParams {
+  readonly step: HistoryStep;
+  /** Steps that begin at or after this instant, */
+  readonly since: Date;
+  /** and before this one. */
+  readonly until: Date;
+  readonly queue?: string;
+  readonly name?: string;
+  /** One point for each queue, or each name, of a step; null: one for the step. */
+  readonly by: "queue" | "name" | null;
+  readonly limit: number;
+}
+
+export interface HistoryPoint extends HistoryFigures {
+  /** When the step begins. */
+  readonly at: Date;
+  /** Where the points were asked for by queue. */
+  readonly queue?: string;
+  /** Where the points were asked for by name. */
+  readonly name?: string;
+}
+
+export interface History {
+  /** By time, then by queue or name. A step in which nothing ended has no point. */
+  readonly points: readonly HistoryPoint[];
+  /** Whether `limit` cut the answer short: there are later points. */
+  readonly more: boolean;
+}
+
+export const noFigures: HistoryFigures = Object.freeze({
+  succeeded: 0,
+  failed: 0,
+  crashed: 0,
+  dead: 0,
+  lost: 0,
+  cancelled: 0,
+  runs: 0,
+  runSumMs: 0,
+  runMaxMs: 0,
+  lateSumMs: 0,
+  lateMaxMs: 0,
+  late: Object.freeze(Array.from({ length: lateBoundsMs.length + 1 }, () => 0)),
+});
+
+export function addFigures(one: HistoryFigures, other: HistoryFigures): HistoryFigures {
+  return {
+    succeeded: one.succeeded + other.succeeded,
+    failed: one.failed + other.failed,
+    crashed: one.crashed + other.crashed,
+    dead: one.dead + other.dead,
+    lost: one.lost + other.lost,
+    cancelled: one.cancelled + other.cancelled,
+    runs: one.runs + other.runs,
+    runSumMs: one.runSumMs + other.runSumMs,
+    runMaxMs: Math.max(one.runMaxMs, other.runMaxMs),
+    lateSumMs: one.lateSumMs + other.lateSumMs,
+    lateMaxMs: Math.max(one.lateMaxMs, other.lateMaxMs),
+    late: one.late.map((count, bucket) => count + (other.late[bucket] ?? 0)),
+  };
+}
+
+/** Which bucket of the histogram a lateness falls into. */
+export function lateBucket(lateMs: number): number {
+  const bucket = lateBoundsMs.findIndex((boundMs) => lateMs <= boundMs);
+  return bucket === -1 ? lateBoundsMs.length : bucket;
+}
+
+/** When the step begins in which an instant lies. */
+export function stepAt(step: HistoryStep, instantMs: number): number {
+  return Math.floor(instantMs / stepMs[step]) * stepMs[step];
+}
+
+/** What stores call the figures that add up, and those of which the highest stays. */
+export const summedColumns: readonly string[] = [
+  "succeeded",
+  "failed",
+  "crashed",
+  "dead",
+  "lost",
+  "cancelled",
+  "runs",
+  "run_sum_ms",
+  "late_sum_ms",
+  ...noFigures.late.map((_, bucket) => `late_${bucket}`),
+];
+export const highestColumns: readonly string[] = ["run_max_ms", "late_max_ms"];
+
+/** In the order of {@link summedColumns} and {@link highestColumns}. */
+export function toNumbers(figures: HistoryFigures): number[] {
+  const { succeeded, failed, crashed, dead, lost, cancelled, runs, runSumMs, lateSumMs } = figures;
+  const { late, runMaxMs, lateMaxMs } = figures;
+  const counts = [succeeded, failed, crashed, dead, lost, cancelled, runs, runSumMs, lateSumMs];
+  return [...counts, ...late, runMaxMs, lateMaxMs];
+}
+
+/** The other way round. */
+export function fromNumbers(numbers: readonly number[]): HistoryFigures {
+  const at = (index: number): number => numbers.at(index) ?? 0;
+  return {
+    succeeded: at(0),
+    failed: at(1),
+    crashed: at(2),
+    dead: at(3),
+    lost: at(4),
+    cancelled: at(5),
+    runs: at(6),
+    runSumMs: at(7),
+    lateSumMs: at(8),
+    late: numbers.slice(9, 9 + noFigures.late.length),
+    runMaxMs: at(-2),
+    lateMaxMs: at(-1),
+  };
+}

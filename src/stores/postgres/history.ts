@@ -1,0 +1,122 @@
+import {
+  fromNumbers,
+  type History,
+  type HistoryParams,
+  highestColumns,
+  type RecordHistoryParams,
+  stepMs,
+  summedColumns,
+  toNumbers,
+} from "../../history.ts";
+import type { PruneParams } from "../../store.ts";
+import { toJson } from "./encode.ts";
+import type { Value } from "./link.ts";
+import { dateOf, listOf, numberOf, textOf, tuplesOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+const columns = [...summedColumns, ...highestColumns];
+const list = columns.join(", ");
+
+const sums = [
+  ...summedColumns.map((column) => `sum(${column}) as ${column}`),
+  ...highestColumns.map((column) => `max(${column}) as ${column}`),
+].join(", ");
+
+const merge = [
+  ...summedColumns.map((column) => `${column} = history.${column} + excluded.${column}`),
+  ...highestColumns.map((column) => `${column} = greatest(history.${column}, excluded.${column})`),
+].join(", ");
+
+/** Of an entry: how long ago, its queue and name, then the figures. */
+const given = ["(e->>0)::bigint as ago", "e->>1 as queue", "e->>2 as name"]
+  .concat(columns.map((column, index) => `(e->>${index + 3})::bigint as ${column}`))
+  .join(", ");
+
+/**
+ * One statement. A sequence that is not new returns no writer, and so adds nothing. Rows are sorted, so that calls at the same moment lock them in
+ * the same order.
+ */
+export async function recordHistory(
+  session: Session,
+  { node, sequence, entries }: RecordHistoryParams,
+): Promise<void> {
+  const { schema } = session;
+  await session.run(
+    `with moment as materialized (select ${schema}.now_ms($2::bigint) as now),
+     writer as (
+       insert into ${schema}.history_writers (ns, node, sequence, seen_at) select $1::integer, $3::text, $4::bigint, now from moment
+       on conflict (ns, node) do update set sequence = excluded.sequence, seen_at = excluded.seen_at
+         where history_writers.sequence < excluded.sequence
+       returning 1),
+     written as (
+       insert into ${schema}.history (ns, step, at, queue, name, ${list})
+       select $1::integer, step, (now - ago) - (now - ago) % ms as at, queue, name, ${sums}
+       from writer cross join moment cross join (select ${given} from jsonb_array_elements($5::text::jsonb) e) given
+         cross join (values ('minute', ${stepMs.minute}::bigint), ('hour', ${stepMs.hour}::bigint)) steps (step, ms)
+       group by step, at, queue, name order by step, at, queue collate "C", name collate "C"
+       on conflict (ns, step, at, queue, name) do update set ${merge}
+       returning 1)
+     select count(*)::text as answer from written`,
+    [
+      session.ns,
+      session.now,
+      node,
+      sequence,
+      toJson(entries.map((entry) => [entry.agoMs, entry.queue, entry.name, ...toNumbers(entry)])),
+    ],
+  );
+}
+
+export async function history(session: Session, params: HistoryParams): Promise<History> {
+  const { step, since, until, queue, name, by, limit } = params;
+  const values: Value[] = [session.ns, step, since.getTime(), until.getTime(), limit + 1];
+  const terms = Object.entries({ queue, name }).flatMap(([column, value]) =>
+    value === undefined ? [] : ` and ${column} = $${values.push(value)}`,
+  );
+  const group = by === null ? "at" : `at, ${by}`;
+  const answer = await session.run(
+    `select coalesce(json_agg(json_build_array(at, ${by ?? "null"}, ${list}) order by ${group}), '[]')::text as answer from (
+       select ${group}, ${sums} from ${session.schema}.history
+       where ns = $1 and step = $2 and at >= $3::bigint and at < $4::bigint${terms.join("")}
+       group by ${group} order by ${group} limit $5) page`,
+    values,
+  );
+  const rows = tuplesOf(answer);
+  const points = rows.slice(0, limit).map(([at, of, ...numbers]) => ({
+    at: dateOf(at),
+    ...(by === null ? {} : { [by]: textOf(of) }),
+    ...fromNumbers(numbers.map(numberOf)),
+  }));
+  return { points, more: rows.length > limit };
+}
+
+/** Whether there are more. What another node is deleting is left to it. */
+export async function pruneHistory(
+  session: Session,
+  { historyMs, nodesMs, limit }: PruneParams,
+): Promise<boolean> {
+  const { schema } = session;
+  const isOld = (step: string, keptMs: string): string =>
+    `select at, queue, name from ${schema}.history where ns = $1 and step = '${step}' and at <= (select now from moment) - ${keptMs}::bigint`;
+  // Apart, so that it is run once: inside the delete it might be run again for each row, and find others that are not locked.
+  const gone = (step: string, keptMs: string): string =>
+    `old_${step} as materialized (${isOld(step, keptMs)} order by at limit $6 for update skip locked),
+     gone_${step} as (delete from ${schema}.history h using old_${step} old
+       where h.ns = $1 and h.step = '${step}' and (h.at, h.queue, h.name) = (old.at, old.queue, old.name))`;
+  const answer = await session.run(
+    `with moment as materialized (select ${schema}.now_ms($2::bigint) as now),
+     writers as (delete from ${schema}.history_writers where ns = $1 and seen_at <= (select now from moment) - $3::bigint),
+     ${gone("minute", "$4")},
+     ${gone("hour", "$5")}
+     select json_build_array(exists (${isOld("minute", "$4")} offset $6), exists (${isOld("hour", "$5")} offset $6))::text as answer`,
+    [
+      session.ns,
+      session.now,
+      Math.trunc(nodesMs),
+      historyMs === undefined ? null : Math.trunc(historyMs.minute),
+      historyMs === undefined ? null : Math.trunc(historyMs.hour),
+      limit,
+    ],
+  );
+  return listOf(answer).includes(true);
+}

@@ -1,0 +1,64 @@
+import {
+  fromNumbers,
+  type History,
+  type HistoryParams,
+  type HistoryPoint,
+  type RecordHistoryParams,
+  summedColumns,
+  toNumbers,
+} from "../../history.ts";
+import type { PruneParams } from "../../store.ts";
+import { compareText } from "./queues.ts";
+import type { Space } from "./space.ts";
+
+/** The history is of no slot, like the audit log; it is kept in the first. */
+export async function recordHistory(
+  space: Space,
+  { node, sequence, entries }: RecordHistoryParams,
+): Promise<void> {
+  const json = entries.map((entry) => [entry.agoMs, entry.queue, entry.name, ...toNumbers(entry)]);
+  await space.run("record-history", 0, node, sequence, JSON.stringify(json), summedColumns.length);
+}
+
+/** How many rows one script looks at, more or less: it holds up everybody else on the server. */
+const piece = 1_000;
+
+export async function history(space: Space, params: HistoryParams): Promise<History> {
+  const { step, until, queue = "", name = "", by, limit } = params;
+  const points: HistoryPoint[] = [];
+  let since = String(params.since.getTime());
+  while (since !== "" && points.length <= limit) {
+    const asked = [step, since, until.getTime(), by ?? "", queue, name, summedColumns.length, piece];
+    const [next, ...rows] = await space.list("history", 0, ...asked);
+    since = String(next ?? "");
+    for (let place = 0; place + 2 < rows.length; place += 3)
+      points.push(pointOf(by, rows[place], rows[place + 1], rows[place + 2]));
+  }
+  points.sort((a, b) => a.at.getTime() - b.at.getTime() || compareText(groupOf(a), groupOf(b)));
+  return { points: points.slice(0, limit), more: points.length > limit };
+}
+
+function pointOf(
+  by: HistoryParams["by"],
+  at: Buffer | undefined,
+  group: Buffer | undefined,
+  figures: Buffer = Buffer.alloc(0),
+): HistoryPoint {
+  const numbers = Array.from({ length: figures.length / 8 }, (_, index) => figures.readDoubleBE(index * 8));
+  return {
+    at: new Date(Number(at)),
+    ...(by === null ? {} : { [by]: String(group) }),
+    ...fromNumbers(numbers),
+  };
+}
+
+const groupOf = ({ queue, name }: HistoryPoint): string => queue ?? name ?? "";
+
+/** Whether there are more. */
+export async function pruneHistory(
+  space: Space,
+  { historyMs, nodesMs, limit }: PruneParams,
+): Promise<boolean> {
+  const kept = [historyMs?.minute, historyMs?.hour].map((ms) => (ms === undefined ? "" : Math.trunc(ms)));
+  return (await space.numbers("prune-history", 0, Math.trunc(nodesMs), limit, ...kept))[0] === 1;
+}

@@ -1,0 +1,50 @@
+-- uses: base
+-- Adds figures to the minutes and hours of the history.
+-- ARGV[2] the node, ARGV[3] its sequence, ARGV[4] JSON: [[how long ago, queue, name, figures...]], ARGV[5] how many of the figures add up; of the
+-- others the highest stays.
+-- Promise: a sequence that is not higher than the node's last one adds nothing.
+-- Hash `history:<step>:<at>`: queue, a line break and name -> the figures, packed; sorted set `historyat:<step>`: the steps there are; hash
+-- `historywriters`: node -> sequence and time of its last call.
+
+local sequence, summed = tonumber(ARGV[3]), tonumber(ARGV[5])
+local writer = call("HGET", P .. "historywriters", ARGV[2])
+if writer and struct.unpack(">d", writer) >= sequence then return end
+call("HSET", P .. "historywriters", ARGV[2], struct.pack(">dd", sequence, now))
+
+local entries = cjson.decode(ARGV[4])
+
+local function addAll(step, stepMs)
+  local fieldsAt = {}
+  for _, entry in ipairs(entries) do
+    local at = math.floor((now - entry[1]) / stepMs) * stepMs
+    local rows = listIn(fieldsAt, at)
+    local field = entry[2] .. "\n" .. entry[3]
+    local row = rows[field]
+    if not row then
+      rows[field] = { unpack(entry, 4) }
+    else
+      for n = 1, #row do
+        row[n] = n <= summed and row[n] + entry[n + 3] or math.max(row[n], entry[n + 3])
+      end
+    end
+  end
+  for at, rows in pairs(fieldsAt) do
+    local key, fields, written = P .. "history:" .. step .. ":" .. textOf(at), {}, {}
+    for field in pairs(rows) do fields[#fields + 1] = field end
+    for index, known in ipairs(hashValues(key, fields)) do
+      local row = rows[fields[index]]
+      if known then
+        for n, figure in ipairs(cmsgpack.unpack(known)) do
+          row[n] = n <= summed and row[n] + figure or math.max(row[n], figure)
+        end
+      end
+      written[#written + 1] = fields[index]
+      written[#written + 1] = cmsgpack.pack(row)
+    end
+    callMany("HSET", key, written, 2)
+    call("ZADD", P .. "historyat:" .. step, at, textOf(at))
+  end
+end
+
+addAll("minute", 60000)
+addAll("hour", 3600000)

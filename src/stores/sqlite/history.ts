@@ -1,0 +1,98 @@
+import type { SQLInputValue } from "node:sqlite";
+import {
+  fromNumbers,
+  type History,
+  type HistoryParams,
+  highestColumns,
+  historySteps,
+  type RecordHistoryParams,
+  stepAt,
+  summedColumns,
+  toNumbers,
+} from "../../history.ts";
+import type { PruneParams } from "../../store.ts";
+import { dateOf, numberOf, textOf } from "./rows.ts";
+import type { Session } from "./session.ts";
+
+const columns = [...summedColumns, ...highestColumns];
+
+const addRow = `insert into escapement_history (ns, step, at, queue, name, ${columns.join(", ")})
+  values (${Array.from({ length: 5 + columns.length }, () => "?").join(", ")})
+  on conflict (ns, step, at, queue, name) do update set
+    ${summedColumns.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")},
+    ${highestColumns.map((column) => `${column} = max(${column}, excluded.${column})`).join(", ")}`;
+
+/** Of a repeated call nothing comes back, and nothing is added. */
+const begin = `insert into escapement_history_writers (ns, node, sequence, seen_at) values (?, ?, ?, ?)
+  on conflict (ns, node) do update set sequence = excluded.sequence, seen_at = excluded.seen_at
+    where sequence < excluded.sequence
+  returning sequence`;
+
+export function recordHistory(
+  { connection, ns, now }: Session,
+  { node, sequence, entries }: RecordHistoryParams,
+): void {
+  if (connection.all(begin, ns, node, sequence, now).length === 0) return;
+  for (const entry of entries) {
+    const numbers = toNumbers(entry);
+    for (const step of historySteps)
+      connection.run(addRow, ns, step, stepAt(step, now - entry.agoMs), entry.queue, entry.name, ...numbers);
+  }
+}
+
+export function history({ connection, ns }: Session, params: HistoryParams): History {
+  const { step, since, until, queue, name, by, limit } = params;
+  const terms: string[] = [];
+  const values: SQLInputValue[] = [ns, step, since.getTime(), until.getTime()];
+  for (const [column, value] of Object.entries({ queue, name })) {
+    if (value === undefined) continue;
+    terms.push(` and ${column} = ?`);
+    values.push(value);
+  }
+  const group = by === null ? "at" : `at, ${by}`;
+  const sums = [
+    ...summedColumns.map((column) => `sum(${column}) as ${column}`),
+    ...highestColumns.map((column) => `max(${column}) as ${column}`),
+  ];
+  const rows = connection.once(
+    `select ${group}, ${sums.join(", ")} from escapement_history
+     where ns = ? and step = ? and at >= ? and at < ?${terms.join("")} group by ${group} order by ${group} limit +?`,
+    ...values,
+    limit + 1,
+  );
+  const points = rows.slice(0, limit).map((row) => ({
+    at: dateOf(row["at"]),
+    ...(by === null ? {} : { [by]: textOf(row[by]) }),
+    ...fromNumbers(columns.map((column) => numberOf(row[column]))),
+  }));
+  return { points, more: rows.length > limit };
+}
+
+const oldRows = `select ns, step, at, queue, name from escapement_history
+  where ns = ? and step = ? and at <= ? order by at limit +?`;
+
+/** Whether there are more. */
+export function pruneHistory(
+  { connection, ns, now }: Session,
+  { historyMs, nodesMs, limit }: PruneParams,
+): boolean {
+  connection.run(
+    "delete from escapement_history_writers where ns = ? and seen_at <= ?",
+    ns,
+    Math.trunc(now - nodesMs),
+  );
+  if (historyMs === undefined) return false;
+  let more = false;
+  for (const step of historySteps) {
+    const before = Math.trunc(now - historyMs[step]);
+    connection.run(
+      `delete from escapement_history where (ns, step, at, queue, name) in (${oldRows})`,
+      ns,
+      step,
+      before,
+      limit,
+    );
+    more ||= connection.all(oldRows, ns, step, before, 1).length > 0;
+  }
+  return more;
+}
