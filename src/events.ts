@@ -11,30 +11,18 @@ export interface AppEvents {
   enqueued: EnqueueReceipt & { readonly name: string };
   started: { readonly job: JobFacts };
   progress: { readonly job: JobFacts; readonly value: unknown };
-  /** The success is written. `ms`: how long the handler took; 0 for a job that was published. */
-  succeeded: { readonly job: JobFacts; readonly result: unknown; readonly ms: number };
+  /** The success is written. */
+  succeeded: { readonly job: JobFacts; readonly result: unknown } & Timing;
   /** Its thread is gone in the middle of it; another try follows. */
   crashed: { readonly job: JobFacts; readonly reason: string };
   /** A try failed; another one follows. */
-  failed: {
-    readonly job: JobFacts;
-    readonly error: ErrorRecord;
-    readonly retryInMs: number;
-    /** How long the handler took. */
-    readonly ms: number;
-  };
+  failed: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number } & Timing;
   /** The store failed under its `tx`: everything was rolled back, no try was used up, and another one follows. */
   rolledBack: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number };
   snoozed: { readonly job: JobFacts; readonly delayMs: number };
   /** Claimed but not started: given back. */
   released: { readonly job: JobFacts };
-  dead: {
-    readonly job: JobFacts;
-    readonly reason: string;
-    readonly error: ErrorRecord | null;
-    /** How long the handler took; 0 where none ran here. */
-    readonly ms: number;
-  };
+  dead: { readonly job: JobFacts; readonly reason: string; readonly error: ErrorRecord | null } & Timing;
   lost: { readonly job: JobFacts; readonly reason: string };
   /** With the reason given to `cancel`, if one was. */
   cancelled: { readonly job: JobFacts; readonly reason: string | null };
@@ -76,6 +64,14 @@ export interface AppEvents {
     readonly reason: string | null;
   };
   error: { readonly error: unknown; readonly during: string };
+}
+
+/** What was measured of an attempt that ran here. */
+export interface Timing {
+  /** How long the handler took; 0 where none ran here, as for a job that was published. */
+  readonly ms: number;
+  /** How long after its time the handler started, on the store's clock; null where none ran here (see `published`). */
+  readonly lateMs: number | null;
 }
 
 /**

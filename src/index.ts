@@ -9,6 +9,7 @@ export type { ReasonOptions, StopOptions } from "./app/verb-options.ts";
 export type { AppHealth, JobChanges, ListOptions, QueueOptions, ResultOptions } from "./client/client.ts";
 export type { TrailLine } from "./client/decode.ts";
 export type { SubscribeOptions } from "./client/endings.ts";
+export type { HistoryOptions } from "./client/history.ts";
 export type { Tally, Target } from "./client/select.ts";
 export type { JobNews, WatchOptions } from "./client/watch.ts";
 export { explainCron } from "./cron/explain.ts";
@@ -37,7 +38,7 @@ export type {
   TransactionJobs,
 } from "./enqueue.ts";
 export { type ErrorCode, type ErrorRecord, EscapementError, UnrecoverableError } from "./errors.ts";
-export type { AppEventName, AppEvents, AppListener, DispatchPhase } from "./events.ts";
+export type { AppEventName, AppEvents, AppListener, DispatchPhase, Timing } from "./events.ts";
 export {
   type HandlerContext,
   type HandlerJob,
@@ -46,6 +47,13 @@ export {
   StopReason,
   snooze,
 } from "./handler.ts";
+export {
+  type History,
+  type HistoryFigures,
+  type HistoryPoint,
+  type HistoryStep,
+  lateBoundsMs,
+} from "./history.ts";
 export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
 export type { Counting, Instruments, Labels, Measuring, Reading } from "./instruments.ts";
 export type { Delivery, Job, JobFacts, JobOutline, JobState } from "./job.ts";

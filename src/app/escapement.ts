@@ -9,7 +9,7 @@ import {
 import { Connection } from "../client/connection.ts";
 import type { TrailLine } from "../client/decode.ts";
 import { type SubscribeOptions, subscribeToEnds } from "../client/endings.ts";
-import { checkFilter } from "../client/filter.ts";
+import type { HistoryOptions } from "../client/history.ts";
 import type { Tally, Target } from "../client/select.ts";
 import { type JobNews, type WatchOptions, watchJob } from "../client/watch.ts";
 import type { AnyDefinition } from "../definition.ts";
@@ -18,6 +18,7 @@ import { parseDuration } from "../duration.ts";
 import type { EnqueueVerbs } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
+import type { History } from "../history.ts";
 import type { Job } from "../job.ts";
 import { checkMiddleware, composeMiddleware, type Middleware } from "../middleware.ts";
 import { checkNode } from "../node-version.ts";
@@ -44,6 +45,7 @@ import { CancelReasons } from "./cancel-reasons.ts";
 import { indexDefinitions } from "./definitions.ts";
 import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
 import { explain } from "./explain.ts";
+import { HistoryWriter } from "./history-writer.ts";
 import { Life } from "./life.ts";
 import { Node, type StartOptions } from "./node.ts";
 import { observe } from "./observe.ts";
@@ -101,6 +103,7 @@ export class Escapement implements AsyncDisposable {
       schedules: this.#schedules,
       cancelReasons: this.#cancelReasons,
       observation: this.#observation,
+      history: new HistoryWriter(this.#events, runtime.clock, this.#nodeId),
       emit: this.#events.emit,
       makeNode: (started) => this.#makeNode(started),
     });
@@ -203,12 +206,8 @@ export class Escapement implements AsyncDisposable {
    * @example
    * for await (const job of await app.subscribe({ queues: ["mail"] })) console.log(job.id, job.state);
    */
-  async subscribe(
-    filter: JobFilter = {},
-    options: SubscribeOptions = {},
-  ): Promise<AsyncGenerator<Job, void>> {
-    checkKnown(options, ["signal", "lookAt"], "subscribe");
-    return subscribeToEnds(this.#connection, this.#runtime, checkFilter(filter), options);
+  subscribe(filter: JobFilter = {}, options: SubscribeOptions = {}): Promise<AsyncGenerator<Job, void>> {
+    return subscribeToEnds(this.#connection, this.#runtime, filter, options);
   }
 
   // ── Schedules ──
@@ -292,6 +291,11 @@ export class Escapement implements AsyncDisposable {
   /** Who is alive, and what it runs. */
   nodes(): Promise<SeenNode[]> {
     return this.#client.nodes();
+  }
+
+  /** What has ended, how late it started and how long it took, by minute or by hour. Figures for charts: see docs/OPERATE.md. */
+  history(options: HistoryOptions = {}): Promise<History> {
+    return this.#client.history(options);
   }
 
   /** How relays share the namespace, and who holds what. */

@@ -5,6 +5,7 @@ import type { Emit } from "../events.ts";
 import type { Observation } from "../observe/observation.ts";
 import type { Settings } from "../settings.ts";
 import type { CancelReasons } from "./cancel-reasons.ts";
+import type { HistoryWriter } from "./history-writer.ts";
 import type { Node, StartOptions } from "./node.ts";
 import { findScheduleFile, ScheduleFile } from "./schedule-file.ts";
 import type { Schedules } from "./schedules.ts";
@@ -16,6 +17,7 @@ export interface LifeParts {
   readonly schedules: Schedules;
   readonly cancelReasons: CancelReasons;
   readonly observation: Observation | null;
+  readonly history: HistoryWriter;
   readonly emit: Emit;
   makeNode(options: StartOptions): Node;
 }
@@ -82,6 +84,7 @@ export class Life {
     this.#scheduleFile = path === null ? null : new ScheduleFile(path, schedules, emit);
     await this.#scheduleFile?.start();
     if (settings.metrics !== null) await observation?.start(settings.metrics);
+    this.#parts.history.start(store);
     await node.start(store);
   }
 
@@ -92,7 +95,7 @@ export class Life {
   }
 
   async #stop(timeoutMs: number): Promise<void> {
-    const { client, cancelReasons, observation, connection } = this.#parts;
+    const { client, cancelReasons, observation, history, connection } = this.#parts;
     await client.settled();
     // A start under way is let through first: what is half started cannot be stopped. Whoever called start hears of its failure.
     await this.#starting?.catch(() => {});
@@ -101,6 +104,7 @@ export class Life {
     // What the last handlers enqueued without waiting for it.
     await client.settled();
     await cancelReasons.settled();
+    await history.stop();
     await observation?.stop();
     await connection.close();
   }

@@ -4,6 +4,7 @@ import { type Diagnosis, diagnose, summaryOf } from "../diagnosis/diagnosis.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import type { EnqueueManyOptions, EnqueueOptions } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
+import type { History } from "../history.ts";
 import type { Job } from "../job.ts";
 import { checkName } from "../names.ts";
 import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
@@ -42,6 +43,7 @@ import { EnqueueBatcher, enqueueChunk, receive } from "./batcher.ts";
 import type { Connection } from "./connection.ts";
 import { decodeJob, decodeTrail, type TrailLine } from "./decode.ts";
 import { checkFilter, checkScanFilter } from "./filter.ts";
+import { type HistoryOptions, historyParams } from "./history.ts";
 import { type Asked, type AskedMany, asPartial, asRefused, checkOneTrip } from "./many.ts";
 import { encodeInput, limitKeys, makeJob } from "./new-job.ts";
 import { waitForResult } from "./result.ts";
@@ -307,6 +309,11 @@ export class Client {
 
   audit(params: AuditParams): Promise<AuditPage> {
     return this.#ask((store) => store.audit(params));
+  }
+
+  async history(options: HistoryOptions): Promise<History> {
+    const params = historyParams(options, this.#runtime.clock.now());
+    return this.#ask((store) => store.history(params));
   }
 
   newId(): string {

@@ -1,12 +1,13 @@
 import { sleepAwake } from "../clock.ts";
 import type { Job, JobState } from "../job.ts";
-import { checkInteger } from "../options.ts";
+import { checkInteger, checkKnown } from "../options.ts";
 import type { Runtime } from "../runtime.ts";
 import { isTerminal } from "../state.ts";
 import type { JobFilter, Notice, Store, StoredJob } from "../store.ts";
 import { withRetries } from "../transient.ts";
 import type { Connection } from "./connection.ts";
 import { decodeJob } from "./decode.ts";
+import { checkFilter } from "./filter.ts";
 import type { WatchOptions } from "./watch.ts";
 
 export interface SubscribeOptions extends WatchOptions {
@@ -36,6 +37,8 @@ export async function subscribeToEnds(
   filter: JobFilter,
   options: SubscribeOptions,
 ): Promise<AsyncGenerator<Job, void, undefined>> {
+  checkKnown(options, ["signal", "lookAt"], "subscribe");
+  checkFilter(filter);
   const lookAt = checkInteger(options.lookAt ?? 5_000, 1, 1_000_000, "lookAt");
   const { now: since } = await withRetries(runtime, async () => (await connection.store()).health());
   return follow({ connection, runtime, filter, lookAt, since, signal: options.signal ?? null });

@@ -4,12 +4,14 @@ import type { Schedule } from "../app/schedule.ts";
 import type { OccurrencesOptions, ScheduleOptions, ScheduleOutcome } from "../app/schedules.ts";
 import type { ChangeVerb, Client, JobChanges, QueueOptions } from "../client/client.ts";
 import type { TrailLine } from "../client/decode.ts";
+import type { HistoryOptions } from "../client/history.ts";
 import type { Tally } from "../client/select.ts";
 import { nextFireTimes } from "../cron/spec.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import type { EnqueueOptions } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
+import type { History } from "../history.ts";
 import type { Job } from "../job.ts";
 import { fireSpecOf, type ScheduleSpec } from "../planner/schedule-spec.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
@@ -165,6 +167,11 @@ export class Operations {
   /** What {@link backfill} would plan. */
   previewBackfill(key: string, from: Date, to: Date): Promise<BackfillPreview> {
     return previewBackfill(this.#app, key, from, to);
+  }
+
+  /** What has ended, by minute or by hour. */
+  history(options: HistoryOptions = {}): Promise<History> {
+    return this.#client.history(options);
   }
 
   /** Who did what, newest first. */

@@ -1,5 +1,6 @@
 import { type Clock, sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
+import { historyKeptMs } from "../history.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store.ts";
 import { afterAnswer, type Contact, graceMs, reapableUntil } from "./contact.ts";
@@ -84,6 +85,7 @@ export class Reaper {
       const { more } = await store.prune({
         ...settings.retention,
         nodesMs: nodesKeptMs,
+        historyMs: historyKeptMs,
         limit: pruneLimit,
       });
       if (!more) return true;

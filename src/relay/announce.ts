@@ -9,9 +9,9 @@ export function announce(emit: Emit, job: ClaimedJob, outcome: Outcome, result: 
   const reason = "reason" in outcome ? outcome.reason : "";
   switch (result.state) {
     case "succeeded":
-      return emit("succeeded", { job, result: null, ms: 0 });
+      return emit("succeeded", { job, result: null, ms: 0, lateMs: null });
     case "dead":
-      return emit("dead", { job, reason, error: errorOf(outcome), ms: 0 });
+      return emit("dead", { job, reason, error: errorOf(outcome), ms: 0, lateMs: null });
     case "lost":
       return emit("lost", { job, reason });
     case "cancelled":

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../errors.ts";
-import type { Emit } from "../events.ts";
+import type { Emit, Timing } from "../events.ts";
 import type { Logger } from "../log.ts";
 import type { Outcome } from "../state.ts";
 import type { ClaimedJob, FinishResult } from "../store.ts";
@@ -10,7 +10,7 @@ export function announce(
   job: ClaimedJob,
   outcome: Outcome,
   result: FinishResult,
-  ms: number,
+  timing: Timing,
 ): void {
   if (result.outcome === "stale") return emit("stale", { job });
   const reason = "reason" in outcome ? outcome.reason : "";
@@ -19,17 +19,17 @@ export function announce(
     case "succeeded": {
       const value: unknown =
         outcome.kind === "succeed" && outcome.result !== null ? JSON.parse(outcome.result) : null;
-      return emit("succeeded", { job, result: value, ms });
+      return emit("succeeded", { job, result: value, ...timing });
     }
     case "dead":
-      return emit("dead", { job, reason, error, ms });
+      return emit("dead", { job, reason, error, ...timing });
     case "lost":
       return emit("lost", { job, reason });
     case "cancelled":
       return emit("cancelled", { job, reason: null });
     default:
       if (outcome.kind === "retry" && error !== null)
-        return emit("failed", { job, error, retryInMs: outcome.delayMs, ms });
+        return emit("failed", { job, error, retryInMs: outcome.delayMs, ...timing });
       if (outcome.kind === "rollback" && error !== null)
         return emit("rolledBack", { job, error, retryInMs: outcome.delayMs });
       if (outcome.kind === "crash") return emit("crashed", { job, reason });

@@ -33,8 +33,8 @@ export interface ClaimerParts {
   readonly emit: Emit;
   /** An outcome that the store cannot take was given up; the lease of its job will run out. */
   onGivenUp(held: Held): void;
-  /** Starts jobs, or gives them back; `sentAtMs` is when the claim was asked for, on the monotonic clock. */
-  onClaimed(jobs: readonly ClaimedJob[], sentAtMs: number): void;
+  /** Starts jobs, or gives them back; `sentAtMs` is when the claim was asked for, on the monotonic clock, `storeNow` the store's time of it. */
+  onClaimed(jobs: readonly ClaimedJob[], sentAtMs: number, storeNow: Date): void;
 }
 
 /** How claiming goes. Instants are on the monotonic clock. */
@@ -285,7 +285,7 @@ export class Claimer {
     const { onClaimed, slots, runtime, settings } = this.#parts;
     const [first] = claimed.jobs;
     if (first !== undefined && claimed.jobs.length === 1 && isFragile(first)) this.#exclusive = first.id;
-    onClaimed(claimed.jobs, sentAtMs);
+    onClaimed(claimed.jobs, sentAtMs, claimed.now);
     this.#drain(claimed.fragile && slots.running() > 0);
     this.#hasMore = claimed.jobs.length >= claim.limit + (claim.ahead ?? 0);
     if (this.#hasMore || this.#isHinted) {

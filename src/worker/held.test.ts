@@ -5,7 +5,8 @@ import type { StopReason } from "../handler.ts";
 import type { ClaimedJob } from "../store.ts";
 import { Held } from "./held.ts";
 
-const hold = (): Held => new Held({} as ClaimedJob, defineJob({ name: "job", run() {} }), 0, 1_000);
+const hold = (): Held =>
+  new Held({ runAt: new Date(0) } as ClaimedJob, defineJob({ name: "job", run() {} }), 0, 1_000, 0);
 
 test("a signal that is first looked at after the stop has fired", () => {
   const held = hold();

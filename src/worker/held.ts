@@ -1,4 +1,5 @@
 import type { AnyDefinition } from "../definition.ts";
+import type { Timing } from "../events.ts";
 import { type StopCause, StopReason } from "../handler.ts";
 import type { ClaimedJob } from "../store.ts";
 import type { Renewal } from "./renewer.ts";
@@ -9,6 +10,8 @@ export class Held {
   readonly definition: AnyDefinition;
   /** When the store's answer was here, on the monotonic clock. */
   readonly claimedAtMs: number;
+  /** When it was due by the store's clock, told on the monotonic clock. */
+  readonly dueAtMs: number;
   /** When its handler was called, on the monotonic clock; before that, as if it had been at once. */
   startedAtMs: number;
   /** Since when the heartbeat knows of it, on the monotonic clock; before that, never. */
@@ -24,10 +27,18 @@ export class Held {
   #controllerMade: AbortController | null = null;
   #endControllerMade: AbortController | null = null;
 
-  constructor(job: ClaimedJob, definition: AnyDefinition, claimedAtMs: number, safeUntilMs: number) {
+  /** @param storeNowMs the store's time when it answered. */
+  constructor(
+    job: ClaimedJob,
+    definition: AnyDefinition,
+    claimedAtMs: number,
+    safeUntilMs: number,
+    storeNowMs: number,
+  ) {
     this.job = job;
     this.definition = definition;
     this.claimedAtMs = claimedAtMs;
+    this.dueAtMs = claimedAtMs - (storeNowMs - job.runAt.getTime());
     this.startedAtMs = claimedAtMs;
     this.safeUntilMs = safeUntilMs;
   }
@@ -55,6 +66,11 @@ export class Held {
   /** The heartbeat keeps its lease: it has started, or is about to. */
   get isKept(): boolean {
     return Number.isFinite(this.keptSinceMs);
+  }
+
+  /** How it has gone by this moment of the monotonic clock. */
+  timingAt(nowMs: number): Timing {
+    return { ms: nowMs - this.startedAtMs, lateMs: Math.max(0, this.startedAtMs - this.dueAtMs) };
   }
 
   /** On the monotonic clock; null without a timeout. */

@@ -1,7 +1,7 @@
 import type { AnyDefinition } from "../definition.ts";
 import type { JobsForHandlers } from "../enqueue.ts";
 import { recordError } from "../errors.ts";
-import type { Emit } from "../events.ts";
+import type { Emit, Timing } from "../events.ts";
 import type { Logger } from "../log.ts";
 import type { Around } from "../middleware.ts";
 import type { Runtime } from "../runtime.ts";
@@ -164,7 +164,7 @@ export class Worker {
 
   // ── From the claimer ──
 
-  readonly #claimed = (jobs: readonly ClaimedJob[], sentAtMs: number): void => {
+  readonly #claimed = (jobs: readonly ClaimedJob[], sentAtMs: number, storeNow: Date): void => {
     const now = this.#parts.runtime.clock.monotonic();
     const { leaseMs } = this.#parts.settings;
     for (const job of jobs) {
@@ -173,7 +173,7 @@ export class Worker {
       // A repeated answer brings back what is already here: each (id, token) starts once.
       if (definition === undefined || known?.job.token === job.token) continue;
       known?.stop("lease-lost", "the lease ran out and the job was claimed again");
-      const held = new Held(job, definition, now, sentAtMs + leaseMs);
+      const held = new Held(job, definition, now, sentAtMs + leaseMs, storeNow.getTime());
       this.#held.set(job.id, held);
       this.#ready.add(held);
     }
@@ -216,7 +216,7 @@ export class Worker {
 
   #ended(held: Held, run: Run): void {
     this.#running.delete(held);
-    this.#lookAhead.ran(this.#sinceStart(held), held.job.input.length);
+    this.#lookAhead.ran(this.#timing(held).ms, held.job.input.length);
     if (!held.recorded) this.#conclude(held, run);
     this.#ready.refill();
     if (this.#running.size === 0) this.#onIdle?.();
@@ -236,7 +236,7 @@ export class Worker {
       log.warn(facts, "a handler failed after its tx had committed: the job has succeeded");
     }
     if (run.success !== null) warnNotKept(log, held.job, run.success);
-    emit("succeeded", { job: held.job, result: run.value, ms: this.#sinceStart(held) });
+    emit("succeeded", { job: held.job, result: run.value, ...this.#timing(held) });
   }
 
   #decide(held: Held, ending: Ending): Outcome {
@@ -289,7 +289,7 @@ export class Worker {
   readonly #written = (held: Held, outcome: Outcome, result: FinishResult): void => {
     this.#forget(held);
     if (result.state === "succeeded") warnNotKept(this.#parts.log, held.job, outcome);
-    announce(this.#parts.emit, held.job, outcome, result, this.#sinceStart(held));
+    announce(this.#parts.emit, held.job, outcome, result, this.#timing(held));
   };
 
   #keep(held: Held): void {
@@ -302,8 +302,8 @@ export class Worker {
     this.#heartbeat?.drop(held.job);
   }
 
-  #sinceStart(held: Held): number {
-    return this.#parts.runtime.clock.monotonic() - held.startedAtMs;
+  #timing(held: Held): Timing {
+    return held.timingAt(this.#parts.runtime.clock.monotonic());
   }
 
   // ── From the heartbeat and the store's notices ──

@@ -1,0 +1,136 @@
+import type { Clock } from "../clock.ts";
+import { EscapementError, isTransient } from "../errors.ts";
+import type { Events, Timing } from "../events.ts";
+import type { JobFacts } from "../job.ts";
+import { canary } from "../relay/canary.ts";
+import type { Store } from "../store.ts";
+import { type EndKind, entriesOf, HistoryTally, type TalliedMinute } from "./history-tally.ts";
+import { nodeId } from "./presence.ts";
+
+/** How often figures are written, more or less: each process has an interval of its own, so that they do not write in step. */
+const everyMs = 10_000;
+
+/** Sent, or about to be. It is repeated as it is until the store answers: what has come since goes with the next. */
+interface Flush {
+  readonly sequence: number;
+  readonly minutes: readonly TalliedMinute[];
+}
+
+/**
+ * Keeps the history: counts what this process's events tell, which come when an outcome is durable, and writes it now and then. Where nothing
+ * ended, nothing is written. A process that is killed takes what it has not written with it.
+ */
+export class HistoryWriter {
+  readonly #clock: Clock;
+  readonly #node: string;
+  readonly #events: Events;
+  readonly #intervalMs: number;
+  readonly #tally = new HistoryTally();
+  #store: Store | null = null;
+  #sequence = 0;
+  #flush: Flush | null = null;
+  #failures = 0;
+  #cancelTimer: (() => void) | null = null;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(events: Events, clock: Clock, node: string) {
+    this.#clock = clock;
+    this.#node = node;
+    this.#events = events;
+    this.#intervalMs = everyMs * (0.75 + fractionOf(node) / 2);
+    for (const kind of ["succeeded", "failed", "dead"] as const)
+      events.count(kind, ({ job, ms, lateMs }) => this.#ran(kind, job, { ms, lateMs }));
+    for (const kind of ["crashed", "lost", "cancelled"] as const)
+      events.count(kind, ({ job }) => this.#ended(kind, job));
+    events.count("published", ({ job, lateMs }) => this.#dispatched(job, lateMs));
+    events.count("reaped", (job) => {
+      const { state, reason } = job;
+      if (state === "dead" || state === "lost" || state === "cancelled") this.#ended(state, job);
+      // What was only given back is waiting without a reason.
+      else if (state === "waiting" && reason !== null) this.#ended("crashed", job);
+    });
+  }
+
+  /** From now on figures are written. */
+  start(store: Store): void {
+    this.#store = store;
+  }
+
+  /** Writes what is left. A store that does not take it now never will: the process ends. */
+  async stop(): Promise<void> {
+    this.#cancelTimer?.();
+    await this.#writing;
+    await this.#write();
+    if (this.#flush === null) await this.#write();
+    this.#store = null;
+  }
+
+  #ran(kind: EndKind, job: JobFacts, { ms, lateMs }: Timing): void {
+    const ranHere = lateMs !== null;
+    if (ranHere) this.#dispatched(job, lateMs);
+    this.#ended(kind, job, ranHere ? ms : null);
+  }
+
+  #ended(
+    kind: EndKind,
+    { queue, name }: Pick<JobFacts, "queue" | "name">,
+    runMs: number | null = null,
+  ): void {
+    if (name === canary.name) return;
+    this.#tally.ended(this.#clock.now(), queue, name, kind, runMs);
+    this.#arm();
+  }
+
+  #dispatched({ queue, name }: JobFacts, lateMs: number): void {
+    if (name === canary.name) return;
+    // After a takeover nothing may be known of the store's clock.
+    if (Number.isFinite(lateMs)) this.#tally.dispatched(this.#clock.now(), queue, name, lateMs);
+    this.#arm();
+  }
+
+  #arm(): void {
+    this.#cancelTimer ??= this.#clock.after(this.#intervalMs, () => {
+      this.#writing = this.#write().finally(() => {
+        this.#cancelTimer = null;
+        if (this.#flush !== null || !this.#tally.isEmpty) this.#arm();
+      });
+    });
+  }
+
+  async #write(): Promise<void> {
+    const store = this.#store;
+    if (store === null) return;
+    const flush = this.#next();
+    if (flush === null) return;
+    const entries = entriesOf(flush.minutes, this.#clock.now());
+    try {
+      await store.recordHistory({ node: this.#node, sequence: flush.sequence, entries });
+      this.#flush = null;
+      this.#failures = 0;
+    } catch (error) {
+      this.#failures += 1;
+      // What the store cannot take must not keep back what it can.
+      if (!(error instanceof EscapementError) || !error.code.startsWith("store-")) this.#flush = null;
+      if (!isTransient(error) || this.#failures === 1)
+        this.#events.emit("error", { error, during: "writing the history" });
+    }
+  }
+
+  #next(): Flush | null {
+    if (this.#flush !== null || this.#tally.isEmpty) return this.#flush;
+    this.#sequence += 1;
+    this.#flush = { sequence: this.#sequence, minutes: this.#tally.take() };
+    return this.#flush;
+  }
+}
+
+/**
+ * From 0 to 1, by the random part of a node's id: where chance comes from a seed, a draw here would change all later draws, and the host and
+ * the pid in the id would make two runs of that seed differ.
+ */
+function fractionOf(node: string): number {
+  let hash = 0;
+  for (const character of node.slice(nodeId("").length))
+    hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 1_000;
+  return hash / 1_000;
+}
