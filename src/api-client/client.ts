@@ -7,6 +7,7 @@ import type {
   Failures,
   Filter,
   Health,
+  History,
   JobChanges,
   JobResult,
   JobStory,
@@ -163,8 +164,21 @@ function fleetVerbs(send: Send) {
     nodes: async () => (await get<Nodes>("/nodes")).nodes,
     partitions: (): Promise<Partitions> => get("/partitions"),
     audit: (query: AuditQuery = {}): Promise<AuditPage> => get("/audit", query),
+    history: (query: HistoryQuery = {}): Promise<History> => get("/history", query),
     health: (): Promise<Health> => get("/health"),
   };
+}
+
+export interface HistoryQuery {
+  /** Minutes are kept for a day, hours for 30 days. */
+  readonly step?: "minute" | "hour";
+  /** An instant, or how long ago: `6h`. */
+  readonly since?: string;
+  readonly until?: string;
+  readonly queue?: string;
+  readonly name?: string;
+  readonly by?: "queue" | "name";
+  readonly limit?: number;
 }
 
 export interface AuditQuery {

@@ -3,6 +3,7 @@ export {
   type BulkOptions,
   type Client,
   createClient,
+  type HistoryQuery,
   type JobsQuery,
   type Reasoned,
 } from "./client.ts";
@@ -23,6 +24,8 @@ export type {
   Failures,
   Filter,
   Health,
+  History,
+  HistoryPoint,
   Job,
   JobChanges,
   JobProgress,

@@ -83,6 +83,42 @@ export interface Counts {
   readonly counts: readonly CountRow[];
 }
 
+export interface History {
+  /** By time, then by queue or name. Where nothing ended there is no point. */
+  readonly points: readonly HistoryPoint[];
+  /** The limit cut off later points. */
+  readonly more: boolean;
+  /** The upper bounds of late, inclusive. */
+  readonly lateBoundsMs: readonly number[];
+}
+
+export interface HistoryPoint {
+  /** When the minute or hour begins, on the store's clock. */
+  readonly at: string;
+  /** With by=queue. */
+  readonly queue?: string;
+  /** With by=name. */
+  readonly name?: string;
+  readonly succeeded: number;
+  /** Attempts that failed and are retried. */
+  readonly failed: number;
+  /** Attempts whose holder died or fell silent, and that are retried. */
+  readonly crashed: number;
+  readonly dead: number;
+  readonly lost: number;
+  /** Cancelled while active, or expired. */
+  readonly cancelled: number;
+  /** How many handlers were timed. */
+  readonly runs: number;
+  readonly runSumMs: number;
+  readonly runMaxMs: number;
+  /** From when jobs were due until they started. */
+  readonly lateSumMs: number;
+  readonly lateMaxMs: number;
+  /** How many started how late: one figure for each of lateBoundsMs, and one for later. */
+  readonly late: readonly number[];
+}
+
 export interface Health {
   readonly now: string;
   readonly engine: string;

@@ -1,11 +1,13 @@
 import { z } from "@hono/zod-openapi";
+import { maxHistoryPoints } from "../client/history.ts";
+import { historySteps, lateBoundsMs } from "../history.ts";
 import { version } from "../version.ts";
 import { asJson, endpoint, given } from "./endpoint.ts";
-import { auditPage, health, nodes, overview, partitions } from "./fleet-schemas.ts";
+import { auditPage, health, history, nodes, overview, partitions } from "./fleet-schemas.ts";
 import { countRow } from "./job-schemas.ts";
-import { filterQuery, instantOrAgo, manyNames, manyTargets, readFilter, whole } from "./words.ts";
+import { filterQuery, instantOrAgo, manyNames, manyTargets, name, readFilter, whole } from "./words.ts";
 
-const { state, name, queue, tag, delivery, schedule } = filterQuery;
+const { state, name: names, queue, tag, delivery, schedule } = filterQuery;
 
 export const fleetEndpoints = [
   endpoint({
@@ -27,13 +29,30 @@ export const fleetEndpoints = [
           "expected state, queue and name, with commas",
         )
         .optional(),
-      ...{ state, name, queue, tag, delivery, schedule },
+      ...{ state, name: names, queue, tag, delivery, schedule },
     }),
     answer: z.strictObject({ counts: z.array(countRow) }).openapi("Counts"),
     async run({ operations, query: { by = "state", ...words } }) {
       const asked = new Set(by.split(","));
       const groups = (["state", "queue", "name"] as const).filter((one) => asked.has(one));
       return asJson({ counts: await operations.counts(groups, readFilter(words)) });
+    },
+  }),
+  endpoint({
+    route: "GET /history",
+    summary: "What has ended, how late it started and how long it took, by minute or by hour",
+    query: z.strictObject({
+      step: z.enum(historySteps).optional(),
+      since: instantOrAgo.optional(),
+      until: instantOrAgo.optional(),
+      queue: name.optional(),
+      name: name.optional(),
+      by: z.enum(["queue", "name"]).optional(),
+      limit: whole(1, maxHistoryPoints, maxHistoryPoints),
+    }),
+    answer: history,
+    async run({ operations, query }) {
+      return asJson({ ...(await operations.history(given(query))), lateBoundsMs: [...lateBoundsMs] });
     },
   }),
   endpoint({

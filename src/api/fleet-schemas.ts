@@ -99,6 +99,42 @@ export const health = z
   })
   .openapi("Health");
 
+const milliseconds = z.int().min(0);
+
+const historyPoint = z
+  .strictObject({
+    at: instant.openapi({ description: "When the minute or hour begins, on the store's clock." }),
+    queue: z.string().optional().openapi({ description: "With by=queue." }),
+    name: z.string().optional().openapi({ description: "With by=name." }),
+    succeeded: count,
+    failed: count.openapi({ description: "Attempts that failed and are retried." }),
+    crashed: count.openapi({
+      description: "Attempts whose holder died or fell silent, and that are retried.",
+    }),
+    dead: count,
+    lost: count,
+    cancelled: count.openapi({ description: "Cancelled while active, or expired." }),
+    runs: count.openapi({ description: "How many handlers were timed." }),
+    runSumMs: milliseconds,
+    runMaxMs: milliseconds,
+    lateSumMs: milliseconds.openapi({ description: "From when jobs were due until they started." }),
+    lateMaxMs: milliseconds,
+    late: z.array(count).openapi({
+      description: "How many started how late: one figure for each of lateBoundsMs, and one for later.",
+    }),
+  })
+  .openapi("HistoryPoint");
+
+export const history = z
+  .strictObject({
+    points: z.array(historyPoint).openapi({
+      description: "By time, then by queue or name. Where nothing ended there is no point.",
+    }),
+    more: z.boolean().openapi({ description: "The limit cut off later points." }),
+    lateBoundsMs: z.array(milliseconds).openapi({ description: "The upper bounds of late, inclusive." }),
+  })
+  .openapi("History");
+
 export const auditPage = z
   .strictObject({
     entries: z.array(

@@ -10,6 +10,7 @@ export const roles = ["read", "operate", "admin"] as const satisfies Role[];
 export const roleOf = {
   "GET /overview": "read",
   "GET /counts": "read",
+  "GET /history": "read",
   "GET /health": "read",
   "GET /nodes": "read",
   "GET /partitions": "read",

@@ -129,6 +129,9 @@ onEveryStore("the HTTP API", (bed) => {
     assert.equal((await ask(route, "/schedules/nightly/backfill", { ...span, dryRun: true }))["count"], 0);
     await ask("DELETE /schedules/{key}", "/schedules/nightly");
     const paths = ["overview", "counts?by=name,state&queue=post", "health", "nodes", "partitions"];
+    await app.advance("20s");
+    const { points } = await ask("GET /history", `/history?by=queue&since=${ago(1)}`);
+    assert.equal(JSON.parse(JSON.stringify(points))[0].queue, "post");
     for (const one of [...paths, `audit?actor=local&action=redrive-all&since=${ago(1)}`])
       await ask(`GET /${one.replace(/\?.*/, "")}`, `/${one}`);
     const missing = endpoints.filter(({ isStream, route: one }) => isStream !== true && !seen.has(one));
