@@ -1,3 +1,4 @@
+import { type HistoryPoint, stepAt, stepMs } from "../history.ts";
 import type { JobState } from "../job.ts";
 import type { Overview } from "../operations/operations.ts";
 
@@ -25,6 +26,21 @@ export class RateMeter {
 
   get rates(): Rates {
     return this.#rates;
+  }
+
+  /** Begins with what the store has kept: the last full minutes, up to the one in which `now` lies. Where it has kept nothing, with nothing. */
+  begin(points: readonly HistoryPoint[], now: Date): void {
+    if (points.length === 0) return;
+    const byTime = new Map(points.map((point) => [point.at.getTime(), point]));
+    const last = stepAt("minute", now.getTime());
+    const minutes = Array.from({ length: kept }, (_, n) => byTime.get(last - (kept - n) * stepMs.minute));
+    const perSecond = (count: (point: HistoryPoint) => number): number[] =>
+      minutes.map((point) => (point === undefined ? 0 : count(point) / 60));
+    this.#rates = {
+      ...this.#rates,
+      succeeded: perSecond(({ succeeded }) => succeeded),
+      failed: perSecond(({ dead, lost }) => dead + lost),
+    };
   }
 
   add({ now, counts, queues }: Pick<Overview, "now" | "counts" | "queues">): Rates {

@@ -30,12 +30,15 @@ export async function watchStatus(
   const keys = isScreen ? listenForKeys(stopping) : null;
   const signal = keys === null ? stopping : AbortSignal.any([stopping, keys.signal]);
   const meter = new RateMeter();
+  let isBegun = !isScreen;
   if (isScreen) process.stdout.write(enter);
   try {
     while (!signal.aborted) {
       const startedAt = performance.now();
       try {
         const overview = await operations.overview();
+        if (!isBegun) meter.begin((await operations.history()).points, overview.now);
+        isBegun = true;
         show(overview, meter.add(overview), `escapement ${namespace}`, flags, isScreen);
       } catch (error) {
         if (!isTransient(error) || !isScreen) throw error;
