@@ -67,9 +67,9 @@ describe("tick", () => {
 
   test("it waits for a receiver that takes longer than a lease, and tells nothing as left that was done", async () => {
     const folder = scratchFolder();
-    const { server, port } = await listen(200, 6_000);
+    const { server, port } = await listen(200, 8_000);
     configure(folder, `defineJob({ name: "hook", delivery: "at-most-once", route: hook(${port}) })`, {
-      settings: 'lease: "1s"',
+      settings: 'lease: "3s"',
     });
     const app = appIn(folder);
     await app.enqueue(defineJob<null>({ name: "hook", delivery: "at-most-once", route }), null);
