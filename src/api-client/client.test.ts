@@ -51,6 +51,10 @@ describe("a client of the HTTP API", () => {
     assert((await client.queues()).some(({ queue, paused }) => queue === "other" && paused));
     assert.equal((await client.limitQueue("other", { concurrency: 3 })).concurrency, 3);
     await client.putSchedule("nightly", { spec: { cron: "0 3 * * *" }, job: "mail", input: { to: "ann" } });
+    assert.equal((await client.previewRule({ spec: { cron: "0 4 * * *" }, count: 2 })).times.length, 2);
+    assert.equal((await client.changeRule("nightly", { spec: { cron: "0 4 * * *" } })).outcome, "changed");
+    assert.deepEqual((await client.children("nobody")).children, []);
+    assert.equal((await client.definitions()).definitions[0]?.name, "mail");
     assert.equal((await client.nextTimes("nightly", 2)).length, 2);
     assert.deepEqual(await client.removeSchedule("nightly"), { removed: "nightly" });
     const { id } = await client.deleteAll({ state: ["succeeded"] }, { dryRun: true });

@@ -1,9 +1,12 @@
 import { ApiError, type ClientOptions, type Send, type Sent, sender } from "./request.ts";
 import type {
+  AskedRule,
   AuditPage,
   Backfilled,
   Changed,
+  Children,
   Counts,
+  Definitions,
   Failures,
   Filter,
   Health,
@@ -14,6 +17,7 @@ import type {
   JobsPage,
   Limits,
   NewJob,
+  NewRule,
   NewSchedule,
   Nodes,
   Occurrences,
@@ -22,6 +26,7 @@ import type {
   QueueConfig,
   Queues,
   Receipt,
+  RulePreview,
   Schedule,
   ScheduleOutcome,
   Schedules,
@@ -140,6 +145,11 @@ function fleetVerbs(send: Send) {
 
     schedules: async () => (await get<Schedules>("/schedules")).schedules,
     schedule: (key: string): Promise<Schedule> => get(at("schedules", key)),
+    definitions: (): Promise<Definitions> => get("/definitions"),
+    children: (id: string): Promise<Children> => get(at("jobs", id, "children")),
+    previewRule: (rule: AskedRule): Promise<RulePreview> => post("/schedules/preview", rule),
+    changeRule: (key: string, rule: NewRule): Promise<ScheduleOutcome> =>
+      send("PATCH", at("schedules", key), { body: rule }),
     putSchedule: (key: string, schedule: NewSchedule): Promise<ScheduleOutcome> =>
       send("PUT", at("schedules", key), { body: schedule }),
     removeSchedule: (key: string, why: Reasoned = {}): Promise<{ readonly removed: string }> =>

@@ -1,5 +1,20 @@
 // Made from the schemas of the API by `npm run generate`; do not edit.
 
+export interface Me {
+  readonly actor: string;
+  readonly role: "read" | "operate" | "admin";
+  readonly namespace: string;
+  readonly version: string;
+}
+
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: string;
+}
+
 export interface Overview {
   readonly now: string;
   readonly counts: readonly CountRow[];
@@ -57,6 +72,9 @@ export interface Failures {
   readonly count: number;
   readonly looked: number;
   readonly isPartial: boolean;
+  /** The first end among them; null without any. */
+  readonly from: string | null;
+  readonly to: string | null;
 }
 
 export interface FailureGroup {
@@ -69,18 +87,43 @@ export interface FailureGroup {
   readonly lastAt: string;
   readonly sampleId: string;
   readonly sample: string;
-}
-
-export interface Problem {
-  readonly type: string;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-  readonly code: string;
+  /** How many ended when: equal parts of the time from `from` to `to`. */
+  readonly spark: readonly number[];
 }
 
 export interface Counts {
   readonly counts: readonly CountRow[];
+}
+
+export interface Definitions {
+  readonly definitions: readonly Definition[];
+  /** When this process began to count what follows. */
+  readonly seenSince: string;
+  readonly seen: readonly SeenOfName[];
+  /** Dispatches of this process that had to be tried again, by where they failed. */
+  readonly dispatchRetries: {
+    readonly dispatched_write: number;
+    readonly publish: number;
+    readonly rollback_write: number;
+  };
+}
+
+export interface Definition {
+  readonly name: string;
+  readonly queue: string;
+  readonly delivery: "at-most-once" | "at-least-once" | "effectively-once";
+  /** Null: the app's setting. */
+  readonly attempts: number | null;
+  /** Where its jobs are published; null: nowhere. */
+  readonly transport: string | null;
+}
+
+export interface SeenOfName {
+  readonly name: string;
+  readonly existing: number;
+  readonly absorbed: number;
+  readonly stale: number;
+  readonly leasesLost: number;
 }
 
 export interface History {
@@ -314,6 +357,19 @@ export interface JobResult {
   readonly reason: string | null;
 }
 
+export interface Children {
+  readonly children: readonly ChildJob[];
+  /** Whether not all blocked jobs were looked at. */
+  readonly isPartial: boolean;
+}
+
+export interface ChildJob {
+  readonly id: string;
+  readonly name: string;
+  readonly state: JobState;
+  readonly waitsFor: readonly string[];
+}
+
 export interface UpdateResult {
   readonly outcome: "updated" | "refused" | "unknown";
   readonly state: JobState | null;
@@ -496,6 +552,26 @@ export interface NewScheduleSpec {
   readonly jitter?: number | string;
 }
 
+export interface NewRule {
+  readonly spec: NewScheduleSpec;
+  /** Kept in the trail and the audit log. */
+  readonly reason?: string;
+}
+
+export interface RulePreview {
+  /** A cron expression in plain English. */
+  readonly text: string | null;
+  readonly times: readonly {
+    readonly at: string;
+    readonly note: string | null;
+  }[];
+}
+
+export interface AskedRule {
+  readonly spec: NewScheduleSpec;
+  readonly count?: number;
+}
+
 export interface Removed {
   readonly removed: string;
 }
@@ -525,6 +601,7 @@ export interface Occurrence {
     | "cancelled";
   readonly reason: string | null;
   readonly jobId: string | null;
+  readonly attempt: number | null;
   readonly plannedAt: string;
   readonly claimedAt: string | null;
   readonly finishedAt: string | null;

@@ -12,6 +12,7 @@ import { ProblemError, problemOf } from "./problem.ts";
 import { Redactor } from "./redact.ts";
 import { checkRole, type Env, jsonAnswer, problemType, type Router, refuse, register } from "./register.ts";
 import { roleOf } from "./roles.ts";
+import { SeenEvents } from "./seen-events.ts";
 import { Streams } from "./streams.ts";
 import { Tasks } from "./tasks.ts";
 
@@ -36,7 +37,9 @@ export function createApi(app: Escapement, options: ApiOptions): Api {
   const streams = new Streams(settings.maxStreams);
   const tasks = new Tasks();
   const router = createRouter(settings, redactor);
-  const services = { app, operations: new Operations(app), tasks, streams, isRedacted: redactor.isActive };
+  const seen = new SeenEvents(app);
+  const operations = new Operations(app);
+  const services = { app, operations, tasks, streams, seen, isRedacted: redactor.isActive };
   for (const one of endpoints)
     register(router, one, { services, redactor, maxBodyBytes: settings.maxBodyBytes });
   addDescription(router, settings);
@@ -58,6 +61,7 @@ export function createApi(app: Escapement, options: ApiOptions): Api {
   const close = (): void => {
     streams.stop();
     tasks.stopAll();
+    seen.stop();
   };
   return Object.assign(answer, { close });
 }

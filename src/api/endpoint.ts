@@ -4,6 +4,7 @@ import type { Jsonified } from "../json.ts";
 import type { Act } from "../operations/act.ts";
 import type { Operations } from "../operations/operations.ts";
 import type { Role, RouteName } from "./roles.ts";
+import type { SeenEvents } from "./seen-events.ts";
 import type { StreamEvent, Streams } from "./streams.ts";
 import type { Tasks } from "./tasks.ts";
 
@@ -13,6 +14,7 @@ export interface Services {
   readonly operations: Operations;
   readonly tasks: Tasks;
   readonly streams: Streams;
+  readonly seen: SeenEvents;
   /** Whether answers are masked. */
   readonly isRedacted: boolean;
 }

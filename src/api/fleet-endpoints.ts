@@ -3,13 +3,21 @@ import { maxHistoryPoints } from "../client/history.ts";
 import { historySteps, lateBoundsMs } from "../history.ts";
 import { version } from "../version.ts";
 import { asJson, endpoint, given } from "./endpoint.ts";
-import { auditPage, health, history, nodes, overview, partitions } from "./fleet-schemas.ts";
+import { auditPage, definitions, health, history, me, nodes, overview, partitions } from "./fleet-schemas.ts";
 import { countRow } from "./job-schemas.ts";
 import { filterQuery, instantOrAgo, manyNames, manyTargets, name, readFilter, whole } from "./words.ts";
 
 const { state, name: names, queue, tag, delivery, schedule } = filterQuery;
 
 export const fleetEndpoints = [
+  endpoint({
+    route: "GET /me",
+    summary: "Who asks, and what they may do",
+    answer: me,
+    async run({ app, actor, role }) {
+      return { actor, role, namespace: app.settings.namespace, version };
+    },
+  }),
   endpoint({
     route: "GET /overview",
     summary: "One look at everything",
@@ -36,6 +44,24 @@ export const fleetEndpoints = [
       const asked = new Set(by.split(","));
       const groups = (["state", "queue", "name"] as const).filter((one) => asked.has(one));
       return asJson({ counts: await operations.counts(groups, readFilter(words)) });
+    },
+  }),
+  endpoint({
+    route: "GET /definitions",
+    summary: "The jobs that this process defines, and what it has seen of their guarantees",
+    answer: definitions,
+    async run({ app, seen }) {
+      const known = app.definitions.map(
+        ({ name: ofJob, queue: ofName, delivery: declared, attempts, route }) => ({
+          name: ofJob,
+          queue: ofName,
+          delivery: declared,
+          attempts,
+          transport: route?.transport.kind ?? null,
+        }),
+      );
+      const { since, phases } = seen;
+      return asJson({ definitions: known, seenSince: since, seen: seen.names, dispatchRetries: phases });
     },
   }),
   endpoint({

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
-import { jobStates } from "../job.ts";
+import { deliveries, jobStates } from "../job.ts";
 import { countRow, failures } from "./job-schemas.ts";
+import { roles } from "./roles.ts";
 import { count, duration, givenInstant, instant, name, orNull, reason } from "./words.ts";
 
 /** Queues, schedules, nodes and the rest, as they travel. */
@@ -88,6 +89,45 @@ export const overview = z
     failures,
   })
   .openapi("Overview");
+
+export const me = z
+  .strictObject({
+    actor: z.string(),
+    role: z.enum(roles),
+    namespace: z.string(),
+    version: z.string(),
+  })
+  .openapi("Me");
+
+export const definitions = z
+  .strictObject({
+    definitions: z.array(
+      z
+        .strictObject({
+          name: z.string(),
+          queue: z.string(),
+          delivery: z.enum(deliveries),
+          attempts: z.int().nullable().openapi({ description: "Null: the app's setting." }),
+          transport: z
+            .string()
+            .nullable()
+            .openapi({ description: "Where its jobs are published; null: nowhere." }),
+        })
+        .openapi("Definition"),
+    ),
+    seenSince: instant.openapi({ description: "When this process began to count what follows." }),
+    seen: z.array(
+      z
+        .strictObject({ name: z.string(), existing: count, absorbed: count, stale: count, leasesLost: count })
+        .openapi("SeenOfName"),
+    ),
+    dispatchRetries: z
+      .strictObject({ dispatched_write: count, publish: count, rollback_write: count })
+      .openapi({
+        description: "Dispatches of this process that had to be tried again, by where they failed.",
+      }),
+  })
+  .openapi("Definitions");
 
 export const health = z
   .strictObject({
@@ -200,19 +240,34 @@ export const schedule = z
   })
   .openapi("Schedule");
 
+const newSpec = z
+  .strictObject({
+    ...rule,
+    every: duration.optional(),
+    at: givenInstant.optional(),
+    startAt: givenInstant.optional(),
+    endAt: givenInstant.optional(),
+    lookback: duration.optional(),
+    jitter: duration.optional(),
+  })
+  .openapi("NewScheduleSpec");
+
+export const newRule = z.strictObject({ spec: newSpec, reason: reason.optional() }).openapi("NewRule");
+
+export const askedRule = z
+  .strictObject({ spec: newSpec, count: z.int().min(1).max(100).optional() })
+  .openapi("AskedRule");
+
+export const rulePreview = z
+  .strictObject({
+    text: z.string().nullable().openapi({ description: "A cron expression in plain English." }),
+    times: z.array(z.strictObject({ at: instant, note: z.string().nullable() })),
+  })
+  .openapi("RulePreview");
+
 export const newSchedule = z
   .strictObject({
-    spec: z
-      .strictObject({
-        ...rule,
-        every: duration.optional(),
-        at: givenInstant.optional(),
-        startAt: givenInstant.optional(),
-        endAt: givenInstant.optional(),
-        lookback: duration.optional(),
-        jitter: duration.optional(),
-      })
-      .openapi("NewScheduleSpec"),
+    spec: newSpec,
     job: name,
     input: z.unknown().optional(),
     priority: z.int().optional(),
@@ -239,6 +294,7 @@ export const occurrences = z
           fate: z.enum(["skipped", "forgotten", ...jobStates]),
           reason: z.string().nullable(),
           jobId: z.string().nullable(),
+          attempt: z.int().nullable(),
           plannedAt: instant,
           claimedAt: instant.nullable(),
           finishedAt: instant.nullable(),

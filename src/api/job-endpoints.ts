@@ -7,6 +7,7 @@ import type { Call } from "./endpoint.ts";
 import { Answered, actOf, asJson, endpoint, given } from "./endpoint.ts";
 import {
   changed,
+  children,
   jobChanges,
   jobResult,
   jobStory,
@@ -86,6 +87,15 @@ export const jobEndpoints = [
       const job = (await app.get(asked)) ?? unknownJob(asked);
       const { state, result, error, reason: because } = job;
       return asJson({ state, hasEnded: isTerminal(state), result, error, reason: because });
+    },
+  }),
+  endpoint({
+    route: "GET /jobs/{id}/children",
+    summary: "Jobs that wait for this one, as far as a bounded look at blocked jobs shows",
+    params,
+    answer: children,
+    async run({ operations, params: { id: asked } }) {
+      return asJson(await operations.children(asked));
     },
   }),
   endpoint({

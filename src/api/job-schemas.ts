@@ -122,6 +122,17 @@ export const jobStory = z
   .strictObject({ job, trail: z.array(trailLine), diagnosis: orNull(diagnosis) })
   .openapi("JobStory");
 
+export const children = z
+  .strictObject({
+    children: z.array(
+      z
+        .strictObject({ id: z.string(), name: z.string(), state, waitsFor: z.array(z.string()) })
+        .openapi("ChildJob"),
+    ),
+    isPartial: z.boolean().openapi({ description: "Whether not all blocked jobs were looked at." }),
+  })
+  .openapi("Children");
+
 /** What a stream says of one job: all but what does not change. */
 export const jobProgress = z
   .strictObject({
@@ -238,12 +249,17 @@ export const failures = z
           lastAt: instant,
           sampleId: z.string(),
           sample: z.string(),
+          spark: z
+            .array(count)
+            .openapi({ description: "How many ended when: equal parts of the time from `from` to `to`." }),
         })
         .openapi("FailureGroup"),
     ),
     count,
     looked: count,
     isPartial: z.boolean(),
+    from: instant.nullable().openapi({ description: "The first end among them; null without any." }),
+    to: instant.nullable(),
   })
   .openapi("Failures");
 

@@ -8,8 +8,10 @@ export const roles = ["read", "operate", "admin"] as const satisfies Role[];
  * `admin` takes away, and changes rules and limits.
  */
 export const roleOf = {
+  "GET /me": "read",
   "GET /overview": "read",
   "GET /counts": "read",
+  "GET /definitions": "read",
   "GET /history": "read",
   "GET /health": "read",
   "GET /nodes": "read",
@@ -21,6 +23,7 @@ export const roleOf = {
   "POST /jobs": "operate",
   "GET /jobs/{id}": "read",
   "GET /jobs/{id}/result": "read",
+  "GET /jobs/{id}/children": "read",
   "GET /jobs/{id}/events": "read",
   "PATCH /jobs/{id}": "operate",
   "DELETE /jobs/{id}": "admin",
@@ -45,7 +48,9 @@ export const roleOf = {
 
   "GET /schedules": "read",
   "GET /schedules/{key}": "read",
+  "POST /schedules/preview": "read",
   "PUT /schedules/{key}": "admin",
+  "PATCH /schedules/{key}": "admin",
   "DELETE /schedules/{key}": "admin",
   "GET /schedules/{key}/next": "read",
   "GET /schedules/{key}/occurrences": "read",

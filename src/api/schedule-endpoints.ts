@@ -1,10 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import { EscapementError } from "../errors.ts";
+import { previewRule } from "../operations/rule-preview.ts";
 import { actOf, asJson, endpoint, given } from "./endpoint.ts";
 import {
+  askedRule,
   backfilled,
+  newRule,
   newSchedule,
   occurrences,
+  rulePreview,
   schedule,
   scheduleOutcome,
   span,
@@ -51,6 +55,27 @@ export const scheduleEndpoints = [
           actOf(call, { reason: because }),
         ),
       };
+    },
+  }),
+  endpoint({
+    route: "PATCH /schedules/{key}",
+    summary: "Changes when a schedule fires; its job stays",
+    params,
+    body: newRule,
+    answer: scheduleOutcome,
+    async run(call) {
+      const { spec, reason: because } = call.body;
+      const act = actOf(call, { reason: because });
+      return { outcome: await call.operations.changeRule(call.params.key, given(spec), act) };
+    },
+  }),
+  endpoint({
+    route: "POST /schedules/preview",
+    summary: "What a rule means and its next times; nothing is saved",
+    body: askedRule,
+    answer: rulePreview,
+    async run({ body: { spec, count = 10 } }) {
+      return asJson(previewRule(given(spec), count));
     },
   }),
   endpoint({

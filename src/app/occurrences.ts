@@ -13,6 +13,8 @@ export interface Occurrence {
   /** Why it was skipped, or why its job is where it is. */
   readonly reason: string | null;
   readonly jobId: string | null;
+  /** How many tries its job has taken; null where there is no job. */
+  readonly attempt: number | null;
   readonly plannedAt: Date;
   readonly claimedAt: Date | null;
   readonly finishedAt: Date | null;
@@ -54,6 +56,7 @@ export async function readOccurrences(store: Store, params: OccurrencesParams): 
       fate: row.fate === "skipped" ? "skipped" : (job?.state ?? "forgotten"),
       reason: row.fate === "skipped" ? row.reason : (job?.reason ?? waitingReason(job)),
       jobId: row.jobId,
+      attempt: job?.attempt ?? null,
       plannedAt: row.plannedAt,
       claimedAt: job?.claimedAt ?? null,
       finishedAt: job?.finishedAt ?? null,

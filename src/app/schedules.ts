@@ -7,7 +7,13 @@ import { slotOf } from "../id.ts";
 import { checkName } from "../names.ts";
 import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { planSchedule } from "../planner/plan.ts";
-import { decodeSpec, encodeSpec, resolveSchedule, type ScheduleSpec } from "../planner/schedule-spec.ts";
+import {
+  decodeSpec,
+  encodeSpec,
+  resolveSchedule,
+  type ScheduleRules,
+  type ScheduleSpec,
+} from "../planner/schedule-spec.ts";
 import { decodeTemplate, encodeTemplate } from "../planner/template.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
 import type { Runtime } from "../runtime.ts";
@@ -45,6 +51,8 @@ const maxFired = 1_000;
 const maxAccounted = 10_000;
 /** How schedules are made. A job whose input may be undefined needs none. */
 export interface ScheduleVerb {
+  /** Changes when a schedule fires; its job stays as the store has it, so a process that does not define that job can do it. */
+  (key: string, spec: ScheduleSpec, job: null): Promise<ScheduleOutcome>;
   (
     key: string,
     spec: ScheduleSpec,
@@ -85,10 +93,10 @@ export class Schedules {
   readonly schedule: ScheduleVerb = (
     key: string,
     spec: ScheduleSpec,
-    job: AnyDefinition | string,
+    job: AnyDefinition | string | null,
     input?: unknown,
     options: ScheduleOptions = {},
-  ) => this.put(key, spec, job, input, options);
+  ) => (job === null ? this.#changeRule(key, spec) : this.put(key, spec, job, input, options));
 
   async put(
     key: string,
@@ -111,13 +119,33 @@ export class Schedules {
       job: encodeTemplate(await this.#client.makeJob({ target: definition, input, options: own })),
     };
     this.#noteOwn(key, wanted);
+    return this.#replace(key, rules, wanted, (record) => {
+      this.#checkConflict(record, wanted.job, conflict, options.conflict !== undefined);
+      return conflict !== "store-wins";
+    });
+  }
+
+  async #changeRule(key: string, spec: ScheduleSpec): Promise<ScheduleOutcome> {
+    const rules = resolveSchedule(spec);
+    await this.#findKnown(key);
+    return this.#replace(key, rules, { spec: encodeSpec(spec), job: null }, () => true);
+  }
+
+  /** @param mayChange asked about the record in the store; false keeps it. Without a job, the record's stays. */
+  async #replace(
+    key: string,
+    rules: ScheduleRules,
+    wanted: { readonly spec: string; readonly job: string | null },
+    mayChange: (record: ScheduleRecord) => boolean,
+  ): Promise<ScheduleOutcome> {
     let fired = 0;
     for (let tries = 0; tries < maxTries; tries++) {
       const { store, now, record } = await this.#find(key);
-      if (record !== null && record.spec === wanted.spec && record.job === wanted.job) return "unchanged";
+      const job = wanted.job ?? record?.job;
+      if (job === undefined) throw unknownSchedule(key);
+      if (record !== null && record.spec === wanted.spec && record.job === job) return "unchanged";
       if (record !== null) {
-        this.#checkConflict(record, wanted.job, conflict, options.conflict !== undefined);
-        if (conflict === "store-wins") return "kept";
+        if (!mayChange(record)) return "kept";
         // What is due under the old rules is fired under them: an edit loses nothing.
         if (isReadable(record) && (await this.#fireDue(store, record, now))) {
           tries -= fired < maxFired ? 1 : 0;
@@ -130,7 +158,13 @@ export class Schedules {
       // What a pause has skipped so far was skipped under the old rules, and is recorded as that.
       const skipped =
         record?.paused === true && isReadable(record) ? await this.#pausedSoFar(store, record, now) : [];
-      const change = { ...wanted, paused: record?.paused ?? false, nextAt: new Date(nextAt), skipped };
+      const change = {
+        spec: wanted.spec,
+        job,
+        paused: record?.paused ?? false,
+        nextAt: new Date(nextAt),
+        skipped,
+      };
       if ((await this.#edit(store, key, record, change)).outcome === "put")
         return record === null ? "added" : "changed";
     }
@@ -294,8 +328,7 @@ export class Schedules {
 
   async #findKnown(key: string): Promise<{ store: Store; now: number; record: ScheduleRecord }> {
     const { store, now, record } = await this.#find(checkScheduleKey(key));
-    if (record === null)
-      throw new EscapementError("not-found", `there is no schedule ${JSON.stringify(key)}`);
+    if (record === null) throw unknownSchedule(key);
     return { store, now, record };
   }
 
@@ -341,6 +374,10 @@ function checkScheduleKey(key: unknown): string {
     "invalid-name",
     `expected the key of a schedule to have no braces, got ${JSON.stringify(checked)}`,
   );
+}
+
+function unknownSchedule(key: string): EscapementError {
+  return new EscapementError("not-found", `there is no schedule ${JSON.stringify(key)}`);
 }
 
 function neverFires(key: string): EscapementError {

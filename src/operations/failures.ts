@@ -23,6 +23,8 @@ export interface FailureGroup {
   /** The latest of them, and what it says. */
   readonly sampleId: string;
   readonly sample: string;
+  /** How many ended when: equal parts of the time from `from` to `to`, the same for all groups, so that they can be compared. */
+  readonly spark: readonly number[];
 }
 
 export interface Failures {
@@ -33,9 +35,16 @@ export interface Failures {
   readonly looked: number;
   /** Whether older jobs were left out: then counts and first times are of the newest only. */
   readonly isPartial: boolean;
+  /** The first and the last end of those that were looked at; null without any. */
+  readonly from: Date | null;
+  readonly to: Date | null;
 }
 
+/** A group while it is being collected: its ends instead of their spark. */
+type Collected = Omit<FailureGroup, "spark"> & { readonly ends: number[] };
+
 const pageSize = 1_000;
+const sparkParts = 24;
 
 /** Groups what is dead and lost by what went wrong, newest first, within a bounded scan. */
 export async function findFailures(
@@ -46,7 +55,7 @@ export async function findFailures(
   const most = checkInteger(lookAtMost, 1, 10_000_000, "lookAt");
   const asked = filter.states ?? ["dead", "lost"];
   const states = asked.filter((state): state is FailureGroup["state"] => isFailure(state));
-  const groups = new Map<string, FailureGroup>();
+  const groups = new Map<string, Collected>();
   let looked = 0;
   let count = 0;
   let cursor: string | null = null;
@@ -67,14 +76,32 @@ export async function findFailures(
   const sorted = [...groups.values()].sort(
     (a, b) => b.count - a.count || b.lastAt.getTime() - a.lastAt.getTime(),
   );
-  return { groups: sorted, count, looked, isPartial: cursor !== null };
+  const { from, to } = spanOf(sorted);
+  const drawn = sorted.map(({ ends, ...group }) => ({ ...group, spark: sparkOf(ends, from, to) }));
+  const [first, last] = sorted.length === 0 ? [null, null] : [new Date(from), new Date(to)];
+  return { groups: drawn, count, looked, isPartial: cursor !== null, from: first, to: last };
+}
+
+function spanOf(groups: readonly Collected[]): { readonly from: number; readonly to: number } {
+  const from = groups.reduce((least, { firstAt }) => Math.min(least, firstAt.getTime()), Infinity);
+  const to = groups.reduce((most, { lastAt }) => Math.max(most, lastAt.getTime()), -Infinity);
+  return { from, to };
+}
+
+function sparkOf(ends: readonly number[], from: number, to: number): number[] {
+  const spark = Array.from({ length: sparkParts }, () => 0);
+  for (const end of ends) {
+    const part = Math.min(sparkParts - 1, Math.floor(((end - from) / (to - from + 1)) * sparkParts));
+    spark[part] = (spark[part] ?? 0) + 1;
+  }
+  return spark;
 }
 
 function isFailure(state: JobState): boolean {
   return state === "dead" || state === "lost";
 }
 
-function addTo(groups: Map<string, FailureGroup>, job: JobSketch): void {
+function addTo(groups: Map<string, Collected>, job: JobSketch): void {
   const { id: fingerprint, shape } = fingerprintOf(job);
   const { name } = job;
   const state = job.state === "lost" ? "lost" : "dead";
@@ -85,9 +112,11 @@ function addTo(groups: Map<string, FailureGroup>, job: JobSketch): void {
   const known = groups.get(key);
   if (known === undefined) {
     const times = { firstAt: endedAt, lastAt: endedAt };
-    groups.set(key, { fingerprint, shape, name, state, count: 1, ...times, sampleId: job.id, sample });
+    const ends = [endedAt.getTime()];
+    groups.set(key, { fingerprint, shape, name, state, count: 1, ...times, sampleId: job.id, sample, ends });
     return;
   }
+  known.ends.push(endedAt.getTime());
   const isLatest = endedAt > known.lastAt;
   groups.set(key, {
     ...known,

@@ -33,6 +33,7 @@ import { type Act, checkAct, recorded, textOf } from "./act.ts";
 import { type AuditLogFilter, type AuditLogPage, readAudit } from "./audit-log.ts";
 import { type BackfillPreview, previewBackfill } from "./backfill-preview.ts";
 import { BulkTask } from "./bulk-task.ts";
+import { type Children, findChildren } from "./children.ts";
 import { type Failures, findFailures } from "./failures.ts";
 import { findJobs, type JobsFilter, type JobsOptions, type JobsPage } from "./find-jobs.ts";
 
@@ -164,6 +165,11 @@ export class Operations {
     return nextFireTimes(fireSpecOf(schedule.spec), { count });
   }
 
+  /** Which jobs wait for this one, as far as a bounded look at blocked jobs shows. */
+  children(id: string): Promise<Children> {
+    return findChildren(this.#client, id);
+  }
+
   /** What {@link backfill} would plan. */
   previewBackfill(key: string, from: Date, to: Date): Promise<BackfillPreview> {
     return previewBackfill(this.#app, key, from, to);
@@ -244,6 +250,11 @@ export class Operations {
     return this.#schedule("put", key, act, () =>
       this.#app.schedule(key, spec, job, input, { conflict: "code-wins", ...options }),
     );
+  }
+
+  /** Changes when a schedule fires; its job stays. */
+  changeRule(key: string, spec: ScheduleSpec, act: Act): Promise<ScheduleOutcome> {
+    return this.#schedule("change", key, act, () => this.#app.schedule(key, spec, null));
   }
 
   pauseSchedule(key: string, act: Act): Promise<Schedule> {

@@ -78,6 +78,9 @@ onEveryStore("the HTTP API", (bed) => {
     await ask("GET /jobs", "/jobs?state=succeeded,dead&name=mail&queue=post&tag=vip&delivery=at-least-once");
     await ask("GET /jobs/{id}", "/jobs/bad");
     await ask("GET /jobs/{id}", `/jobs/${once.id}`);
+    await ask("POST /jobs", "/jobs", { ...to("eve"), id: "child", after: [once.id] });
+    const { children } = await ask("GET /jobs/{id}/children", `/jobs/${once.id}/children`);
+    assert.deepEqual(children, [{ id: "child", name: "mail", state: "blocked", waitsFor: [once.id] }]);
     const result = await ask("GET /jobs/{id}/result", "/jobs/fine%2F1/result?waitMs=1000");
     assert.deepEqual(result["result"], { sent: "ann" });
     await ask("PATCH /jobs/{id}", `/jobs/${once.id}`, { priority: 3, input: { to: "cid" }, delay: "2h" });
@@ -117,6 +120,15 @@ onEveryStore("the HTTP API", (bed) => {
     await ask("GET /schedules", "/schedules");
     await ask("GET /schedules/{key}", "/schedules/nightly");
     await ask("GET /schedules/{key}/next", "/schedules/nightly/next?count=3");
+    const ofRule = { spec: { cron: "30 2 * * *", timezone: "Europe/Berlin" } };
+    const meant = await ask("POST /schedules/preview", "/schedules/preview", { ...ofRule, count: 61 });
+    assert.equal(meant["text"], "at 02:30");
+    assert.equal((meant["times"] as readonly unknown[] | undefined)?.length, 61);
+    const changed = await ask("PATCH /schedules/{key}", "/schedules/nightly", {
+      spec: { cron: "0 4 * * *" },
+    });
+    assert.equal(changed["outcome"], "changed");
+    await ask("PATCH /schedules/{key}", "/schedules/nightly", { spec: { cron: "0 3 * * *" } });
     await ask(
       "GET /schedules/{key}/occurrences",
       `/schedules/nightly/occurrences?from=${ago(7)}&to=${ago(0)}`,
@@ -128,7 +140,11 @@ onEveryStore("the HTTP API", (bed) => {
     assert.equal((await ask(route, "/schedules/nightly/backfill", span))["count"], 3);
     assert.equal((await ask(route, "/schedules/nightly/backfill", { ...span, dryRun: true }))["count"], 0);
     await ask("DELETE /schedules/{key}", "/schedules/nightly");
-    const paths = ["overview", "counts?by=name,state&queue=post", "health", "nodes", "partitions"];
+    for (const _ of [1, 2]) await app.enqueue(mail, { to: "fay" }, { id: "twice" });
+    const known = await ask("GET /definitions", "/definitions");
+    const seenOfMail = { name: "mail", existing: 1, absorbed: 0, stale: 0, leasesLost: 0 };
+    assert.deepEqual(known["seen"], [seenOfMail], "the second of one id");
+    const paths = ["me", "overview", "counts?by=name,state&queue=post", "health", "nodes", "partitions"];
     await app.advance("20s");
     const { points } = await ask("GET /history", `/history?by=queue&since=${ago(1)}`);
     assert.equal(JSON.parse(JSON.stringify(points))[0].queue, "post");

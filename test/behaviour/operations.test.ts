@@ -62,6 +62,12 @@ onEveryStore("operations", (bed) => {
         ["RangeError: timeout after <n> ms", "flaky", "dead", 6],
       ],
     );
+    for (const { spark, count: many } of groups)
+      assert.equal(
+        spark.reduce((sum, one) => sum + one, 0),
+        many,
+        "a spark has each of its group",
+      );
     const timeouts = groups.find(({ shape }) => shape.includes("timeout"));
     const alike = await operations.jobs({ states: ["dead"], fingerprint: timeouts?.fingerprint ?? "" });
     assert.equal(alike.jobs.length, 6);

@@ -199,6 +199,25 @@ onEveryStore("schedules", (bed) => {
     for (const { at, fireAt } of runs) assert.equal(at, fireAt);
   });
 
+  test("a new rule without a job keeps the job, in a process that does not define it", async () => {
+    reset();
+    const store = bed.store();
+    await using one = app({ store });
+    await one.start();
+    await one.schedule("s", { cron: "0 * * * *" }, job, "x", { tags: ["kept"], priority: 7 });
+    await using editor = app({ store, jobs: [] });
+    assert.equal(await editor.schedule("s", { cron: "15 * * * *" }, null), "changed");
+    assert.equal(await editor.schedule("s", { cron: "15 * * * *" }, null), "unchanged");
+    await one.advance("1h");
+    assert.deepEqual(
+      runs.map(({ fireAt }) => fireAt.slice(11, 16)),
+      ["01:15"],
+    );
+    const [made] = (await one.list({ schedule: "s" })).jobs;
+    assert.deepEqual([made?.tags, made?.priority, made?.input], [["kept"], 7, "x"]);
+    await assert.rejects(editor.schedule("none", { cron: "0 * * * *" }, null), { code: "not-found" });
+  });
+
   test("an edit of a paused schedule keeps on record what the pause has skipped", async () => {
     reset();
     await using one = app();

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
+import { clockNote } from "../../cron/clock-note.ts";
 import { explainCron } from "../../cron/explain.ts";
 import { type FireSpec, nextFireTimes } from "../../cron/spec.ts";
-import { zoneOf } from "../../cron/zone.ts";
 import { checkOneOf } from "../../options.ts";
 import { print, printList } from "../output.ts";
 
@@ -55,7 +55,7 @@ function showNext(expression: string, flags: NextFlags): void {
     rows.length === 0
       ? ["it never fires"]
       : rows.map(
-          ({ time, local, note }) => `${local}  ${time.toISOString()}${note === null ? "" : `  ${note}`}`,
+          ({ time, local, note }) => `${local}  ${time.toISOString()}${note === null ? "" : `  ← ${note}`}`,
         ),
   );
 }
@@ -63,15 +63,6 @@ function showNext(expression: string, flags: NextFlags): void {
 function localTime(time: Date, timeZone: string): string {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone, dateStyle: "medium", timeStyle: "long" });
   return format.format(time);
-}
-
-/** Says so when the clocks are put forward or back within half a day of a time. */
-export function clockNote(time: Date, timeZone: string): string | null {
-  const zone = zoneOf(timeZone);
-  const half = 12 * 3_600_000;
-  const moved = zone.offsetAt(time.getTime() + half) - zone.offsetAt(time.getTime() - half);
-  if (moved === 0) return null;
-  return `← the clocks go ${moved > 0 ? "forward" : "back"} by ${Math.abs(moved) / 60_000} minutes around this time`;
 }
 
 export function wholeNumber(text: string): number {

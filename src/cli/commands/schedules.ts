@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { Schedule } from "../../app/schedule.ts";
+import { clockNote } from "../../cron/clock-note.ts";
 import { explainCron } from "../../cron/explain.ts";
 import { nextFireTimes } from "../../cron/spec.ts";
 import { EscapementError } from "../../errors.ts";
@@ -10,7 +11,7 @@ import { type ActFlags, actOf, withAct } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { type Line, print, printList, table } from "../output.ts";
 import { instantOrAgo } from "../times.ts";
-import { clockNote, wholeNumber } from "./cron.ts";
+import { wholeNumber } from "./cron.ts";
 
 interface KeyFlags extends AppFlags, ActFlags {}
 
@@ -106,7 +107,10 @@ async function next(key: string, flags: AppFlags & { count: number }): Promise<v
   const times = nextFireTimes(fireSpecOf(schedule.spec), { count: flags.count });
   const zone = schedule.spec.timezone ?? "UTC";
   printList(flags.json, times, () =>
-    times.map((time) => `${time.toISOString()}  ${clockNote(time, zone) ?? ""}`.trimEnd()),
+    times.map((time) => {
+      const note = clockNote(time, zone);
+      return `${time.toISOString()}${note === null ? "" : `  ← ${note}`}`;
+    }),
   );
 }
 
