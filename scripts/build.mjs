@@ -16,6 +16,7 @@ process.exitCode = code;
 // What these modules read from files (SQL, Lua, the version) is written into them: a bundle has no files beside it.
 for (const path of [
   "version.ts",
+  "dashboard/page-files.ts",
   ...globSync("stores/*/{migration,lua}-files.ts", { cwd: join(root, "src") }),
 ]) {
   const values = await import(pathToFileURL(join(root, "src", path)).href);

@@ -4,6 +4,7 @@ import { runTool } from "./tool.mjs";
 
 const checks = [
   { what: "types", tool: "tsc", args: ["--project", "tsconfig.json"] },
+  { what: "types of the dashboard", tool: "tsc", args: ["--project", "dashboard/tsconfig.json"] },
   { what: "lint and format", tool: "biome", args: ["check", "--error-on-warnings", "."] },
   { what: "dead files, exports and dependencies", tool: "knip", args: [] },
   { what: "generated files", tool: "node", args: ["scripts/generate.mjs", "--check"] },

@@ -31,6 +31,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["app", ...roles, "cron", "observe", "diagnosis", "operations"],
   operations: ["app", "client", "diagnosis", "cron", "planner"],
   api: ["app", "client", "diagnosis", "operations", "planner"],
+  dashboard: ["api", "app"],
   // It reaches the store only through the API: whoever uses it loads nothing else.
   "api-client": [],
   testing: ["app", ...roles, "cron", "stores/memory"],
@@ -57,6 +58,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "diagnosis",
     "operations",
     "api",
+    "dashboard",
     "http",
     "verify",
     "stores/open.ts",

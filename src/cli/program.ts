@@ -2,7 +2,7 @@ import { Command, CommanderError } from "commander";
 import { EscapementError, recordError } from "../errors.ts";
 import { printable, printableJson } from "../printable.ts";
 import { version } from "../version.ts";
-import { apiCommand } from "./commands/api.ts";
+import { apiCommand, dashboardCommand } from "./commands/api.ts";
 import { auditCommand } from "./commands/audit.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { cronCommand } from "./commands/cron.ts";
@@ -25,7 +25,10 @@ import { UsageError } from "./usage-error.ts";
 
 /** In the order in which the help shows them. */
 const groups: readonly (readonly [heading: string, commands: readonly (() => Command)[]])[] = [
-  ["Run:", [initCommand, startCommand, tickCommand, migrateCommand, enqueueCommand, apiCommand]],
+  [
+    "Run:",
+    [initCommand, startCommand, tickCommand, migrateCommand, enqueueCommand, apiCommand, dashboardCommand],
+  ],
   [
     "Look:",
     [

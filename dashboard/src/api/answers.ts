@@ -1,0 +1,22 @@
+/** What the API answers: made from the schemas by which it checks its own answers. */
+export type {
+  AuditPage,
+  Children,
+  Definitions,
+  Failures,
+  History,
+  HistoryPoint,
+  JobState,
+  JobStory,
+  JobSummary,
+  JobsPage,
+  Me,
+  Node,
+  Occurrence,
+  Overview,
+  Partitions,
+  QueueView as Queue,
+  RulePreview,
+  Schedule,
+  Task,
+} from "../../../src/api-client/wire.ts";

@@ -1,0 +1,66 @@
+/** What the API says when it refuses or fails. */
+class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = code;
+  }
+}
+
+const tokenKey = "escapement-token";
+let onRefused = (): void => {};
+
+/** Told when the API wants a token, or another one. */
+export function whenRefused(listener: () => void): void {
+  onRefused = listener;
+}
+
+/** Kept for this tab only, and never in a cookie: no other page can make the browser send it. */
+export function setToken(token: string): void {
+  sessionStorage.setItem(tokenKey, token);
+}
+
+export type Query = Readonly<Record<string, string | number | undefined | null>>;
+
+interface Asked {
+  readonly method?: string;
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+export async function request<T>(
+  path: string,
+  { method = "GET", query = {}, body, signal }: Asked = {},
+): Promise<T> {
+  const url = new URL(`api/${path}`, document.baseURI);
+  for (const [key, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== "") url.searchParams.set(key, String(value));
+  const headers: Record<string, string> = { Accept: "application/json" };
+  const token = sessionStorage.getItem(tokenKey);
+  if (token !== null) headers["Authorization"] = `Bearer ${token}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const sent: RequestInit = { method, headers, signal: signal ?? null };
+  if (body !== undefined) sent.body = JSON.stringify(body);
+  const response = await fetch(url, sent).catch((error: unknown) => {
+    if (signal?.aborted === true) throw error;
+    throw new ApiError(
+      0,
+      "unreachable",
+      "The server does not answer. Nothing was changed, as far as this page knows.",
+    );
+  });
+  if (response.ok) return (await response.json()) as T;
+  if (response.status === 401) onRefused();
+  throw await problemOf(response);
+}
+
+async function problemOf(response: Response): Promise<ApiError> {
+  const problem = await response.json().catch(() => null);
+  const text = problem?.detail ?? problem?.title ?? `The server answered ${response.status}.`;
+  return new ApiError(response.status, problem?.code ?? "unknown", String(text));
+}

@@ -1,0 +1,128 @@
+import type { VNode } from "preact";
+import type { AuditPage } from "../api/answers.ts";
+import { useQuery } from "../api/use-query.ts";
+import { Answer } from "../parts/answer.tsx";
+import { Empty } from "../parts/problem.tsx";
+import { Text } from "../parts/text.tsx";
+import { Time } from "../parts/time.tsx";
+import { jobPath, pathTo, usePlace } from "../router.ts";
+import { schedulePath } from "./schedules.tsx";
+
+const words = ["actor", "action", "target"] as const;
+
+export function Audit(): VNode {
+  const { query } = usePlace();
+  const cursor = query.get("cursor");
+  const filter = Object.fromEntries(words.map((word) => [word, query.get(word)]));
+  const page = useQuery<AuditPage>("audit", { ...filter, cursor }, { everyMs: cursor === null ? 5_000 : 0 });
+  const given = words.filter((word) => query.get(word) !== null);
+  return (
+    <>
+      <div class="page-head">
+        <h1>Audit</h1>
+      </div>
+      {given.length > 0 && (
+        <div class="row small">
+          {given.map((word) => (
+            <a key={word} class="chip" href={pathTo("audit", { ...filter, [word]: null })}>
+              {word}: <Text value={query.get(word) ?? ""} most={60} /> ✕
+            </a>
+          ))}
+        </div>
+      )}
+      <Answer of={page}>
+        {({ entries, cursor: next }) =>
+          entries.length === 0 ? (
+            <Empty title={given.length > 0 ? "Nothing matches" : "Nobody has changed anything yet"}>
+              <span>
+                Whatever people do here, by the API or on the command line is written down with who and why.
+              </span>
+            </Empty>
+          ) : (
+            <>
+              <Entries entries={entries} />
+              <nav class="row small" aria-label="Pages">
+                {cursor !== null && (
+                  <a class="button" href={pathTo("audit", filter)}>
+                    Newest
+                  </a>
+                )}
+                {next !== null && (
+                  <a class="button" href={pathTo("audit", { ...filter, cursor: next })}>
+                    Older
+                  </a>
+                )}
+              </nav>
+            </>
+          )
+        }
+      </Answer>
+    </>
+  );
+}
+
+function Entries({ entries }: { readonly entries: AuditPage["entries"] }): VNode {
+  return (
+    <div class="table-wrap">
+      <table class="cards">
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Who</th>
+            <th scope="col">What</th>
+            <th scope="col">To what</th>
+            <th scope="col">Why</th>
+            <th scope="col">Outcome</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((entry) => (
+            <tr key={entry.id} data-row>
+              <td>
+                <Time at={entry.at} />
+              </td>
+              <td data-label="Who">
+                <a href={pathTo("audit", { actor: entry.actor })}>
+                  <Text value={entry.actor} most={40} />
+                </a>
+              </td>
+              <td data-label="What">
+                <a href={pathTo("audit", { action: entry.action })}>{entry.action}</a>
+              </td>
+              <td class="wide mono" data-label="To what">
+                <Target target={entry.target} />
+              </td>
+              <td class="wide" data-label="Why">
+                {entry.reason === null ? (
+                  <span class="soft">–</span>
+                ) : (
+                  <Text value={entry.reason} most={300} />
+                )}
+              </td>
+              <td class="wide small" data-label="Outcome">
+                <Outcome outcome={entry.outcome} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Target({ target }: { readonly target: string }): VNode {
+  const text = <Text value={target} most={80} />;
+  if (target.startsWith("job:")) return <a href={jobPath(target.slice(4))}>{text}</a>;
+  if (target.startsWith("schedule:")) return <a href={schedulePath(target.slice(9))}>{text}</a>;
+  return text;
+}
+
+function Outcome({ outcome }: { readonly outcome?: unknown }): VNode {
+  if (outcome === null || outcome === undefined)
+    return <span class="soft">not known: under way, or its process was killed</span>;
+  if (typeof outcome !== "object") return <Text value={String(outcome)} most={120} />;
+  const parts = Object.entries(outcome).map(
+    ([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`,
+  );
+  return <Text value={parts.join(", ")} most={160} />;
+}

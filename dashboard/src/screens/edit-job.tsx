@@ -1,0 +1,124 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { JobStory } from "../api/answers.ts";
+import { request } from "../api/request.ts";
+import { because, Confirm } from "../parts/dialog.tsx";
+import { tell } from "../parts/toasts.tsx";
+import { go, jobPath } from "../router.ts";
+
+type Job = JobStory["job"];
+
+/** A text that must be JSON, and what is wrong with it. */
+function useJson(value: unknown): {
+  readonly text: string;
+  readonly problem: string | null;
+  set(text: string): void;
+} {
+  const [text, set] = useState(JSON.stringify(value, null, 2) ?? "null");
+  let problem: string | null = null;
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    problem = error instanceof Error ? error.message : String(error);
+  }
+  return { text, problem, set };
+}
+
+function InputField({ json }: { readonly json: ReturnType<typeof useJson> }): VNode {
+  return (
+    <label class="field">
+      Input, as JSON
+      <textarea
+        value={json.text}
+        spellcheck={false}
+        aria-invalid={json.problem !== null}
+        onInput={(event) => json.set(event.currentTarget.value)}
+      />
+      <span class="small soft" role="status">
+        {json.problem ?? "It is checked against the job's schema when it is saved."}
+      </span>
+    </label>
+  );
+}
+
+function PriorityField({ value, set }: { readonly value: string; set(value: string): void }): VNode {
+  return (
+    <label class="field">
+      Priority; higher runs first
+      <input type="number" step={1} value={value} onInput={(event) => set(event.currentTarget.value)} />
+    </label>
+  );
+}
+
+/** Changes a job that has not started. */
+export function EditJob({ job, close, done }: { readonly job: Job; close(): void; done(): void }): VNode {
+  const json = useJson(job.input);
+  const [priority, setPriority] = useState(String(job.priority));
+  const [delay, setDelay] = useState("");
+  const run = async (reason: string): Promise<void> => {
+    const { outcome, state } = await request<{ outcome: string; state: string | null }>(jobPath(job.id), {
+      method: "PATCH",
+      body: {
+        input: JSON.parse(json.text) as unknown,
+        priority: Number(priority),
+        ...(delay.trim() === "" ? {} : { delay: delay.trim() }),
+        ...because(reason),
+      },
+    });
+    if (outcome !== "updated")
+      throw new Error(`It is ${state ?? "gone"} by now and can no longer be changed.`);
+    tell("The job was changed.");
+    done();
+  };
+  return (
+    <Confirm
+      title={`Edit ${job.name}`}
+      action="Save"
+      isWide
+      isReady={json.problem === null && priority !== ""}
+      run={run}
+      close={close}
+    >
+      <InputField json={json} />
+      <div class="fields">
+        <PriorityField value={priority} set={setPriority} />
+        <label class="field">
+          Due from now in (empty: stays)
+          <input value={delay} placeholder="10m" onInput={(event) => setDelay(event.currentTarget.value)} />
+        </label>
+      </div>
+    </Confirm>
+  );
+}
+
+/** A new job like this one. It has an id of its own, so it runs whatever became of this one. */
+export function CopyJob({ job, close }: { readonly job: Job; close(): void }): VNode {
+  const json = useJson(job.input);
+  const [priority, setPriority] = useState(String(job.priority));
+  const run = async (reason: string): Promise<void> => {
+    const body = {
+      name: job.name,
+      input: JSON.parse(json.text) as unknown,
+      tags: job.tags,
+      priority: Number(priority),
+      ...because(reason),
+    };
+    const { id } = await request<{ id: string }>("jobs", { method: "POST", body });
+    tell("A copy was enqueued.");
+    go(jobPath(id));
+  };
+  return (
+    <Confirm
+      title={`Enqueue a copy of ${job.name}`}
+      action="Enqueue"
+      isWide
+      isReady={json.problem === null && priority !== ""}
+      run={run}
+      close={close}
+    >
+      <p>The copy has an id of its own. This job stays as it is.</p>
+      <InputField json={json} />
+      <PriorityField value={priority} set={setPriority} />
+    </Confirm>
+  );
+}

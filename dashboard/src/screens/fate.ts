@@ -1,0 +1,61 @@
+import type { Occurrence } from "../api/answers.ts";
+import { inZone, span } from "../format.ts";
+import type { Tone } from "../parts/badge.tsx";
+import { visible } from "../parts/visible.ts";
+
+/** What became of an occurrence, in a word, a colour and a sign. */
+export interface Fate {
+  readonly tone: Tone;
+  readonly sign: string;
+  readonly word: string;
+}
+
+const lateAfterMs = 60_000;
+
+const fates = {
+  ran: { tone: "good", sign: "\u00a0", word: "ran in time" },
+  late: { tone: "warn", sign: "◔", word: "ran late" },
+  retried: { tone: "good", sign: "↻", word: "ran after retries" },
+  overlap: { tone: "quiet", sign: "∥", word: "skipped: the one before it was not done" },
+  misfire: { tone: "quiet", sign: "▿", word: "skipped: it was missed" },
+  paused: { tone: "quiet", sign: "‖", word: "skipped: paused" },
+  skipped: { tone: "quiet", sign: "–", word: "skipped" },
+  cancelled: { tone: "quiet", sign: "⊘", word: "cancelled" },
+  dead: { tone: "bad", sign: "✕", word: "dead" },
+  lost: { tone: "lost", sign: "?", word: "lost" },
+  active: { tone: "busy", sign: "▸", word: "running" },
+  waiting: { tone: "busy", sign: "◷", word: "waiting" },
+  blocked: { tone: "busy", sign: "⋯", word: "waits for the one before it" },
+  forgotten: { tone: "quiet", sign: "·", word: "planned; its job is no longer kept" },
+} as const satisfies Readonly<Record<string, Fate>>;
+
+type FateName = keyof typeof fates;
+
+export const fateNames = Object.keys(fates) as readonly FateName[];
+
+export function fateNameOf({ fate, lateMs, attempt, reason }: Occurrence): FateName {
+  if (fate === "succeeded") {
+    if (attempt !== null && attempt > 1) return "retried";
+    return lateMs !== null && lateMs > lateAfterMs ? "late" : "ran";
+  }
+  if (fate !== "skipped") return fate;
+  const [kind = ""] = (reason ?? "").split(":");
+  return kind === "overlap" || kind === "misfire" || kind === "paused" ? kind : "skipped";
+}
+
+export function fateOf(occurrence: Occurrence | FateName): Fate {
+  return fates[typeof occurrence === "string" ? occurrence : fateNameOf(occurrence)];
+}
+
+/** The whole account of an occurrence in one line. */
+export function accountOf(cell: Occurrence, zone: string): string {
+  const at = (time: string): string => `${inZone(time, zone)} ${zone}`;
+  const parts = [
+    `${at(cell.fireAt)}${cell.until === null ? "" : ` to ${at(cell.until)}, ${cell.count} times`}: ${fateOf(cell).word}`,
+    cell.reason === null ? "" : cell.reason,
+    cell.lateMs === null ? "" : `started ${span(Math.max(0, cell.lateMs))} after its time`,
+    cell.attempt === null || cell.attempt < 2 ? "" : `${cell.attempt} attempts`,
+    cell.node === null ? "" : `on ${cell.node}`,
+  ];
+  return visible(parts.filter((part) => part !== "").join(", "));
+}

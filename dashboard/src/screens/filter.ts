@@ -1,0 +1,34 @@
+import type { JobState } from "../api/answers.ts";
+
+/** What the address bar says is the filter. */
+export type Filter = Readonly<Record<string, string>>;
+
+export const filterWords = [
+  "state",
+  "name",
+  "queue",
+  "tag",
+  "delivery",
+  "schedule",
+  "since",
+  "error",
+  "text",
+  "fingerprint",
+] as const;
+
+export function readFilter(query: URLSearchParams): Filter {
+  return Object.fromEntries(
+    filterWords.flatMap((word) => (query.get(word) ? [[word, query.get(word) ?? ""]] : [])),
+  );
+}
+
+const lists = ["state", "name", "queue", "tag", "delivery"];
+
+/** In a body, words that may stand several times are lists. */
+export function bodyOf(filter: Filter): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(filter).map(([word, value]) => [word, lists.includes(word) ? [value] : value]),
+  );
+}
+
+export const endedStates: readonly JobState[] = ["succeeded", "dead", "lost", "cancelled"];

@@ -1,0 +1,140 @@
+import type { JobSummary, Overview, Partitions, Queue } from "../api/answers.ts";
+import { count, jobs, span } from "../format.ts";
+import { jobPath, pathTo } from "../router.ts";
+import type { Filter } from "./filter.ts";
+
+/** Something that needs somebody. */
+export interface Finding {
+  readonly key: string;
+  readonly tone: "bad" | "warn" | "lost";
+  readonly text: string;
+  readonly path: string;
+  readonly link: string;
+  /** What a redrive would take. */
+  readonly redrive?: Filter;
+  readonly resume?: Queue;
+}
+
+interface Sources {
+  readonly seen: Overview;
+  readonly partitions: Partitions | null;
+  readonly running: readonly JobSummary[];
+}
+
+/** Due for longer than this, a queue does not keep up. */
+const lateMs = 60_000;
+/** A running job whose node has been silent for this long is not being worked on. */
+const silentMs = 60_000;
+
+/** The worst first. */
+export function findingsOf(sources: Sources): Finding[] {
+  const { seen } = sources;
+  return [
+    ...nobodyAlive(seen),
+    ...failed(seen),
+    ...orphans(seen),
+    ...stuck(sources),
+    ...unowned(sources),
+    ...queues(seen),
+  ];
+}
+
+function nobodyAlive({ nodes, counts }: Overview): Finding[] {
+  const waiting = counts.filter(({ state }) => state === "waiting").reduce((sum, row) => sum + row.count, 0);
+  if (nodes.some(({ alive }) => alive)) return [];
+  const text = `No node is alive: nothing runs, and ${jobs(waiting)} ${waiting === 1 ? "waits" : "wait"}.`;
+  return [{ key: "nobody", tone: "bad", text, path: "nodes", link: "Nodes" }];
+}
+
+function failed({ counts, failures: { groups } }: Overview): Finding[] {
+  const of = (state: string): number =>
+    counts.filter((row) => row.state === state).reduce((sum, row) => sum + row.count, 0);
+  const kinds = groups.filter(({ state }) => state === "dead").length;
+  const [lost, dead] = [of("lost"), of("dead")];
+  const findings: Finding[] = [];
+  if (lost > 0)
+    findings.push({
+      key: "lost",
+      tone: "lost",
+      text: `${jobs(lost)} ${lost === 1 ? "is" : "are"} lost: nobody knows whether ${lost === 1 ? "it" : "they"} took effect.`,
+      path: pathTo("jobs", { state: "lost" }),
+      link: "Look",
+      redrive: { state: "lost" },
+    });
+  if (dead > 0)
+    findings.push({
+      key: "dead",
+      tone: "bad",
+      text: `${jobs(dead)} ${dead === 1 ? "is" : "are"} dead${kinds > 1 ? `, in ${count(kinds)} kinds of failure` : ""}.`,
+      path: "failures",
+      link: "Look",
+      redrive: { state: "dead" },
+    });
+  return findings;
+}
+
+/** Names of which jobs wait and that no living node handles. */
+function orphans({ counts, nodes }: Overview): Finding[] {
+  const alive = nodes.filter((node) => node.alive);
+  if (alive.length === 0) return [];
+  const handled = new Set(alive.flatMap(({ names }) => names));
+  const waiting = new Map<string, number>();
+  for (const { state, name = "", count: many } of counts)
+    if (state === "waiting" && !handled.has(name)) waiting.set(name, (waiting.get(name) ?? 0) + many);
+  return [...waiting].slice(0, 5).map(([name, many]) => ({
+    key: `orphan ${name}`,
+    tone: "warn",
+    text: `No node handles ${name}: ${jobs(many)} ${many === 1 ? "waits" : "wait"}.`,
+    path: pathTo("jobs", { state: "waiting", name }),
+    link: "Look",
+  }));
+}
+
+/** Running jobs of nodes that are no longer seen. The reaper takes them when their leases have run out. */
+function stuck({ seen: { nodes, now }, running }: Sources): Finding[] {
+  const alive = new Set(nodes.filter((node) => node.alive).map(({ id }) => id));
+  const left = running.filter(
+    ({ claimer, claimedAt }) =>
+      claimer !== null &&
+      !alive.has(claimer) &&
+      claimedAt !== null &&
+      Date.parse(now) - Date.parse(claimedAt) > silentMs,
+  );
+  const [first] = left;
+  if (first === undefined) return [];
+  const text = `${jobs(left.length)} ${left.length === 1 ? "is" : "are"} active on a node that is no longer seen.`;
+  return [{ key: "stuck", tone: "warn", text, path: jobPath(first.id), link: "Look at the oldest" }];
+}
+
+function unowned({ partitions }: Sources): Finding[] {
+  const without = (partitions?.partitions ?? []).filter(({ owner }) => owner === null).length;
+  if (without === 0) return [];
+  const text = `${count(without)} relay ${without === 1 ? "partition has" : "partitions have"} no owner: jobs with a route wait there.`;
+  return [{ key: "unowned", tone: "warn", text, path: "nodes", link: "Nodes and relay" }];
+}
+
+function queues({ queues: all }: Overview): Finding[] {
+  return all.flatMap((queue): Finding[] => {
+    if (queue.paused)
+      return [
+        {
+          key: `paused ${queue.queue}`,
+          tone: "warn",
+          text: `The queue ${queue.queue} is paused${queue.due === 0 ? "." : `, with ${jobs(queue.due)} due.`}`,
+          path: pathTo("jobs", { queue: queue.queue, state: "waiting" }),
+          link: "Look",
+          resume: queue,
+        },
+      ];
+    if ((queue.oldestDueMs ?? 0) <= lateMs) return [];
+    return [
+      {
+        key: `late ${queue.queue}`,
+        tone: "warn",
+        text: `The queue ${queue.queue} is behind: its oldest job has been due for ${span(queue.oldestDueMs ?? 0)}.`,
+        path: pathTo("jobs", { queue: queue.queue, state: "waiting" }),
+        link: "Look",
+      },
+    ];
+  });
+}

@@ -1,0 +1,87 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { JobSummary, JobsPage } from "../api/answers.ts";
+import { type Asking, useQuery } from "../api/use-query.ts";
+import { endedStates, type Filter } from "./filter.ts";
+
+export interface Row {
+  readonly job: JobSummary;
+  /** It has changed, and would not be found again. */
+  readonly isGone: boolean;
+}
+
+export interface LivePage {
+  readonly page: Asking<JobsPage>;
+  readonly rows: readonly Row[];
+  /** How many have come since, at least. */
+  readonly fresh: number;
+  readonly hasMoreFresh: boolean;
+  showFresh(): void;
+}
+
+const everyMs = 3_000;
+const pageSize = 50;
+const mostFresh = 100;
+
+/**
+ * A page of jobs that stays where it is: rows change in place, none moves, and what has come since is only counted. After the first answer the
+ * page is asked for as of then.
+ */
+export function useLivePage(filter: Filter, cursor: string | null, isPaused: boolean): LivePage {
+  const key = JSON.stringify([filter, cursor]);
+  const [frozen, setFrozen] = useState<{ key: string; until: string } | null>(null);
+  const until = frozen?.key === key ? frozen.until : null;
+  const page = useQuery<JobsPage>(
+    "jobs",
+    { ...filter, until, limit: pageSize, cursor },
+    { everyMs, isPaused },
+  );
+  const news = useQuery<JobsPage>(
+    until === null || cursor !== null ? null : "jobs",
+    { ...filter, since: until, limit: mostFresh },
+    { everyMs, isPaused },
+  );
+  const kept = useRef<{ key: string; rows: readonly Row[] } | null>(null);
+  if (page.data !== null && page.isCurrent) {
+    const before = kept.current?.key === key ? kept.current.rows : [];
+    kept.current = { key, rows: before.length === 0 ? rowsOf(page.data) : merged(before, page.data) };
+  }
+  const last = kept.current?.key === key ? lastOf(kept.current.rows, filter) : null;
+  useEffect(() => {
+    if (cursor !== null || until !== null || last === null) return;
+    setFrozen({ key, until: new Date(last + 1).toISOString() });
+  }, [key, until, last]);
+  const showFresh = useCallback(() => {
+    kept.current = null;
+    setFrozen(null);
+    page.refresh();
+  }, [key]);
+  const isCounted = until !== null && news.isCurrent;
+  return {
+    page,
+    rows: kept.current?.rows ?? [],
+    fresh: isCounted ? (news.data?.jobs.length ?? 0) : 0,
+    hasMoreFresh: isCounted && news.data?.cursor != null,
+    showFresh,
+  };
+}
+
+/** The API's `since` and `until` mean the end of jobs where only ended ones are asked for, and their enqueueing otherwise. */
+function lastOf(rows: readonly Row[], filter: Filter): number | null {
+  const isByEnd = (endedStates as readonly string[]).includes(filter["state"] ?? "");
+  const times = rows.map(({ job }) => Date.parse(isByEnd ? (job.finishedAt ?? job.runAt) : job.enqueuedAt));
+  return times.length === 0 ? null : Math.max(...times);
+}
+
+function rowsOf({ jobs }: JobsPage): Row[] {
+  return jobs.map((job) => ({ job, isGone: false }));
+}
+
+function merged(before: readonly Row[], { jobs, cursor }: JobsPage): Row[] {
+  const found = new Map(jobs.map((job) => [job.id, job]));
+  // A short page with a cursor has not looked at everything.
+  const isWhole = jobs.length === pageSize || cursor === null;
+  return before.map((row) => {
+    const job = found.get(row.job.id);
+    return job === undefined ? { job: row.job, isGone: row.isGone || isWhole } : { job, isGone: false };
+  });
+}

@@ -1,0 +1,126 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import type { Schedule } from "../api/answers.ts";
+import { request } from "../api/request.ts";
+import { useRole } from "../identity.ts";
+import { because, Confirm } from "../parts/dialog.tsx";
+import { tell } from "../parts/toasts.tsx";
+import { go, jobPath } from "../router.ts";
+import { Backfill } from "./backfill.tsx";
+import { EditRule } from "./edit-rule.tsx";
+import { schedulePath } from "./schedules.tsx";
+
+type Turn = "pause" | "resume";
+type Asked = Turn | "trigger" | "backfill" | "edit" | "remove" | null;
+
+interface Props {
+  readonly schedule: Schedule;
+  refresh(): void;
+}
+
+export function ScheduleControls({ schedule, refresh }: Props): VNode | null {
+  const [asked, setAsked] = useState<Asked>(null);
+  const may = useRole();
+  if (!may("operate")) return null;
+  const close = (): void => setAsked(null);
+  const turn: Turn = schedule.paused ? "resume" : "pause";
+  return (
+    <div class="row" role="group" aria-label="Actions">
+      <button type="button" onClick={() => setAsked("trigger")}>
+        Run once…
+      </button>
+      <button type="button" onClick={() => setAsked(turn)}>
+        {schedule.paused ? "Resume…" : "Pause…"}
+      </button>
+      <button type="button" onClick={() => setAsked("backfill")}>
+        Backfill…
+      </button>
+      {may("admin") && (
+        <>
+          <button type="button" onClick={() => setAsked("edit")}>
+            Edit the rule…
+          </button>
+          <button type="button" class="danger" onClick={() => setAsked("remove")}>
+            Remove…
+          </button>
+        </>
+      )}
+      {asked === "backfill" && <Backfill schedule={schedule} close={close} done={refresh} />}
+      {asked === "edit" && <EditRule schedule={schedule} close={close} done={refresh} />}
+      {asked === "trigger" && <Trigger schedule={schedule} close={close} />}
+      {asked === "remove" && <Remove schedule={schedule} close={close} />}
+      {(asked === "pause" || asked === "resume") && (
+        <Pause schedule={schedule} turn={asked} close={close} done={refresh} />
+      )}
+    </div>
+  );
+}
+
+interface DialogProps {
+  readonly schedule: Schedule;
+  close(): void;
+}
+
+function post<T>(key: string, what: string, reason: string): Promise<T> {
+  return request<T>(`${schedulePath(key)}/${what}`, { method: "POST", body: because(reason) });
+}
+
+function Pause({
+  schedule: { key },
+  turn,
+  close,
+  done,
+}: DialogProps & { readonly turn: Turn; done(): void }): VNode {
+  const isPause = turn === "pause";
+  const run = async (reason: string): Promise<void> => {
+    await post(key, turn, reason);
+    tell(isPause ? `${key} is paused.` : `${key} fires again.`, "good", async () => {
+      await post(key, isPause ? "resume" : "pause", "undone");
+      done();
+    });
+    done();
+  };
+  return (
+    <Confirm
+      title={isPause ? `Pause ${key}?` : `Resume ${key}?`}
+      action={isPause ? "Pause" : "Resume"}
+      run={run}
+      close={close}
+    >
+      <p>
+        {isPause
+          ? "Nothing more is fired until somebody resumes it. What it skips is kept in the ledger."
+          : "It fires again from its next time on. What the pause skipped stays skipped; a backfill can plan it."}
+      </p>
+    </Confirm>
+  );
+}
+
+function Trigger({ schedule: { key, name }, close }: DialogProps): VNode {
+  const run = async (reason: string): Promise<void> => {
+    const { id } = await post<{ id: string }>(key, "trigger", reason);
+    tell("Enqueued.");
+    go(jobPath(id));
+  };
+  return (
+    <Confirm title={`Run ${name} once, now?`} action="Run once" run={run} close={close}>
+      <p>The job is enqueued beside its regular times. It is no occurrence: the ledger does not count it.</p>
+    </Confirm>
+  );
+}
+
+function Remove({ schedule: { key }, close }: DialogProps): VNode {
+  const run = async (reason: string): Promise<void> => {
+    await request(schedulePath(key), { method: "DELETE", query: because(reason) });
+    tell(`${key} was removed.`);
+    go("schedules");
+  };
+  return (
+    <Confirm title={`Remove ${key}?`} action="Remove" isDanger run={run} close={close}>
+      <p>
+        It fires no more. Its jobs and its ledger stay. A node whose code declares it makes it anew at its
+        next start. This cannot be undone here.
+      </p>
+    </Confirm>
+  );
+}

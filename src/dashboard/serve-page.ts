@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+import { pageFiles } from "./page-files.ts";
+
+const kinds: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+/** Nothing runs, and nothing is asked, but what comes from here. No frame shows it. */
+const securityHeaders = {
+  "Content-Security-Policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+} as const;
+
+/** A file of the page; what is none is a screen of it, which the page itself shows. */
+export function servePage(method: string, pathname: string, basePath: string): Response {
+  if (method !== "GET" && method !== "HEAD")
+    return answer("This page is only read.\n", "txt", 405, { Allow: "GET, HEAD" });
+  // Links of the page are relative to its mount.
+  if (pathname === basePath)
+    return new Response(null, { status: 308, headers: { Location: `${basePath}/` } });
+  const path = pathname.slice(basePath.length + 1);
+  const isAsset = path.startsWith("assets/");
+  const text = pageFiles[isAsset ? path : "index.html"];
+  if (text === undefined) return answer("There is no such file.\n", "txt", 404);
+  const file = isAsset ? text : text.replace('<base href="/" />', `<base href="${basePath}/" />`);
+  const tag = `"${createHash("sha256").update(file).digest("base64url").slice(0, 20)}"`;
+  const headers = { ETag: tag, "Cache-Control": "no-cache" };
+  return answer(
+    method === "HEAD" ? null : file,
+    isAsset ? (path.split(".").at(-1) ?? "") : "html",
+    200,
+    headers,
+  );
+}
+
+function answer(
+  body: string | null,
+  ending: string,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  const type = kinds[ending] ?? "text/plain; charset=utf-8";
+  return new Response(body, { status, headers: { ...securityHeaders, "Content-Type": type, ...headers } });
+}
