@@ -1,76 +1,104 @@
 /**
- * What `npm start` runs: an app on an embedded SQLite file with jobs of each guarantee, a line for each event, and totals at the end.
- * Stop it with Ctrl-C, or let it stop by itself: `npm start -- --for 10s`.
+ * What `npm start` runs: an app on a SQLite file with jobs of each guarantee, and the dashboard on it. Stop it with Ctrl-C.
+ *
+ *   npm start -- --no-dashboard    prints a line for each event instead
+ *   npm start -- --db demo.db      keeps the jobs in this file; without it they go with the demo
+ *   npm start -- --for 10s         stops by itself
  */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { parseDuration } from "../../src/duration.ts";
 import { createEscapement } from "../../src/index.ts";
-import { bookInvoice, importFeed, resizeImage, rollUp, sendSms, waitForReport } from "./jobs.ts";
+import { feed, furnish } from "./feed.ts";
+import { jobs } from "./jobs.ts";
 import { printTotals, showEvents } from "./screen.ts";
+import { planTheDay, simulated, simulateYesterday } from "./yesterday.ts";
 
-const span = readSpan();
-const store = "sqlite:.escapement/demo.db";
-const app = createEscapement({
-  store,
-  jobs: [sendSms, resizeImage, bookInvoice, importFeed, waitForReport, rollUp],
+const { runForMs, withDashboard, db } = readOptions();
+const temporary = db === null ? mkdtempSync(join(tmpdir(), "escapement-demo-")) : null;
+const file = db ?? join(temporary ?? "", "demo.db");
+const isNew = !existsSync(file);
+const store = `sqlite:${file}`;
+const app = createEscapement({ store, jobs });
+const closing: (() => void)[] = [];
+let isStopping = false;
+
+// One Ctrl-C may arrive twice, from the terminal and from npm; only one that comes later means "now".
+process.once("SIGINT", () => {
+  const first = Date.now();
+  process.on("SIGINT", () => {
+    if (Date.now() - first > 1_000) end(130);
+  });
+  void stop();
 });
-showEvents(app);
+process.once("SIGTERM", () => void stop());
+if (runForMs !== null) setTimeout(() => void stop(), runForMs);
 
-console.log(
-  `Escapement: jobs on .escapement/demo.db; ${span === null ? "stop with Ctrl-C" : `stops in ${span / 1_000} s`}\n`,
-);
-await app.start();
+const place = `${file}${temporary === null ? "" : ", which is removed at the end"}`;
+const howToStop = runForMs === null ? "stop with Ctrl-C" : `stops in ${runForMs / 1_000} s`;
+await (withDashboard ? runWithDashboard() : runWithEvents()).catch((error) => {
+  // Whatever was under way when it was told to stop finds the app stopped.
+  if (!isStopping) throw error;
+});
 
-await app.enqueue(importFeed, { url: "https://example.org/old-feed" });
-await app.enqueue(sendSms, { to: "Ada" }, { delay: "3s", priority: 5 });
-await app.enqueue(waitForReport, { readyAt: Date.now() + 2_500 });
-await app.schedule("sales", { cron: "*/3 * * * * *", overlap: "skip" }, rollUp, { of: "sales" });
-let round = 0;
-const feeding = setInterval(() => void feed(), 1_000);
-await feed();
-
-/** A little of everything, every second. */
-async function feed(): Promise<void> {
-  round += 1;
-  await Promise.all([
-    app.enqueue(bookInvoice, { customer: round % 3, cents: 1_000 + round * 7 }),
-    app.enqueue(resizeImage, { file: `photo-${round}.jpg` }),
-    app.enqueue(sendSms, { to: "Grace" }, { delay: "2s" }),
-  ]);
+async function runWithDashboard(): Promise<void> {
+  const { serveDashboard } = await import("./dashboard.ts");
+  const dashboard = await serveDashboard(app);
+  closing.push(dashboard.close);
+  console.log(`Escapement: the dashboard is at ${dashboard.url}; ${howToStop}`);
+  console.log(`The jobs are in ${place}.`);
+  if (isNew) {
+    await simulateYesterday(file);
+    console.log(`A day of history was simulated; its jobs have the tag "${simulated}".`);
+  }
+  await planTheDay(app);
+  await app.start();
+  closing.push(await furnish(app));
+  closing.push(await feed(app));
 }
 
-let stopping = false;
+async function runWithEvents(): Promise<void> {
+  console.log(`Escapement: jobs in ${place}; ${howToStop}\n`);
+  showEvents(app);
+  await app.start();
+  closing.push(await feed(app));
+}
 
 async function stop(): Promise<void> {
-  if (stopping) return;
-  stopping = true;
+  if (isStopping) return;
+  isStopping = true;
   console.log("\nstopping: running jobs may finish …");
-  clearInterval(feeding);
+  for (const close of closing) close();
   await app.stop({ timeout: "10s" });
   const asking = createEscapement({ store });
   await printTotals(asking);
   await asking.stop();
-  process.exit(0);
+  end(0);
+}
+function end(code: number): never {
+  if (temporary !== null) rmSync(temporary, { recursive: true, force: true });
+  process.exit(code);
 }
 
-if (span !== null) setTimeout(() => void stop(), span);
-// One Ctrl-C may arrive twice, from the terminal and from npm; only one that comes later means "now".
-const interrupt = (): void => {
-  const first = Date.now();
-  process.on("SIGINT", () => {
-    if (Date.now() - first > 1_000) process.exit(130);
-  });
-  void stop();
-};
-process.once("SIGINT", interrupt);
-process.once("SIGTERM", () => void stop());
-
-function readSpan(): number | null {
+function readOptions() {
   try {
-    const { values } = parseArgs({ options: { for: { type: "string" } } });
-    return values.for === undefined ? null : parseDuration(values.for, "--for");
+    const options = {
+      for: { type: "string" },
+      db: { type: "string" },
+      "no-dashboard": { type: "boolean" },
+    } as const;
+    const { values } = parseArgs({ options });
+    return {
+      runForMs: values.for === undefined ? null : parseDuration(values.for, "--for"),
+      withDashboard: values["no-dashboard"] !== true,
+      db: values.db ?? null,
+    };
   } catch (error) {
-    console.error(`${(error as Error).message}\nusage: npm start [-- --for 10s]`);
+    console.error(
+      `${(error as Error).message}\nusage: npm start [-- [--no-dashboard] [--db FILE] [--for 10s]]`,
+    );
     process.exit(2);
   }
 }
