@@ -1,9 +1,10 @@
 // Builds src/ for publishing: `npm run build`, or `node scripts/build.mjs <folder>` to build somewhere else.
 
-import { globSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { bundleApi } from "./bundle-api.mjs";
+import { licensesOf } from "./licenses.mjs";
 import { root, runTool } from "./tool.mjs";
 
 const outDir = resolve(root, process.argv[2] ?? "dist");
@@ -32,3 +33,8 @@ rmSync(join(outDir, "text-files.js.map"));
 rmSync(join(outDir, "text-files.d.ts"));
 
 await bundleApi(join(outDir, "api"));
+
+// What the page is made of, by what its workspace installs, without the tool that bundles it.
+const { devDependencies } = JSON.parse(readFileSync(join(root, "dashboard", "package.json"), "utf8"));
+const { esbuild: _tool, ...inPage } = devDependencies;
+writeFileSync(join(outDir, "dashboard", "THIRD-PARTY-LICENSES.txt"), licensesOf(Object.keys(inPage)));

@@ -4,6 +4,7 @@
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { build } from "esbuild";
+import { licensesOf } from "./licenses.mjs";
 import { root } from "./tool.mjs";
 
 /** @param folder the compiled API, which becomes one file. */
@@ -28,7 +29,7 @@ export async function bundleApi(folder) {
     metafile: true,
     logLevel: "warning",
   });
-  writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licensesOf(metafile));
+  writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licensesOf(packagesOf(metafile)));
   for (const file of globSync("**/*.{js,js.map}", { cwd: folder }))
     if (file !== "index.js") rmSync(join(folder, file));
   const kept = declarationsFrom(join(folder, "index.d.ts"));
@@ -65,20 +66,8 @@ function declarationsFrom(file, seen = new Set()) {
   return seen;
 }
 
-/** Their licences ask to go with them. */
-function licensesOf({ inputs }) {
-  const names = new Set(
-    Object.keys(inputs).flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []),
+function packagesOf({ inputs }) {
+  return Object.keys(inputs).flatMap(
+    (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? [],
   );
-  return [...names]
-    .sort()
-    .map((name) => {
-      const folder = join(root, "node_modules", name);
-      const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      const [file] = globSync("{LICENSE,LICENCE,license}*", { cwd: folder });
-      const text =
-        file === undefined ? `License: ${license}` : readFileSync(join(folder, file), "utf8").trim();
-      return `${name} ${version}\n\n${text}\n`;
-    })
-    .join(`\n${"-".repeat(80)}\n\n`);
 }

@@ -12,20 +12,20 @@ import { scratchFolder } from "./scratch.ts";
 
 const secret = "0123456789abcdef0123456789abcdef";
 
-describe("escapement api", () => {
+describe("escapement api and escapement dashboard", () => {
   const folder = scratchFolder();
   before(async () => {
     configure(folder, `defineJob({ name: "mail", queue: "post" })`);
     assert.equal((await escapement(folder, "migrate")).code, 0);
   });
 
-  /** Runs the command, asks something of it, and stops it. */
+  /** Runs a command, asks something of it, and stops it. */
   async function serving(
-    args: readonly string[],
+    [command = "api", ...args]: readonly string[],
     env: object,
     ask: (url: string) => Promise<void>,
   ): Promise<void> {
-    const child = spawn(process.execPath, [main, "api", "--port", "0", "--json", ...args], {
+    const child = spawn(process.execPath, [main, command, "--port", "0", "--json", ...args], {
       cwd: folder,
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "inherit"],
@@ -41,7 +41,7 @@ describe("escapement api", () => {
   }
 
   test("serves this machine without tokens, and nobody who comes by another name", async () => {
-    await serving([], {}, async (url) => {
+    await serving(["api"], {}, async (url) => {
       assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
       const made = await fetch(`${url}/jobs`, {
         method: "POST",
@@ -66,7 +66,7 @@ describe("escapement api", () => {
     writeFileSync(file, `# who watches\nread:grafana:file-${secret}\n`);
     chmodSync(file, 0o600);
     const env = { ESCAPEMENT_API_TOKENS: `admin:ann:${secret}` };
-    await serving(["--tokens-file", file, "--base-path", "/ops"], env, async (url) => {
+    await serving(["api", "--tokens-file", file, "--base-path", "/ops"], env, async (url) => {
       const status = async (token: string, method = "GET", path = "/queues"): Promise<number> => {
         const headers = { Authorization: `Bearer ${token}`, "X-Forwarded-For": `10.0.0.${Math.random()}` };
         return (await fetch(url + path, { method, headers })).status;
@@ -78,6 +78,39 @@ describe("escapement api", () => {
       for (let n = 0; n < 5; n += 1) assert.equal(await status(`wrong-${secret}`), 401);
       assert.equal(await status(secret), 429);
     });
+  });
+
+  test("dashboard: serves the page with the API below it, as closed as the API is by itself", async () => {
+    await serving(["dashboard"], {}, async (url) => {
+      assert.match(url, /^http:\/\/127\.0\.0\.1:\d+$/);
+      const page = await fetch(`${url}/jobs`, { headers: { Accept: "text/html" } });
+      assert.match(
+        await page.text(),
+        /<base href="\/" \/>[\s\S]*<script type="module" src="assets\/app\.js">/,
+      );
+      assert.equal(
+        (await fetch(`${url}/assets/app.js`)).headers.get("content-type"),
+        "text/javascript; charset=utf-8",
+      );
+      assert.equal(JSON.parse(await (await fetch(`${url}/api/me`)).text()).role, "admin");
+      const { port } = new URL(url);
+      assert.match(await raw(Number(port), "GET /api/me HTTP/1.1\r\nHost: evil.example"), /^HTTP\/1.1 403 /);
+    });
+    const env = { ESCAPEMENT_API_TOKENS: `read:ann:${secret}` };
+    await serving(["dashboard", "--base-path", "/ops/escapement"], env, async (url) => {
+      assert.match(url, /\/ops\/escapement$/);
+      assert.match(
+        await (await fetch(url)).text(),
+        /<base href="\/ops\/escapement\/" \/>/,
+        "by way of its slash",
+      );
+      assert.equal((await fetch(`${url}/api/me`)).status, 401);
+      const headers = { Authorization: `Bearer ${secret}` };
+      assert.equal((await fetch(`${url}/api/me`, { headers })).status, 200);
+      assert.equal((await fetch(`${url}/api/queues/post/pause`, { method: "POST", headers })).status, 403);
+    });
+    const open = await escapement(folder, "dashboard", "--port", "0", "--host", "0.0.0.0");
+    assert.match(open.stderr, /expected tokens, since 0\.0\.0\.0 can be reached by others/);
   });
 
   test("refuses what would be open to all, and says what is wrong without repeating a token", async () => {

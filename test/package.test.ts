@@ -77,6 +77,37 @@ test("the API of the installed package answers, with nothing else installed", as
   assert.match(await readFile(licenses, "utf8"), /^hono [\s\S]*^zod /m);
 });
 
+test("the dashboard of the installed package serves its page, and nothing of its sources is in the package", async () => {
+  await writeFile(
+    join(consumer, "dashboard.js"),
+    `import { createEscapement } from "escapement";
+     import { createDashboard } from "escapement/dashboard";
+
+     const app = createEscapement({ store: "memory:" });
+     const dashboard = createDashboard(app, { insecure: true, basePath: "/jobs" });
+     const lengths = [];
+     for (const path of ["", "assets/app.js", "assets/app.css", "assets/icon.svg", "api/overview"]) {
+       const response = await dashboard(new Request("http://localhost/jobs/" + path));
+       lengths.push([response.status, (await response.text()).length > 100]);
+     }
+     console.log(JSON.stringify(lengths));
+     await app.stop();`,
+  );
+  const answers = JSON.parse(await run(consumer, process.execPath, ["dashboard.js"]));
+  assert.deepEqual(answers, Array(5).fill([200, true]));
+  const installed = join(consumer, "node_modules", manifest.name);
+  const files = await Array.fromAsync(glob("**/*", { cwd: installed }));
+  assert.deepEqual(
+    files.filter((file) => /^dashboard|\.tsx$|preact|uplot|esbuild|page-files\.js\.map/.test(file)),
+    [],
+  );
+  const page = await readFile(join(installed, "dist/dashboard/page-files.js"), "utf8");
+  assert.doesNotMatch(page, /import|build\.mjs/, "it is made of texts, and needs no tool");
+  assert.ok(!existsSync(join(consumer, "node_modules/preact")));
+  const licenses = join(installed, "dist/dashboard/THIRD-PARTY-LICENSES.txt");
+  assert.match(await readFile(licenses, "utf8"), /^preact [\s\S]*MIT/m);
+});
+
 test("CommonJS can require the package", async () => {
   await writeFile(join(consumer, "main.cjs"), 'console.log(typeof require("escapement").createEscapement);');
   assert.equal((await run(consumer, process.execPath, ["main.cjs"])).trim(), "function");
@@ -231,6 +262,7 @@ test("the declarations type-check strictly for a consumer, down to their own fil
      import * as api from "escapement/api";
      import * as client from "escapement/client";
      import * as consumer from "escapement/consumer";
+     import * as dashboard from "escapement/dashboard";
      import * as http from "escapement/http";
      import * as kafka from "escapement/kafka";
      import * as memory from "escapement/memory";
@@ -247,7 +279,7 @@ test("the declarations type-check strictly for a consumer, down to their own fil
      await app.enqueue(double, { value: "21" });
      export const result: number = await app.result(receipt);
      export const isEnqueued = (store: Store, jobs: readonly NewJob[]) => store.enqueue({ jobs });
-     export { api, client, consumer, http, kafka, memory, nats, redisStreams, sqlite, testing };`,
+     export { api, client, consumer, dashboard, http, kafka, memory, nats, redisStreams, sqlite, testing };`,
   );
   const compilerOptions = {
     target: "es2022",

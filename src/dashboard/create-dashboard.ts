@@ -17,7 +17,7 @@ export function createDashboard(app: Escapement, options: ApiOptions): Api {
   const answer = async (request: Request, context?: unknown): Promise<Response> => {
     const { pathname } = new URL(request.url);
     if (pathname === apiPath || pathname.startsWith(`${apiPath}/`)) return api(request, context);
-    return servePage(request.method, pathname, basePath);
+    return servePage(request, basePath);
   };
   return Object.assign(answer, { close: () => api.close() });
 }

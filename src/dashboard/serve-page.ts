@@ -19,26 +19,24 @@ const securityHeaders = {
   "X-Frame-Options": "DENY",
 } as const;
 
-/** A file of the page; what is none is a screen of it, which the page itself shows. */
-export function servePage(method: string, pathname: string, basePath: string): Response {
-  if (method !== "GET" && method !== "HEAD")
+/** A file of the page; whatever else is asked for below the mount is a screen, which the page itself shows. */
+export function servePage(request: Request, basePath: string): Response {
+  const { pathname, search } = new URL(request.url);
+  if (request.method !== "GET" && request.method !== "HEAD")
     return answer("This page is only read.\n", "txt", 405, { Allow: "GET, HEAD" });
   // Links of the page are relative to its mount.
-  if (pathname === basePath)
-    return new Response(null, { status: 308, headers: { Location: `${basePath}/` } });
-  const path = pathname.slice(basePath.length + 1);
-  const isAsset = path.startsWith("assets/");
-  const text = pageFiles[isAsset ? path : "index.html"];
+  if (pathname === basePath) return answer(null, "txt", 308, { Location: `${basePath}/${search}` });
+  const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length + 1) : null;
+  const isAsset = path?.startsWith("assets/") === true;
+  const text = path === null ? undefined : pageFiles[isAsset ? path : "index.html"];
   if (text === undefined) return answer("There is no such file.\n", "txt", 404);
   const file = isAsset ? text : text.replace('<base href="/" />', `<base href="${basePath}/" />`);
   const tag = `"${createHash("sha256").update(file).digest("base64url").slice(0, 20)}"`;
   const headers = { ETag: tag, "Cache-Control": "no-cache" };
-  return answer(
-    method === "HEAD" ? null : file,
-    isAsset ? (path.split(".").at(-1) ?? "") : "html",
-    200,
-    headers,
-  );
+  const ending = isAsset ? (path.split(".").at(-1) ?? "") : "html";
+  const isKnown = (request.headers.get("if-none-match") ?? "").includes(tag);
+  if (isKnown) return answer(null, ending, 304, headers);
+  return answer(request.method === "HEAD" ? null : file, ending, 200, headers);
 }
 
 function answer(
