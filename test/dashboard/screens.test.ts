@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import axe from "axe-core";
+import { until } from "../../src/testing/until.ts";
+import { closeBrowser, skip, type Visit, visit } from "./browser.ts";
+import { type Stage, serveDemo } from "./stage.ts";
+
+interface Finding {
+  readonly id: string;
+  readonly help: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** What axe has to say against the page as it stands. */
+async function findings({ page }: Visit): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const violations = (await page.evaluate(
+    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)",
+  )) as Finding[];
+  return violations.map(
+    ({ id, help, nodes }) => `${id}: ${help}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
+  );
+}
+
+describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
+  let stage: Stage;
+  let jobId = "";
+  before(async () => {
+    stage = await serveDemo();
+    const { jobs } = await stage.app.list({ names: ["charge-card"], states: ["dead"] });
+    jobId = jobs[0]?.id ?? assert.fail("nothing failed");
+  });
+  after(async () => {
+    await closeBrowser();
+    await stage.close();
+  });
+
+  const screens = (): readonly (readonly [path: string, heading: string])[] => [
+    ["", "Overview"],
+    ["jobs", "Jobs"],
+    ["jobs?state=dead&name=import-feed", "Jobs"],
+    [`jobs/${jobId}`, "charge-card"],
+    ["failures", "Failures"],
+    ["queues", "Queues"],
+    ["schedules", "Schedules"],
+    ["schedules/prices", "prices"],
+    ["guarantees", "Guarantees"],
+    ["nodes", "Nodes and relay"],
+    ["audit", "Audit"],
+  ];
+
+  for (const width of [1280, 400] as const)
+    for (const colours of ["light", "dark"] as const)
+      test(`at ${width} px, ${colours}: shows its data, fits, is calm, and axe finds nothing`, async () => {
+        await using visited = await visit(stage.url, { width, colours });
+        for (const [path, heading] of screens()) {
+          await visited.open(path, heading);
+          assert.deepEqual(await findings(visited), [], path);
+          const [needed, there] = (await visited.page.evaluate(
+            "[document.documentElement.scrollWidth, innerWidth]",
+          )) as number[];
+          assert.ok((needed ?? 0) <= (there ?? 0), `${path} is ${needed} px wide, on ${there}`);
+        }
+        visited.assertCalm();
+      });
+
+  test("a ledger cell says what became of its time, why, and leads to the job", async () => {
+    await using visited = await visit(stage.url);
+    await visited.open("schedules/backup", "backup");
+    await visited.page
+      .getByRole("button", { name: /skipped/ })
+      .first()
+      .click();
+    await visited.page.getByText("overlap: the previous job is still active").first().waitFor();
+    await visited.page.getByRole("button", { name: /dead/ }).first().click();
+    await visited.page
+      .getByRole("link", { name: /job/i })
+      .filter({ hasText: /^(Its|The|Open)/ })
+      .first()
+      .click();
+    await visited.shows("back-up");
+    await visited.page.getByText("the disk of the backup server is full").first().waitFor();
+    visited.assertCalm();
+  });
+
+  test("the address bar is the filter, and the back button goes back", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    await visited.open("jobs?state=dead&name=charge-card", "Jobs");
+    await page.getByRole("row").filter({ hasText: "the bank did not answer" }).first().waitFor();
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "charge-card");
+    await page
+      .getByRole("navigation", { name: "States" })
+      .getByRole("link", { name: /^waiting/ })
+      .click();
+    await page.waitForURL(/state=waiting/);
+    await page.goBack();
+    await page.waitForURL(/state=dead/);
+    await page.getByRole("row").filter({ hasText: "the bank did not answer" }).first().waitFor();
+    visited.assertCalm();
+  });
+
+  test("by keyboard: ? shows the keys, g and a letter goes, / searches, j and Enter open a row", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    await visited.open("", "Overview");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    for (const key of ["g", "f"]) await page.keyboard.press(key);
+    await visited.shows("Failures");
+    await page.keyboard.press("/");
+    await visited.shows("Jobs");
+    const search = page.getByRole("searchbox");
+    await search.waitFor();
+    await until("the search has the focus", () =>
+      page.evaluate<boolean>("document.activeElement?.type === 'search'"),
+    );
+    await search.fill("feed-7");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/text=feed-7/);
+    await page.getByRole("row").filter({ hasText: "feed-7 is gone" }).waitFor();
+    await page.getByRole("heading", { level: 1 }).click();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await visited.shows("import-feed");
+    visited.assertCalm();
+  });
+});
