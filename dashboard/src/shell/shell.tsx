@@ -38,7 +38,10 @@ function useArrival(path: string): void {
     document
       .querySelector('nav [aria-current="page"]')
       ?.scrollIntoView({ block: "nearest", inline: "center" });
-    if (!isFirst.current) document.getElementById("content")?.focus({ preventScroll: true });
+    const content = document.getElementById("content");
+    // A screen that was asked for its search has the focus in it already.
+    const hasFocus = content?.contains(document.activeElement) === true;
+    if (!isFirst.current && !hasFocus) content?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [path]);
 }
