@@ -68,6 +68,14 @@ export function Chart({ title, times, lines, summary, show }: Props): VNode {
   );
 }
 
+/** As the reader's language writes it, and only as fine as the axis is. */
+function timeOf(seconds: number, stepSeconds: number): string {
+  const at = new Date(seconds * 1_000);
+  if (stepSeconds >= 86_400) return at.toLocaleDateString(undefined, { day: "numeric", month: "short" });
+  const time = { hour: "2-digit", minute: "2-digit", hour12: false } as const;
+  return at.toLocaleTimeString(undefined, stepSeconds < 60 ? { ...time, second: "2-digit" } : time);
+}
+
 type Wanted = Pick<Props, "lines" | "show"> & { readonly width: number };
 
 function optionsOf({ width, lines, show }: Wanted): uPlot.Options {
@@ -85,7 +93,12 @@ function optionsOf({ width, lines, show }: Wanted): uPlot.Options {
     legend: { live: true },
     scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
-      { ...axis, space: 70 },
+      {
+        ...axis,
+        size: 28,
+        space: 70,
+        values: (_, ticks, __, ___, step) => ticks.map((at) => timeOf(at, step)),
+      },
       { ...axis, size: 52, space: 30, values: (_, ticks) => ticks.map(show) },
     ],
     series: [

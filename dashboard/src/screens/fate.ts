@@ -15,6 +15,7 @@ const lateAfterMs = 60_000;
 const fates = {
   ran: { tone: "good", sign: "\u00a0", word: "ran in time" },
   late: { tone: "warn", sign: "◔", word: "ran late" },
+  caughtUp: { tone: "good", sign: "⤺", word: "ran later: caught up or backfilled" },
   retried: { tone: "good", sign: "↻", word: "ran after retries" },
   overlap: { tone: "quiet", sign: "∥", word: "skipped: the one before it was not done" },
   misfire: { tone: "quiet", sign: "▿", word: "skipped: it was missed" },
@@ -33,14 +34,20 @@ type FateName = keyof typeof fates;
 
 export const fateNames = Object.keys(fates) as readonly FateName[];
 
-export function fateNameOf({ fate, lateMs, attempt, reason }: Occurrence): FateName {
+export function fateNameOf(occurrence: Occurrence): FateName {
+  const { fate, lateMs, attempt, reason } = occurrence;
   if (fate === "succeeded") {
     if (attempt !== null && attempt > 1) return "retried";
-    return lateMs !== null && lateMs > lateAfterMs ? "late" : "ran";
+    if (lateMs === null || lateMs <= lateAfterMs) return "ran";
+    return plannedLateMs(occurrence) > lateAfterMs ? "caughtUp" : "late";
   }
   if (fate !== "skipped") return fate;
   const [kind = ""] = (reason ?? "").split(":");
   return kind === "overlap" || kind === "misfire" || kind === "paused" ? kind : "skipped";
+}
+
+function plannedLateMs({ plannedAt, fireAt }: Occurrence): number {
+  return Date.parse(plannedAt) - Date.parse(fireAt);
 }
 
 export function fateOf(occurrence: Occurrence | FateName): Fate {
