@@ -90,6 +90,7 @@ describe("settings", () => {
   });
 
   test("a CommonJS file exports its options itself", async () => {
+    writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }');
     const path = join(folder, "escapement.config.js");
     writeFileSync(path, "module.exports = { lease: '45s' };");
     assert.equal(resolveSettings({}, {}, file).leaseMs, 45_000);

@@ -73,7 +73,8 @@ describe("a dead message that is refused for good where dead messages go", () =>
     for (let sent = 0; sent < many; sent++)
       await scene.source.send(newReceived("work", "bad", { "escapement-id": `bad-${sent}` }));
     await scene.source.send(newReceived("work", "good", { "escapement-id": "good" }));
-    await until("the good one is handled", () => handled.length === 1);
+    await until("the good one is handled", () => handled.length === 1 && scene.source.acked.length === 1);
+    await until("the others are given up", () => scene.consumer.counts.unburied === many);
     const { dead, unburied } = scene.consumer.counts;
     const { acked, abandoned, released } = scene.source;
     const metrics = await scene.consumer.metrics();
