@@ -65,20 +65,25 @@ function charges(n: number) {
 
 /** The definitions of the demo, with handlers that take virtual time and have bad luck. */
 function badDay(clock: VirtualClock): AnyDefinition[] {
-  const take = (ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve));
+  // A handler that heeds its signal is run again by the next node at once; one that does not, when its lease would have ended.
+  const take = (ms: number, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      clock.after(ms, resolve);
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
   const hoursAgo = ({ job }: HandlerContext<unknown>): number =>
     Math.round((Date.now() - job.fireAt.getTime()) / hour);
   const handlers: Readonly<Record<string, (context: HandlerContext<never>) => unknown>> = {
     [backUp.name]: async (context) => {
       if (hoursAgo(context) === 5) throw new Error("the disk of the backup server is full");
-      await take([20, 11].includes(hoursAgo(context)) ? 2.5 * hour : 4 * minute);
+      await take([20, 11].includes(hoursAgo(context)) ? 2.5 * hour : 4 * minute, context.signal);
     },
-    [refreshPrices.name]: async ({ job }) => {
-      await take(2_000);
+    [refreshPrices.name]: async ({ job, signal }) => {
+      await take(2_000, signal);
       if (job.attempt === 1 && job.fireAt.getMinutes() === 45) throw new Error("the exchange is busy");
     },
-    [chargeCard.name]: async ({ input }: HandlerContext<{ customer: number }>) => {
-      await take(300);
+    [chargeCard.name]: async ({ input, signal }: HandlerContext<{ customer: number }>) => {
+      await take(300, signal);
       throw new Error(`the bank did not answer for customer ${input.customer}`);
     },
     [importFeed.name]: ({ input }: HandlerContext<{ url: string }>) => {

@@ -67,11 +67,15 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
   test("a ledger cell says what became of its time, why, and leads to the job", async () => {
     await using visited = await visit(stage.url);
     await visited.open("schedules/backup", "backup");
+    const cell = visited.page
+      .getByRole("button", { name: /overlap: the previous job is still active/ })
+      .first();
+    await cell.click();
     await visited.page
-      .getByRole("button", { name: /skipped/ })
+      .getByRole("status")
+      .getByText(/overlap: the previous job/)
       .first()
-      .click();
-    await visited.page.getByText("overlap: the previous job is still active").first().waitFor();
+      .waitFor();
     await visited.page.getByRole("button", { name: /dead/ }).first().click();
     await visited.page
       .getByRole("link", { name: /job/i })
