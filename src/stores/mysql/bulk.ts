@@ -1,4 +1,5 @@
 import type { EnqueueResult, NewJob } from "../../store.ts";
+import { countInserted } from "./counts.ts";
 import { firstOfEach, knownBefore, resultsOf } from "./enqueue.ts";
 import { insertStatements, isPlain, writeCompanions } from "./insert.ts";
 import type { Session } from "./session.ts";
@@ -6,7 +7,7 @@ import { sql } from "./sql.ts";
 
 /**
  * Enqueues jobs that only their ids concern in one trip: an insert, what goes with it, and the commit. Only where some ids were
- * taken, a second trip asks which.
+ * taken, a second trip asks which. The connection has to count changes.
  */
 export async function enqueueInBulk(
   session: Session,
@@ -15,13 +16,17 @@ export async function enqueueInBulk(
 ): Promise<EnqueueResult[]> {
   const { link, notices } = session;
   const distinct = firstOfEach(jobs);
-  const answers = insertStatements(session, distinct, tag).map((statement) => link.query(statement));
+  const answers = insertStatements(session, distinct, tag).map(({ statement, jobs: own }) => {
+    const answer = link.query(statement);
+    countInserted(session, own, tag);
+    return answer;
+  });
   if (!distinct.every(isPlain)) writeCompanions(session, distinct, sql`born = ${tag}`);
   session.commit();
   for (const { queue } of distinct) notices.claimable(queue);
   expectJobs(session, distinct);
   const added = (await Promise.all(answers)).reduce((sum, { affected }) => sum + affected, 0);
-  if (link.countsChanges && added === distinct.length) return resultsOf(jobs, null);
+  if (added === distinct.length) return resultsOf(jobs, null);
   return resultsOf(jobs, await knownBefore(session, distinct, tag));
 }
 

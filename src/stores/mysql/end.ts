@@ -1,5 +1,6 @@
 import type { JobState } from "../../job.ts";
 import { follow, isTerminal, type Outcome, type Settlement, settle, story } from "../../state.ts";
+import { countEnd } from "./counts.ts";
 import { expireLater } from "./expiring.ts";
 import { type JobRow, laneOfKey, lockBySeq, standing } from "./jobs.ts";
 import { joinLane, laneChanged, laneFreed, leaveLane, waitAgain } from "./lane-jobs.ts";
@@ -40,6 +41,7 @@ export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byH
   );
   session.changed.add(job.seq);
   if (isTerminal(state)) {
+    countEnd(session, job, state, 1);
     leaveLane(session, job);
   } else {
     session.notices.claimable(job.queue);
@@ -83,6 +85,7 @@ export function cancelIdle(
       where seq = ${job.seq}`,
   );
   session.changed.add(job.seq);
+  countEnd(session, job, state, 1);
   if (job.state === "waiting") {
     leaveLane(session, job);
     laneChanged(session, job.relayed ? null : job.lane);

@@ -1,6 +1,8 @@
+import { perGroup } from "../../kept-counts.ts";
 import { isTerminal } from "../../state.ts";
 import type { EnqueueResult, NewJob } from "../../store.ts";
 import { changeIdle } from "./change.ts";
+import { countAdded, writeCounts } from "./counts.ts";
 import { cancelIdle, type Ended, orphanReason, tellChildren } from "./end.ts";
 import { isDuplicate } from "./errors.ts";
 import { insertOne, insertStatements, isIndependent, writeCompanions } from "./insert.ts";
@@ -77,10 +79,12 @@ async function addIndependent(
   const fresh = distinct.filter(({ id }) => !before.has(id));
   const known = new Map([...before].map(([id, job]) => [id, job.id]));
   if (fresh.length === 0) return known;
-  for (const statement of insertStatements(session, fresh, tag)) link.write(statement);
+  const inserts = insertStatements(session, fresh, tag).map(({ statement }) => link.query(statement));
   writeCompanions(session, fresh, sql`born = ${tag}`);
   for (const { queue } of fresh) notices.claimable(queue);
-  return new Map([...known, ...(await knownBefore(session, fresh, tag))]);
+  const [faster, ...answers] = await Promise.all([knownBefore(session, fresh, tag), ...inserts]);
+  countAdded(session, fresh, answers, tag, faster);
+  return new Map([...known, ...faster]);
 }
 
 /** Those ids whose job another call brought. */
@@ -168,6 +172,7 @@ async function add(session: Session, job: NewJob, parents: readonly JobRow[]): P
   const open = [...new Set(parents.filter(({ state }) => !isTerminal(state)).map(({ seq }) => seq))];
   const state = open.length === 0 ? "waiting" : "blocked";
   const seq = await insertOne(session, job, state);
+  writeCounts(session, "all", perGroup([job]));
   writeCompanions(session, [job], sql`seq = ${seq}`);
   if (state === "waiting") session.notices.claimable(job.queue);
   if (job.unique !== null) {

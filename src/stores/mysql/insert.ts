@@ -75,9 +75,15 @@ function allValues(session: Session, job: NewJob, tag: number, state: "waiting" 
 const maxRows = 1_000;
 const maxBytes = 512 * 1024;
 
-/** Statements that insert jobs whose ids may be taken already. What is there stays as it is. */
-export function insertStatements(session: Session, jobs: readonly NewJob[], tag: number): Sql[] {
-  const statements: Sql[] = [];
+/** A statement, and the jobs that it inserts. */
+interface Insert {
+  readonly statement: Sql;
+  readonly jobs: readonly NewJob[];
+}
+
+/** Statements that insert jobs whose ids may be taken already. What is there stays as it is. Whoever runs them counts what they added. */
+export function insertStatements(session: Session, jobs: readonly NewJob[], tag: number): Insert[] {
+  const inserts: Insert[] = [];
   const plain = jobs.every(isPlain);
   for (let start = 0; start < jobs.length; ) {
     const end = endOfChunk(jobs, start);
@@ -88,12 +94,13 @@ export function insertStatements(session: Session, jobs: readonly NewJob[], tag:
           chunk.map((job) => sql`(${allValues(session, job, tag, "waiting")})`),
           ",",
         );
-    statements.push(
-      sql`insert into escapement_jobs (${plain ? plainColumns : allColumns}) values ${rows} on duplicate key update seq = seq`,
-    );
+    inserts.push({
+      statement: sql`insert into escapement_jobs (${plain ? plainColumns : allColumns}) values ${rows} on duplicate key update seq = seq`,
+      jobs: chunk,
+    });
     start = end;
   }
-  return statements;
+  return inserts;
 }
 
 /** The rows of plain jobs, in the order of the columns. What many of them have in common is written once. */

@@ -1,13 +1,15 @@
-import { describe } from "node:test";
+import { after, describe } from "node:test";
 import { createPool } from "mysql2";
 import { testbed } from "../../../testbed/index.ts";
 import { storeConformance } from "../../testing/conformance/suite.ts";
-import { harness, lacksSkipLocked } from "./test/harness.ts";
+import { assertBooks } from "./test/bookkeeping.ts";
+import { harness, lacksSkipLocked, tablePrefix } from "./test/harness.ts";
 
 const server = await testbed.mysql();
 const mysql8 = await testbed.mysql8();
 
 describe("on MariaDB or MySQL", { skip: server.skip }, () => {
+  after(() => assertBooks(server.url, tablePrefix));
   describe("which has SKIP LOCKED", { skip: lacksSkipLocked(server) }, () => {
     storeConformance({
       name: "K7: mysql with SKIP LOCKED",
@@ -28,5 +30,6 @@ describe("on MariaDB or MySQL", { skip: server.skip }, () => {
 });
 
 describe("on MySQL itself", { skip: mysql8.skip }, () => {
+  after(() => assertBooks(mysql8.url, tablePrefix));
   storeConformance({ name: "mysql 8", open: async () => harness({ url: mysql8.url }) });
 });

@@ -1,11 +1,9 @@
 import { readCursor, writeCursor } from "../../cursor.ts";
 import { needlesOf } from "../../needle.ts";
-import { type DepthPart, depthsOf } from "../../queue-depth.ts";
 import { endOfScan } from "../../scan-end.ts";
 import {
   type AuditPage,
   type AuditParams,
-  type Depths,
   errorHeadLength,
   type JobSketch,
   type NewAuditEntry,
@@ -18,17 +16,7 @@ import {
 import { conditionOf, indexFor } from "./filter.ts";
 import { resolveJobs } from "./jobs.ts";
 import type { Tuple } from "./link.ts";
-import {
-  dateOf,
-  dateOrNull,
-  deliveryOf,
-  numberOf,
-  numberOrNull,
-  seqOf,
-  stateOf,
-  textOf,
-  textOrNull,
-} from "./rows.ts";
+import { dateOf, dateOrNull, deliveryOf, numberOf, seqOf, stateOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
 import { fixed, join, now, type Sql, sql } from "./sql.ts";
 import { tell } from "./trail.ts";
@@ -135,42 +123,6 @@ function tagsOf(value: unknown): string[] {
   } catch {
     return [];
   }
-}
-
-/** Plain, fragile and active jobs by their lines, which know the queue; jobs with a key by their lanes; only the others are read themselves. */
-export async function depths(session: Session): Promise<Depths> {
-  const { link, ns } = session;
-  const figures = (at: string): Sql =>
-    sql`count(*), coalesce(sum(${fixed(at)} <= ${now}), 0), min(${fixed(at)})`;
-  const byLine = (queue: string, kinds: readonly string[]): Sql =>
-    sql`select ${fixed(queue)} as of_queue, ${figures("j.at")} from escapement_lines as l
-      straight_join escapement_jobs as j force index (escapement_jobs_line) on j.line = l.line
-      where l.ns = ${ns} and l.kind in (${kinds}) group by of_queue`;
-  const [ready, lanes, relayed, active, named, blocked] = await Promise.all([
-    link.query(byLine("l.queue", ["plain", "fragile"])),
-    link.query(
-      sql`select queue, ${figures("run_at")} from escapement_lane_jobs force index (escapement_lane_jobs_lane)
-        where ns = ${ns} and place = 'waiting' group by queue`,
-    ),
-    link.query(byLine("j.queue", ["relay"])),
-    link.query(byLine("l.queue", ["active"])),
-    link.query(byLine("j.queue", ["named"])),
-    link.query(byLine("j.queue", ["blocked"])),
-  ]);
-  const parts = (state: DepthPart["state"], { rows }: { rows: readonly Tuple[] }): DepthPart[] =>
-    rows.map((row) => ({
-      queue: textOf(row[0]),
-      state,
-      jobs: numberOf(row[1]),
-      due: numberOf(row[2]),
-      firstAt: numberOrNull(row[3]),
-    }));
-  const all = [
-    ...[ready, lanes, relayed].flatMap((answer) => parts("waiting", answer)),
-    ...[active, named].flatMap((answer) => parts("active", answer)),
-    ...parts("blocked", blocked),
-  ];
-  return { now: new Date(session.now), queues: depthsOf(all, session.now) };
 }
 
 export async function note(session: Session, { ids, text }: NoteParams): Promise<void> {

@@ -1,4 +1,5 @@
 import type { PruneParams, PruneResult } from "../../store.ts";
+import { countForgotten } from "./counts.ts";
 import { decodeKept } from "./kept.ts";
 import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -100,7 +101,9 @@ export async function leaveDebounceKeys(
   return listed.filter(({ key }) => key === null || keys.has(key)).map(({ seq }) => seq);
 }
 
-export function forget({ link }: Session, seqs: readonly number[]): void {
+export function forget(session: Session, seqs: readonly number[]): void {
+  const { link } = session;
+  countForgotten(session, seqs);
   link.write(sql`delete from escapement_trail where job in (${seqs})`);
   link.write(sql`delete from escapement_unique_keys where job in (${seqs})`);
   link.write(

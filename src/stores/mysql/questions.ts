@@ -1,4 +1,5 @@
 import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
+import { groupCounts, isCounted } from "../../kept-counts.ts";
 import {
   type CountParams,
   type CountRow,
@@ -10,6 +11,7 @@ import {
   type TrailEntry,
   trailKinds,
 } from "../../store.ts";
+import { readCounts } from "./counts.ts";
 import { conditionOf, indexFor } from "./filter.ts";
 import type { Tuple } from "./link.ts";
 import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
@@ -92,7 +94,9 @@ export async function search(
   return rows;
 }
 
-export async function count(session: Session, { filter, by }: CountParams): Promise<CountRow[]> {
+export async function count(session: Session, params: CountParams): Promise<CountRow[]> {
+  const { filter, by } = params;
+  if (isCounted(filter)) return groupCounts(await readCounts(session), params);
   const fields = [...new Set(by)];
   const columns = fixed(fields.map((field) => `, j.${field}`).join(""));
   const grouped = fixed(

@@ -1,11 +1,12 @@
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { testbed } from "../../../testbed/index.ts";
 import { silentLogger } from "../../log.ts";
 import type { ConformanceHarness } from "../../testing/conformance/harness.ts";
 import { compareStores, seedsToRun } from "../../testing/random/compare.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
 import { memory } from "../memory/index.ts";
-import { harness, lacksSkipLocked } from "./test/harness.ts";
+import { assertBooks } from "./test/bookkeeping.ts";
+import { harness, lacksSkipLocked, tablePrefix } from "./test/harness.ts";
 
 const server = await testbed.mysql();
 
@@ -26,6 +27,8 @@ const openMysql = async (seed: number): Promise<ConformanceHarness> =>
 const budgetMs = 8_000;
 
 describe("MySQL beside memory", { skip: server.skip }, () => {
+  after(() => assertBooks(server.url, tablePrefix));
+
   for (const seed of seedsToRun(10)) {
     test(`random operations have the same answers, seed ${seed}`, () =>
       compareStores({ seed, operations: 200, open: [openMemory, () => openMysql(seed)] }));

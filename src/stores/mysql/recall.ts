@@ -1,4 +1,4 @@
-import type { ClaimRef } from "../../store.ts";
+import type { ClaimedJob, ClaimRef } from "../../store.ts";
 import type { Run } from "./shelves.ts";
 
 /** How many runs are looked into by a claim in one trip, at the most. */
@@ -6,21 +6,28 @@ const maxRuns = 8;
 /** How many held jobs are remembered; one that is not costs another trip, and nothing else. */
 const maxHeld = 100_000;
 
+/** A job that a handle holds. */
+export interface HeldJob {
+  readonly seq: number;
+  readonly queue: string;
+  readonly name: string;
+}
+
 /** Jobs that a handle holds, by id and token. */
 export class HeldJobs {
-  readonly #seqs = new Map<string, number>();
+  readonly #jobs = new Map<string, HeldJob>();
 
-  hold({ id, token }: ClaimRef, seq: number): void {
-    if (this.#seqs.size >= maxHeld) this.#seqs.clear();
-    this.#seqs.set(keyOf(id, token), seq);
+  hold({ id, token, queue, name }: Pick<ClaimedJob, "id" | "token" | "queue" | "name">, seq: number): void {
+    if (this.#jobs.size >= maxHeld) this.#jobs.clear();
+    this.#jobs.set(keyOf(id, token), { seq, queue, name });
   }
 
-  seqOf({ id, token }: ClaimRef): number | undefined {
-    return this.#seqs.get(keyOf(id, token));
+  of({ id, token }: ClaimRef): HeldJob | undefined {
+    return this.#jobs.get(keyOf(id, token));
   }
 
   drop({ id, token }: ClaimRef): void {
-    this.#seqs.delete(keyOf(id, token));
+    this.#jobs.delete(keyOf(id, token));
   }
 }
 

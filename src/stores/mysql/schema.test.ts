@@ -224,7 +224,7 @@ describe("the schema of the MySQL store", { skip: server.skip }, () => {
     const kept = { succeededMs: year, cancelledMs: year, deadMs: year, lostMs: year };
     await store.prune({ ...kept, nodesMs: year, occurrencesMs: year, limit: 100 });
     await client.query(
-      "set @escapement_now = 1e15, @escapement_until = 1e15, @escapement_go = 1, @escapement_last = 0".replaceAll(
+      "set @escapement_now = 1e15, @escapement_go = 1, @escapement_last = 0".replaceAll(
         "escapement_",
         tablePrefix,
       ),

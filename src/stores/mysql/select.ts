@@ -1,6 +1,7 @@
 import type { JobState } from "../../job.ts";
 import { follow, isTerminal } from "../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../store.ts";
+import { countEnd } from "./counts.ts";
 import { cancelIdle, tellChildren } from "./end.ts";
 import { type JobRow, resolveJob, resolveJobs, standing } from "./jobs.ts";
 import { waitAgain } from "./lane-jobs.ts";
@@ -54,6 +55,7 @@ async function redriveOne(session: Session, job: JobRow, reason: string | null):
       where seq = ${job.seq}`,
   );
   session.changed.add(job.seq);
+  countEnd(session, job, job.state, -1);
   session.notices.claimable(job.queue);
   if (!job.relayed) waitAgain(session, job, 0, now);
   return "redriven";

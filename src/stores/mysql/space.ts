@@ -138,11 +138,15 @@ export class Space {
     if (!claimers.knows(claimer)) await this.#autocommit((link) => claimers.make(link, claimer));
   }
 
-  /** Runs a verb in a transaction of its own. */
-  async write<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  /**
+   * Runs a verb in a transaction of its own.
+   *
+   * @param asksTime false: the verb does without the session's `now`.
+   */
+  async write<T>(work: (session: Session) => Promise<T>, asksTime = true): Promise<T> {
     const identity = await this.known();
     const run = (): Promise<T> =>
-      this.#transactions.write((transaction) => work(this.#session(identity, transaction)));
+      this.#transactions.write((transaction) => work(this.#session(identity, transaction)), asksTime);
     try {
       return await run();
     } catch (error) {

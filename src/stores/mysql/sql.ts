@@ -96,7 +96,7 @@ export function setNow(clockMs: number | null): Sql {
   return sql`set @escapement_now = ${clockMs ?? serverNow}`;
 }
 
-/** How long a transaction may lie still, 0: for ever. MySQL has no such limit, and takes it for a comment. */
-export function limitIdle(seconds: number): Sql {
-  return fixed(`set @escapement_idle = ${seconds} /*M!100300 , idle_transaction_timeout = ${seconds} */`);
+/** For SET: how long a transaction may lie still, 0: for ever. MySQL has no such limit, and takes it for a comment. */
+export function idleLimit(seconds: number): Sql {
+  return fixed(`@escapement_idle = ${seconds} /*M!100300 , idle_transaction_timeout = ${seconds} */`);
 }

@@ -66,6 +66,8 @@ import type {
 import { enqueueInBulk } from "./bulk.ts";
 import { update } from "./change.ts";
 import { claim } from "./claim.ts";
+import { foldCounts } from "./counts.ts";
+import { depths } from "./depths.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish } from "./finish.ts";
 import { health } from "./health.ts";
@@ -74,7 +76,7 @@ import { isIndependent, newTag } from "./insert.ts";
 import { extend, reap, report } from "./leases.ts";
 import { pendingMigrations } from "./migrate.ts";
 import { nodes, putNode, removeNode } from "./nodes.ts";
-import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
+import { audit, note, pruneAudit, record, scan } from "./operations.ts";
 import { partitionDue } from "./partition-due.ts";
 import { partitions } from "./partition-table.ts";
 import { acquirePartitions, checkpoint, releasePartitions, renewPartitions } from "./partitions.ts";
@@ -148,7 +150,14 @@ export class MysqlStore implements Store {
       return this.#space.enqueueWithin(tx, jobs, (session) => enqueue(session, jobs, tag));
     }
     await this.#space.prepareLines(jobs);
-    if (jobs.every(isIndependent)) return this.#space.write((session) => enqueueInBulk(session, jobs, tag));
+    if (jobs.every(isIndependent)) {
+      // A connection of a caller's pool does not tell how many jobs it added.
+      return this.#space.write(
+        (session) =>
+          session.link.countsChanges ? enqueueInBulk(session, jobs, tag) : enqueue(session, jobs, tag),
+        false,
+      );
+    }
     if (!isWhole) return this.#space.write((session) => enqueue(session, jobs, tag));
     return allOrNone(jobs, () =>
       this.#space.write(async (session) => assertNoneRefused(await enqueue(session, jobs, tag))),
@@ -216,7 +225,9 @@ export class MysqlStore implements Store {
   }
 
   async reap(params: ReapParams): Promise<ReapResult> {
-    return this.#space.write((session) => reap(session, params));
+    const result = await this.#space.write((session) => reap(session, params));
+    const moreCounts = await this.#space.write(foldCounts);
+    return { ...result, more: result.more || moreCounts };
   }
 
   async prune(params: PruneParams): Promise<PruneResult> {

@@ -1,7 +1,9 @@
+import { perGroup } from "../../kept-counts.ts";
 import { instantOf } from "../../mend.ts";
 import { follow, isPlainSuccess } from "../../state.ts";
 import type { ClaimParams, ClaimResult, Finish, FinishResult, StepResult } from "../../store.ts";
 import { aheadOf } from "./claim.ts";
+import { writeCountsIf } from "./counts.ts";
 import type { Identity } from "./identity.ts";
 import type { WaitingLine } from "./lines.ts";
 import type { Answer, Tuple } from "./link.ts";
@@ -42,7 +44,7 @@ export function maySwift(
 export function areSuccesses(held: HeldJobs, finishes: readonly Finish[]): boolean {
   const seqs = new Set<number>();
   for (const one of finishes) {
-    const seq = held.seqOf(one);
+    const seq = held.of(one)?.seq;
     if (seq === undefined || !isPlainSuccess(one.outcome) || seqs.has(seq)) return false;
     seqs.add(seq);
   }
@@ -84,7 +86,6 @@ export async function runParts<const P extends readonly Part<unknown>[], T>(
   const conditions = parts.map((part) => part.condition);
   // Not with SET, whose subqueries would lock what they read.
   link.write(sql`select coalesce(${join(conditions, " and ")}, 0) into @escapement_go`);
-  link.write(sql`set @escapement_until = if(${go}, ${now}, -1)`);
   const asked = link.query(sql`select @escapement_go`);
   const running = parts.map((part) => part.run());
   session.commit();
@@ -103,8 +104,9 @@ export function finishPart(
   kind: Sql,
 ): Part<FinishResult[]> {
   const { notices } = session;
-  const held = new Map(finishes.map((one) => [remembered.seqOf(one) ?? 0, one]));
-  const state = follow("active", "succeed");
+  const jobs = finishes.flatMap((one) => remembered.of(one) ?? []);
+  const held = new Map(finishes.map((one) => [remembered.of(one)?.seq ?? 0, one]));
+  const state = follow("active", "succeed") as "succeeded";
   const none = finishes.length === 0;
   return {
     before: none ? [] : checkHeld(held, session.claimers.of(claimer), kind),
@@ -115,6 +117,7 @@ export function finishPart(
         result: outcome.kind === "succeed" ? outcome.result : null,
       }));
       writeSucceeded(session, successes, go);
+      writeCountsIf(session, state, perGroup(jobs), go);
       return {
         answers: [],
         read() {
@@ -268,7 +271,7 @@ function hold(
   const activeLine = runs.map(({ line }) => sql`when ${line} then ${lines.activeOf(queues.get(line) ?? "")}`);
   const firstOf = (run: Run): Sql =>
     sql`select seq as chosen, urgency as turn, at as due_at, ${isDirect} as direct from escapement_jobs force index (escapement_jobs_line)
-      where line = ${run.line} and urgency = ${run.urgency} and at <= @escapement_until and ${isDue}
+      where line = ${run.line} and urgency = ${run.urgency} and at <= if(${go}, ${now}, -1) and ${isDue}
       order by at, seq limit ${limits.get(run) ?? mostOf(params)} ${claimLock(skipLocked)}`;
   const from = [...new Set(runs.map(({ line }) => line))];
   const chosen = inTurn(params, runs.map(firstOf));

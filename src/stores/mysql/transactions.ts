@@ -6,7 +6,7 @@ import type { Link } from "./link.ts";
 import { NoticeDraft } from "./notices.ts";
 import type { Borrowed, Connections } from "./pool.ts";
 import { numberOf } from "./rows.ts";
-import { limitIdle, now, setNow, sql } from "./sql.ts";
+import { idleLimit, now, setNow, sql } from "./sql.ts";
 
 /** How often a transaction that others were in the way of is tried. */
 const maxTries = 8;
@@ -29,10 +29,16 @@ export class Transaction {
     this.#nowMs = clockMs;
   }
 
-  /** Sets the time of this call; the server's own is known as soon as the first question was answered. */
-  setTime(): void {
-    this.link.write(setNow(this.#nowMs));
-    if (this.#nowMs !== null) return;
+  /**
+   * Sets the time of this call; the server's own is known as soon as the first question was answered.
+   *
+   * @param idleSeconds how long the transaction may lie still, set in the same statement; null leaves that as it is.
+   * @param isAsked whether the caller has to know the time itself.
+   */
+  setTime(idleSeconds: number | null = null, isAsked = true): void {
+    const setting = setNow(this.#nowMs);
+    this.link.write(idleSeconds === null ? setting : sql`${setting}, ${idleLimit(idleSeconds)}`);
+    if (this.#nowMs !== null || !isAsked) return;
     this.link.query(sql`select ${now}`).then(
       ({ rows }) => {
         this.#nowMs = numberOf(rows[0]?.[0]);
@@ -44,7 +50,10 @@ export class Transaction {
 
   /** The store's time in milliseconds. */
   get now(): number {
-    if (this.#nowMs === null) throw new Error("the store's time is known only after the first answer");
+    if (this.#nowMs === null)
+      throw new Error(
+        "the store's time is known only after the first answer, and only where it is asked for",
+      );
     return this.#nowMs;
   }
 
@@ -74,10 +83,14 @@ export class Transactions {
     this.#options = options;
   }
 
-  /** Runs work in a READ COMMITTED transaction. It may run several times, each time from the start. */
-  async write<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  /**
+   * Runs work in a READ COMMITTED transaction. It may run several times, each time from the start.
+   *
+   * @param asksTime false: the work leaves the time to the server, which saves a statement.
+   */
+  async write<T>(work: (transaction: Transaction) => Promise<T>, asksTime = true): Promise<T> {
     return this.#run(async (borrowed) => {
-      const transaction = this.begin(borrowed, maxIdleSeconds);
+      const transaction = this.begin(borrowed, maxIdleSeconds, asksTime);
       const value = await work(transaction);
       if (!transaction.committed) transaction.commit();
       await borrowed.link.flush();
@@ -96,20 +109,19 @@ export class Transactions {
   }
 
   /** @param idleSeconds how long the server waits for its next statement before it undoes it (MariaDB); 0: for ever. */
-  begin(borrowed: Borrowed, idleSeconds: number): Transaction {
+  begin(borrowed: Borrowed, idleSeconds: number, asksTime = true): Transaction {
     const { link } = borrowed;
-    if (this.#options.connections.setsIsolation)
-      link.write(sql`set transaction isolation level read committed`);
-    this.limitIdle(borrowed, idleSeconds);
-    link.write(sql`start transaction`);
+    const { setsIsolation } = this.#options.connections;
+    if (setsIsolation) link.write(sql`set transaction isolation level read committed`);
     const transaction = new Transaction(link, this.#clockMs());
-    transaction.setTime();
+    transaction.setTime(setsIsolation ? null : idleSeconds, asksTime);
+    link.write(sql`start transaction`);
     return transaction;
   }
 
   /** The settings of a caller's connections are the caller's. */
   limitIdle({ link }: Borrowed, seconds: number): void {
-    if (!this.#options.connections.setsIsolation) link.write(limitIdle(seconds));
+    if (!this.#options.connections.setsIsolation) link.write(sql`set ${idleLimit(seconds)}`);
   }
 
   /** A transaction on a connection of the caller's. */

@@ -83,6 +83,25 @@ export function countTests(test: ConformanceTest): void {
     await assertCounted(scene, "added anew");
   });
 
+  test("counts are those of a recount where a batch brings jobs of several names, and some are known", async (scene) => {
+    const batch = (...numbers: number[]) =>
+      scene.add(...numbers.map((n) => newJob(`j${n}`, { name: `n${n % 3}`, queue: `q${n % 2}` })));
+    await batch(0, 1, 2, 3, 4);
+    await assertCounted(scene, "all new");
+    await batch(0, 1, 2, 3);
+    await assertCounted(scene, "all known");
+    await batch(0, 5, 1, 6, 6, 7, 2);
+    await assertCounted(scene, "some known");
+    await scene.reapAll();
+    await assertCounted(scene, "folded");
+    await batch(7, 8, 9);
+    await assertCounted(scene, "more since");
+    const many = Array.from({ length: 2_500 }, (_, n) => n);
+    await batch(...many);
+    const sum = await scene.store.count({ filter: { names: ["n1"] }, by: [] });
+    assert.deepEqual(sum, [{ count: many.filter((n) => n % 3 === 1).length }]);
+  });
+
   test("counts are those of a recount where jobs wait for others, absorb them and take them along", async (scene) => {
     const claimer = scene.claimer();
     await scene.add(

@@ -90,6 +90,26 @@ create table if not exists escapement_jobs (
   key escapement_jobs_line (line, urgency, at)
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
+-- How many jobs of a queue and name there are (kind all), and how many of them have ended in each state: the sum of counts and
+-- count_changes. A call that adds, ends, redrives or forgets jobs only adds rows, so nobody waits for a row that others write. The reaper
+-- folds them into counts.
+create table if not exists escapement_counts (
+  ns int not null,
+  kind enum('all', 'succeeded', 'dead', 'lost', 'cancelled') not null,
+  queue varbinary(400) not null,
+  name varbinary(400) not null,
+  jobs bigint not null,
+  primary key (ns, kind, queue, name)
+) engine = innodb row_format = dynamic;
+create table if not exists escapement_count_changes (
+  entry bigint not null auto_increment primary key,
+  ns int not null,
+  kind enum('all', 'succeeded', 'dead', 'lost', 'cancelled') not null,
+  jobs bigint not null,
+  queue varbinary(400) not null,
+  name varbinary(400) not null
+) engine = innodb row_format = dynamic;
+
 -- The aliases of a job, so that they can be forgotten with it.
 create table if not exists escapement_aliases (
   job bigint not null,

@@ -20,7 +20,8 @@ export function newPrefix(): string {
   return `t${randomUUID().replaceAll("-", "").slice(0, 16)}_`;
 }
 
-const tablePrefix = newPrefix();
+/** The prefix of every {@link harness} of this process. */
+export const tablePrefix = newPrefix();
 let spaces = 0;
 
 /**
