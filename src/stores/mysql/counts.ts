@@ -14,42 +14,57 @@ interface Change {
   readonly jobs: number;
 }
 
-const columns = fixed("ns, kind, queue, name, jobs");
+const columns = fixed("ns, kind, queue, name, jobs, last_seq");
 
-/** Keeps count in this transaction. Rows are only added, so no call waits for another one, nor for a caller's long transaction. */
-export function writeCounts({ link, ns }: Session, kind: KeptKind, changes: readonly Change[]): void {
+/**
+ * Keeps count in this transaction. Rows are only added, so no call waits for another one, nor for a caller's long transaction.
+ *
+ * @param lastSeq of those that have ended, the highest.
+ */
+export function writeCounts(
+  { link, ns }: Session,
+  kind: KeptKind,
+  changes: readonly Change[],
+  lastSeq: number,
+): void {
   if (changes.length === 0) return;
-  const rows = changes.map(({ queue, name, jobs }) => sql`(${ns}, ${kind}, ${queue}, ${name}, ${jobs})`);
+  const rows = changes.map(
+    ({ queue, name, jobs }) => sql`(${ns}, ${kind}, ${queue}, ${name}, ${jobs}, ${lastSeq})`,
+  );
   link.write(sql`insert into escapement_count_changes (${columns}) values ${join(rows, ", ")}`);
+}
+
+export function highestSeq(jobs: readonly { readonly seq: number }[]): number {
+  return jobs.reduce((highest, { seq }) => Math.max(highest, seq), 0);
 }
 
 /** One job has ended, or comes back. */
 export function countEnd(
   session: Session,
-  { queue, name }: Omit<Change, "jobs">,
+  { seq, queue, name }: { readonly seq: number; readonly queue: string; readonly name: string },
   state: JobState,
   jobs: 1 | -1,
 ): void {
-  writeCounts(session, state as EndedState, [{ queue, name, jobs }]);
+  writeCounts(session, state as EndedState, [{ queue, name, jobs }], seq);
 }
 
-/** The same where the server decides whether it has happened. */
+/**
+ * The same where the server decides whether it has happened. A row that says nothing is harmless, and values, other than what a SELECT brings,
+ * are inserted without the table's lock for new numbers.
+ */
 export function writeCountsIf(
   { link, ns }: Session,
   kind: KeptKind,
   changes: readonly Change[],
+  lastSeq: number,
   condition: Sql,
 ): void {
   if (changes.length === 0) return;
-  link.write(sql`insert into escapement_count_changes (${columns}) ${rowsIf(ns, kind, changes, condition)}`);
-}
-
-function rowsIf(ns: number, kind: KeptKind, changes: readonly Change[], condition: Sql): Sql {
   const rows = changes.map(
     ({ queue, name, jobs }) =>
-      sql`select ${ns}, ${kind}, ${queue}, ${name}, ${jobs} from dual where ${condition}`,
+      sql`(${ns}, ${kind}, ${queue}, ${name}, if(${condition}, ${jobs}, 0), ${lastSeq})`,
   );
-  return join(rows, " union all ");
+  link.write(sql`insert into escapement_count_changes (${columns}) values ${join(rows, ", ")}`);
 }
 
 /**
@@ -62,23 +77,26 @@ export function countInserted({ link, ns }: Session, jobs: readonly NewJob[], ta
   if (first === undefined) return;
   if (groups.length === 1) {
     link.write(
-      sql`insert into escapement_count_changes (${columns}) values (${ns}, 'all', ${first.queue}, ${first.name}, row_count())`,
+      sql`insert into escapement_count_changes (${columns}) values (${ns}, 'all', ${first.queue}, ${first.name}, row_count(), 0)`,
     );
     return;
   }
   // Only where some were there before, somebody has to look which.
-  const every = rowsIf(ns, "all", groups, sql`row_count() = ${jobs.length}`);
+  const every = groups.map(
+    (group) =>
+      sql`select ${ns}, 'all', ${group.queue}, ${group.name}, ${group.jobs}, 0 from dual where row_count() = ${jobs.length}`,
+  );
   const some = addedSince(
     fixed("last_insert_id()"),
     tag,
     sql`row_count() > 0 and row_count() < ${jobs.length}`,
   );
-  link.write(sql`insert into escapement_count_changes (${columns}) ${every} union all ${some}`);
+  link.write(sql`insert into escapement_count_changes (${columns}) ${join([...every, some], " union all ")}`);
 }
 
 /** Jobs of one call have rising numbers, and are the last ones but for those that others add at the same moment. */
 function addedSince(seq: Sql | number, tag: number, condition: Sql): Sql {
-  return sql`select ns, 'all', queue, name, count(*) from escapement_jobs force index (primary)
+  return sql`select ns, 'all', queue, name, count(*), 0 from escapement_jobs force index (primary)
     where seq >= ${seq} and born = ${tag} and ${condition} group by ns, queue, name`;
 }
 
@@ -100,7 +118,7 @@ export function countAdded(
   const given = inserts.flatMap(({ insertId }) => (insertId > 0 ? [insertId] : []));
   // A caller's transaction is never repeated, and to read in it what it writes would lock what others add.
   const isKnown = session.foreign || (link.countsChanges && affected === jobs.length);
-  if (isKnown) writeCounts(session, "all", perGroup(jobs.filter(({ id }) => !known.has(id))));
+  if (isKnown) writeCounts(session, "all", perGroup(jobs.filter(({ id }) => !known.has(id))), 0);
   else if (given.length > 0) {
     const added = addedSince(Math.min(...given), tag, fixed("true"));
     link.write(sql`insert into escapement_count_changes (${columns}) ${added}`);
@@ -112,7 +130,7 @@ export function countForgotten({ link }: Session, seqs: readonly number[]): void
   for (const kind of ["'all'", "state"]) {
     link.write(
       sql`insert into escapement_count_changes (${columns})
-        select ns, ${fixed(kind)}, queue, name, -count(*) from escapement_jobs where seq in (${seqs}) group by 1, 2, 3, 4`,
+        select ns, ${fixed(kind)}, queue, name, -count(*), 0 from escapement_jobs where seq in (${seqs}) group by 1, 2, 3, 4`,
     );
   }
 }
@@ -124,22 +142,23 @@ const foldAtOnce = 5_000;
  * Adds up what calls have counted, of all namespaces, so that those who ask find little left to add. Rows of open transactions are not seen,
  * and waited for by nobody. Returns whether there are more.
  */
-export async function foldCounts({ link, skipLocked }: Session): Promise<boolean> {
+export async function foldCounts({ link }: Session): Promise<boolean> {
   const { rows: listed } = await link.query(
     sql`select entry from escapement_count_changes order by entry limit ${foldAtOnce}`,
   );
   if (listed.length === 0) return false;
-  // Another reaper may take them, too.
+  // Another reaper may take them, too: it is waited for, so that rows are folded in their order.
   const { rows } = await link.query(
     sql`select entry from escapement_count_changes where entry in (${listed.map(([entry]) => numberOf(entry))})
-      order by entry ${fixed(skipLocked ? "for update skip locked" : "for update")}`,
+      order by entry for update`,
   );
   if (rows.length > 0) {
     const held = sql`entry in (${rows.map(([entry]) => numberOf(entry))})`;
     link.write(
       sql`insert into escapement_counts (${columns})
-        select ns, kind, queue, name, sum(jobs) from escapement_count_changes where ${held} group by ns, kind, queue, name
-        on duplicate key update jobs = escapement_counts.jobs + values(jobs)`,
+        select ns, kind, queue, name, sum(jobs), max(last_seq) from escapement_count_changes where ${held} group by ns, kind, queue, name
+        on duplicate key update jobs = escapement_counts.jobs + values(jobs),
+          last_seq = greatest(escapement_counts.last_seq, values(last_seq))`,
     );
     link.write(sql`delete from escapement_count_changes where ${held}`);
     // A queue and name that no job has any more takes no row.
@@ -170,6 +189,13 @@ export async function readCounts({ link, ns }: Session): Promise<Required<CountR
       jobs: numberOf(row[3]),
     })),
   );
+}
+
+/** No job that has ended in one of these states has a higher seq. */
+export function lastEnded(ns: number, states: readonly JobState[]): Sql {
+  return sql`select max(last_seq) from (
+    select last_seq from escapement_counts where ns = ${ns} and kind in (${states})
+    union all select last_seq from escapement_count_changes where ns = ${ns} and kind in (${states})) as ended`;
 }
 
 const kinds = ["all", "active", "blocked", "succeeded", "dead", "lost", "cancelled"] as const;

@@ -172,7 +172,7 @@ async function add(session: Session, job: NewJob, parents: readonly JobRow[]): P
   const open = [...new Set(parents.filter(({ state }) => !isTerminal(state)).map(({ seq }) => seq))];
   const state = open.length === 0 ? "waiting" : "blocked";
   const seq = await insertOne(session, job, state);
-  writeCounts(session, "all", perGroup([job]));
+  writeCounts(session, "all", perGroup([job]), 0);
   writeCompanions(session, [job], sql`seq = ${seq}`);
   if (state === "waiting") session.notices.claimable(job.queue);
   if (job.unique !== null) {

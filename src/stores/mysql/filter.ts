@@ -4,17 +4,28 @@ import type { JobFilter } from "../../store.ts";
 import type { Session } from "./session.ts";
 import { fixed, join, type Sql, sql } from "./sql.ts";
 
+/** Where the jobs are read that a filter can match. */
+export interface Source {
+  readonly hint: Sql;
+  readonly range: Sql;
+  /** Whether the range has all jobs of the filter's states and no others: then its index alone tells. */
+  readonly isOfStates: boolean;
+}
+
 /** Which index reads the jobs that a filter can match. */
-export function indexFor({ lines }: Session, filter: JobFilter): { readonly hint: Sql; readonly range: Sql } {
-  if (filter.ids !== undefined)
-    return { hint: fixed("force index (escapement_jobs_id)"), range: fixed("true") };
+export function indexFor({ lines }: Session, filter: JobFilter): Source {
+  if (filter.ids !== undefined) {
+    const hint = fixed("force index (escapement_jobs_id)");
+    return { hint, range: fixed("true"), isOfStates: false };
+  }
   const rare = filter.states?.filter((state) => state !== "succeeded" && state !== "waiting");
   if (filter.states === undefined || rare?.length !== filter.states.length) {
     // The common states are read in the order of enqueueing, which is the order of the table itself.
-    return { hint: fixed("force index (primary)"), range: fixed("true") };
+    return { hint: fixed("force index (primary)"), range: fixed("true"), isOfStates: false };
   }
   const ranges = [...new Set(rare)].flatMap((state) => linesOf(lines, state));
-  return { hint: fixed("force index (escapement_jobs_line)"), range: sql`j.line in (${ranges})` };
+  const hint = fixed("force index (escapement_jobs_line)");
+  return { hint, range: sql`j.line in (${ranges})`, isOfStates: true };
 }
 
 function linesOf(lines: Session["lines"], state: JobState): number[] {

@@ -2,7 +2,7 @@ import type { JobState } from "../../job.ts";
 import { perGroup } from "../../kept-counts.ts";
 import { isPlainSuccess, isTerminal, type Outcome, settle } from "../../state.ts";
 import type { Finish, FinishParams, FinishResult } from "../../store.ts";
-import { writeCounts } from "./counts.ts";
+import { highestSeq, writeCounts } from "./counts.ts";
 import { type Ended, noteFreed, settleClaim, tellChildren } from "./end.ts";
 import { type JobRow, lockJobs } from "./jobs.ts";
 import { leaveLanes } from "./lane-jobs.ts";
@@ -71,7 +71,7 @@ type Succeeded = JobRow & Success;
 
 function writeAll(session: Session, succeeded: readonly Succeeded[]): void {
   writeSucceeded(session, succeeded, fixed("true"));
-  writeCounts(session, "succeeded", perGroup(succeeded));
+  writeCounts(session, "succeeded", perGroup(succeeded), highestSeq(succeeded));
   leaveLanes(session, succeeded);
   noteFreed(session, succeeded);
 }

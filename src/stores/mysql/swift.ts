@@ -3,7 +3,7 @@ import { instantOf } from "../../mend.ts";
 import { follow, isPlainSuccess } from "../../state.ts";
 import type { ClaimParams, ClaimResult, Finish, FinishResult, StepResult } from "../../store.ts";
 import { aheadOf } from "./claim.ts";
-import { writeCountsIf } from "./counts.ts";
+import { highestSeq, writeCountsIf } from "./counts.ts";
 import type { Identity } from "./identity.ts";
 import type { WaitingLine } from "./lines.ts";
 import type { Answer, Tuple } from "./link.ts";
@@ -117,7 +117,7 @@ export function finishPart(
         result: outcome.kind === "succeed" ? outcome.result : null,
       }));
       writeSucceeded(session, successes, go);
-      writeCountsIf(session, state, perGroup(jobs), go);
+      writeCountsIf(session, state, perGroup(jobs), highestSeq(jobs), go);
       return {
         answers: [],
         read() {

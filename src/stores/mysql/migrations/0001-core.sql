@@ -92,13 +92,14 @@ create table if not exists escapement_jobs (
 
 -- How many jobs of a queue and name there are (kind all), and how many of them have ended in each state: the sum of counts and
 -- count_changes. A call that adds, ends, redrives or forgets jobs only adds rows, so nobody waits for a row that others write. The reaper
--- folds them into counts.
+-- folds them into counts. No job that has ended in a state has a seq above all last_seq of that kind.
 create table if not exists escapement_counts (
   ns int not null,
   kind enum('all', 'succeeded', 'dead', 'lost', 'cancelled') not null,
   queue varbinary(400) not null,
   name varbinary(400) not null,
   jobs bigint not null,
+  last_seq bigint not null default 0,
   primary key (ns, kind, queue, name)
 ) engine = innodb row_format = dynamic;
 create table if not exists escapement_count_changes (
@@ -106,6 +107,7 @@ create table if not exists escapement_count_changes (
   ns int not null,
   kind enum('all', 'succeeded', 'dead', 'lost', 'cancelled') not null,
   jobs bigint not null,
+  last_seq bigint not null default 0,
   queue varbinary(400) not null,
   name varbinary(400) not null
 ) engine = innodb row_format = dynamic;

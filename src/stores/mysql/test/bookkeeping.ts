@@ -10,6 +10,11 @@ const contradictions: Readonly<Record<string, string>> = {
       union all select ns, queue, name, 'all', -1 from escapement_jobs where state <> 'alias'
       union all select ns, queue, name, state, -1 from escapement_jobs where state in ('succeeded', 'dead', 'lost', 'cancelled')) as every
     group by ns, queue, name, kind having sum(jobs) <> 0`,
+  "a job has ended above what is known as the last of its state": `
+    select id from escapement_jobs as j where state in ('succeeded', 'dead', 'lost', 'cancelled') and seq > coalesce((
+      select max(last_seq) from (
+        select ns, kind, last_seq from escapement_counts union all select ns, kind, last_seq from escapement_count_changes) as ended
+      where ended.ns = j.ns and ended.kind = j.state), 0)`,
   "a job stands in a line of another state": `
     select j.id from escapement_jobs as j left join escapement_lines as l on l.line = j.line and l.ns = j.ns
     where not coalesce(l.kind = j.state or j.state = 'waiting' and l.kind in ('plain', 'fragile', 'lane', 'relay')
