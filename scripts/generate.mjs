@@ -4,12 +4,15 @@
 //   …                                                and `// #endregion`
 //   <!-- /snippet -->
 //
+// A region of TypeScript comes with the imports of its file that it uses.
+//
 // `npm run generate` writes; with `--check` it writes nothing and fails when something is stale.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, extname, join, relative } from "node:path";
 import { apiFiles } from "./api-description.mjs";
+import { importsFor } from "./snippet-imports.mjs";
 import { root } from "./tool.mjs";
 
 const check = process.argv.includes("--check");
@@ -42,7 +45,8 @@ function renew(path, text) {
 function fence(source) {
   const [path, region] = source.split("#");
   const code = asConsumer(path, readFileSync(join(root, path), "utf8"));
-  const shown = (region ? cut(code, region, source) : code).replaceAll(/^[ \t]*\/\/ #(end)?region.*\n/gm, "");
+  const body = (region ? cut(code, region, source) : code).replaceAll(/^[ \t]*\/\/ #(end)?region.*\n/gm, "");
+  const shown = region && extname(path) === ".ts" ? importsFor(code, body) + body : body;
   return `\`\`\`${extname(path).slice(1)}\n${shown.trim()}\n\`\`\``;
 }
 
