@@ -1,11 +1,11 @@
-// Handlers that enqueue, with and without a transaction, and results with their types.
+// Handlers that enqueue, with and without a transaction, and typed results.
 import type { DatabaseSync } from "node:sqlite";
 import { createEscapement, defineJob, type HandlerContext } from "../src/index.ts";
 
 // #region results
 const resize = defineJob({
   name: "resize",
-  run: ({ input }: HandlerContext<{ page: number; width: number }>) => input.width * 2, // input and result are typed by this line
+  run: ({ input }: HandlerContext<{ page: number; width: number }>) => input.width * 2, // types both input and result
 });
 // #endregion
 
@@ -14,7 +14,7 @@ const album = defineJob({
   name: "album",
   run: async ({ input, job, enqueue }: HandlerContext<{ pages: number }>) => {
     for (let page = 1; page <= input.pages; page++) {
-      // It stays when this try fails later. With an id of its own the next try finds it.
+      // The page stays even if this attempt fails later. With a fixed id, the retry finds it instead of adding it again.
       await enqueue(resize, { page, width: 100 }, { id: `${job.id}/${page}` });
     }
   },
@@ -28,7 +28,7 @@ const order = defineJob({
   run: ({ input, tx, enqueue }: HandlerContext<{ item: string }>) =>
     tx((db: DatabaseSync) => {
       db.prepare("insert into orders (item) values (?)").run(input.item);
-      void enqueue(album, { pages: 2 }); // the order, its album and this job's success: all or none
+      void enqueue(album, { pages: 2 }); // order, album and this job's success commit together
     }),
 });
 // #endregion

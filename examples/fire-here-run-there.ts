@@ -1,4 +1,4 @@
-// One definition, two processes: here it is fired when it is due, there its handler runs, once for each key.
+// One definition, two processes: this one publishes the job when it is due, the other runs its handler, once per key.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,7 +18,7 @@ const payment = defineJob({
   name: "payment",
   input: z.object({ invoice: z.string(), cents: z.number() }),
   delivery: "effectively-once",
-  // Loopback is not a public address, so that it has to be allowed. kafka({ topic }), nats({ subject }) and redisStreams({ stream }) are the others.
+  // Loopback is not a public address, so allow it. The other routes: kafka({ topic }), nats({ subject }), redisStreams({ stream }).
   route: http({ url: `http://127.0.0.1:${port}/jobs`, secret, allow: ["127.0.0.1"] }),
   async run({ input, job, tx }) {
     await tx((db: DatabaseSync) => {
@@ -29,7 +29,7 @@ const payment = defineJob({
 });
 // #endregion
 
-// There: the handler, behind an inbox beside its own tables.
+// There: the handler, behind an inbox in the same database as its tables.
 const database = new DatabaseSync("there.db");
 database.exec("create table if not exists payments (invoice text, cents integer); delete from payments");
 // #region there
@@ -48,7 +48,7 @@ const { id } = await app.enqueue(
   { invoice: "42", cents: 1_000 },
   { id: `invoice:42:${Date.now()}` },
 );
-await app.result(id, { timeout: "20s" }); // published, and taken
+await app.result(id, { timeout: "20s" }); // published, and acknowledged by the endpoint
 // #endregion
 console.log(`here: ${(await app.get(id))?.state}`);
 console.log(`payments: ${database.prepare("select count(*) as n from payments").get()?.["n"]}`);

@@ -1,4 +1,4 @@
-// A consumer that may get a message twice, and lets it take effect once.
+// A consumer that may receive a message twice and applies it once.
 import { DatabaseSync } from "node:sqlite";
 import { createInbox } from "../src/inbox/index.ts";
 import { idempotencyKey } from "../src/index.ts";
@@ -15,7 +15,7 @@ async function receive(message: { key: string; invoice: string; cents: number })
   const { outcome } = await inbox.handle({ key: message.key }, (db: DatabaseSync) => {
     db.prepare("insert into payments values (?, ?)").run(message.invoice, message.cents); // commits with the marker
   });
-  return outcome; // handled; duplicate: done before; busy: another copy is at it, deliver it again later
+  return outcome; // handled, duplicate (done before), or busy (another copy is being handled: redeliver later)
 }
 // #endregion
 

@@ -1,4 +1,4 @@
-// Limits that hold over all processes on the store: of a key, of a rate, of a queue. And priorities.
+// Limits across all processes on the store: per key, per second, per queue. And priorities.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createEscapement, defineJob } from "../src/index.ts";
 
@@ -8,8 +8,8 @@ let most = 0;
 // #region key
 const render = defineJob<{ customer: string }>({
   name: "render",
-  concurrency: { key: (input) => input.customer, limit: 1 }, // one at a time for each customer
-  rate: { limit: 20, per: "1s" }, // and 20 starts a second in all
+  concurrency: { key: (input) => input.customer, limit: 1 }, // one at a time per customer
+  rate: { limit: 20, per: "1s" }, // and 20 starts per second in total
   run: async ({ input }) => {
     active.set(input.customer, (active.get(input.customer) ?? 0) + 1);
     most = Math.max(most, active.get(input.customer) ?? 0);

@@ -1,4 +1,4 @@
-// What a person does: cancel, look at what is dead, and send it back.
+// What a person does: change, cancel, look at what is dead, and redrive it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createEscapement, defineJob } from "../src/index.ts";
 
@@ -19,7 +19,7 @@ const pay = defineJob<{ invoice: number }>({
 // #region signal
 const copy = defineJob<null>({
   name: "copy",
-  run: ({ signal }) => sleep(60_000, "copied", { signal }), // the signal ends it
+  run: ({ signal }) => sleep(60_000, "copied", { signal }), // the signal stops it
 });
 // #endregion
 
@@ -34,7 +34,11 @@ await app.cancel(copying.id, { reason: "wrong folder" }); // or a list of ids, o
 await app.result(copying.id).catch(() => {});
 console.log(`copy is ${(await app.get(copying.id))?.state}`);
 
-const { id } = await app.enqueue(pay, { invoice: 7 });
+// #region update
+const later = await app.enqueue(pay, { invoice: 6 }, { delay: "1h" });
+await app.update(later, { input: { invoice: 7 }, delay: 0, priority: 5 }); // only what has not started
+// #endregion
+const { id } = later;
 await app.result(id).catch((error) => console.log(error.code));
 bankIsDown = false;
 
@@ -45,5 +49,9 @@ await app.redrive({ states: ["dead"], names: ["pay"] }, { reason: "the bank is b
 // #endregion
 
 await app.result(id);
-for (const { kind, text, error } of await app.trail(id)) console.log(`${kind}: ${text ?? error?.message}`);
+// #region trail
+for (const { at, kind, text, error } of await app.trail(id)) {
+  console.log(`${kind}: ${text ?? error?.message}, ${at.toISOString()}`);
+}
+// #endregion
 await app.stop();

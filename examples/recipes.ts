@@ -1,5 +1,5 @@
-// A handler may run twice: it did its work, and the process ended before that was written down. What to do about it, when the effect
-// cannot commit together with the job (`tx`) or with an inbox. Each handler here fails after its effect, once, and is tried again.
+// A handler may run twice: it did its work, and the process died before that was recorded. What to do about it when the effect cannot
+// commit together with the job (`tx`) or with an inbox. Each handler here fails once, after its effect, and is retried.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -21,13 +21,13 @@ const mailbox: string[] = [];
 const bank = await startBank();
 const retry = { attempts: 3, backoff: { delay: 10 } } as const;
 
-/** The crash: after the effect, before anybody knows of it. */
+/** The crash: after the effect, before it is recorded. */
 function crashOnce({ job }: HandlerContext<unknown>): void {
   if (job.attempt === 1) throw new Error("the process ended here");
 }
 
 // #region natural
-// 1. Natural idempotency: say what shall be, not what shall be done. The second time changes nothing.
+// 1. Natural idempotency: set a state instead of applying a change. The second run changes nothing.
 const cancelSubscription = defineJob<string>({
   name: "cancel-subscription",
   retry,
@@ -39,7 +39,7 @@ const cancelSubscription = defineJob<string>({
 // #endregion
 
 // #region token
-// 2. A token in the application's database: the key and the effect in one transaction. The unique key decides, not a look at it.
+// 2. A token in the application's database: the key and the effect in one transaction. The unique key decides, not a check beforehand.
 const deposit = defineJob<{ customer: string; cents: number }>({
   name: "deposit",
   retry,
@@ -65,7 +65,7 @@ const deposit = defineJob<{ customer: string; cents: number }>({
 // #endregion
 
 // #region api
-// 3. An external API that takes an Idempotency-Key: it remembers the key, and answers the second call like the first.
+// 3. An external API that takes an Idempotency-Key: it remembers the key and answers the second call like the first.
 const charge = defineJob<{ cents: number }>({
   name: "charge",
   retry,
@@ -85,7 +85,7 @@ const charge = defineJob<{ cents: number }>({
 // #endregion
 
 // #region email
-// 4. A unique row before an e-mail: nobody can take a mail back, so that the row is written first. It is sent once at the most.
+// 4. A unique row before an e-mail: an e-mail cannot be unsent, so write the row first. It is sent at most once.
 const receipt = defineJob<string>({
   name: "receipt",
   retry,
@@ -102,7 +102,7 @@ const receipt = defineJob<string>({
 // #endregion
 
 // #region payment
-// 5. A payment attempt under the idempotency key: written before the call, so that the next try knows to ask first instead of paying again.
+// 5. A payment attempt under the idempotency key: written before the call, so the retry asks the bank first instead of paying again.
 const payOut = defineJob<{ cents: number }>({
   name: "pay-out",
   retry,
@@ -118,7 +118,7 @@ const payOut = defineJob<{ cents: number }>({
 // #endregion
 
 // #region events
-// 6. An outbound event log: the event is a row under a unique key; a publisher sends rows, and consumers dedupe by the same key.
+// 6. An outbound event log: the event is a row under a unique key; a publisher sends the rows, and consumers dedupe by the same key.
 const shipped = defineJob<{ order: string }>({
   name: "shipped",
   retry,
@@ -157,7 +157,7 @@ const receipts = await Promise.all([
 for (const { id } of receipts) {
   await app.result(id, { timeout: "20s" });
   const job = await app.get(id);
-  if (job?.attempt !== 2) throw new Error(`${job?.name} was to be tried twice`);
+  if (job?.attempt !== 2) throw new Error(`${job?.name} should have run twice`);
 }
 await app.stop();
 

@@ -8,8 +8,8 @@ const charge = defineJob<{ amount: number }>({
   timeout: "1m",
   run: ({ input, job }) => {
     if (input.amount <= 0) throw new UnrecoverableError("nothing to charge"); // dead at once
-    if (job.attempt < 3) throw new Error("the bank does not answer"); // tried again
-    return `charged ${input.amount} at try ${job.attempt}`;
+    if (job.attempt < 3) throw new Error("the bank does not answer"); // retried
+    return `charged ${input.amount} on attempt ${job.attempt}`;
   },
 });
 // #endregion
@@ -23,16 +23,18 @@ const isReady = (): boolean => {
 // #region snooze
 const report = defineJob<null>({
   name: "report",
-  run: () => (isReady() ? "written" : snooze("100ms")), // counts as no try
+  run: () => (isReady() ? "written" : snooze("100ms")), // uses up no attempt
 });
 // #endregion
 
 const app = createEscapement({ store: "sqlite:.escapement/retries.db", jobs: [charge, report] });
+// #region events
 app.on("failed", ({ job, error, retryInMs }) => {
-  console.log(`${job.name} failed at try ${job.attempt} (${error.message}), again in ${retryInMs} ms`);
+  console.log(`${job.name} failed on attempt ${job.attempt} (${error.message}), retry in ${retryInMs} ms`);
 });
 app.on("snoozed", ({ job }) => console.log(`${job.name} snoozed`));
 app.on("dead", ({ job, reason }) => console.log(`${job.name} is dead: ${reason}`));
+// #endregion
 await app.start();
 
 // #region delay

@@ -1,4 +1,4 @@
-// Jobs by the calendar: each time fires once over all nodes, and a ledger tells what became of it.
+// Jobs by the calendar: each time fires once across all nodes, and a ledger records what became of it.
 import { setTimeout as sleep } from "node:timers/promises";
 import { createEscapement, defineJob, explainCron, nextFireTimes } from "../src/index.ts";
 
@@ -24,7 +24,7 @@ while ((await app.getSchedule("pulse"))?.nextAt !== null) await sleep(50);
 
 // #region ask
 await app.pauseSchedule("nightly");
-const { id } = await app.triggerNow("nightly"); // its job, now, beside its regular times
+const { id } = await app.triggerNow("nightly"); // runs its job now, in addition to its regular times
 console.log(await app.result(id));
 
 for (const { fireAt, fate, lateMs } of await app.occurrences("pulse", { from: startedAt })) {

@@ -1,4 +1,4 @@
-// Inputs checked by a schema, when they are enqueued and again when they are claimed.
+// Inputs validated by a schema, on enqueue and again before the handler runs.
 import { z } from "zod";
 import { createEscapement, defineJob, EscapementError } from "../src/index.ts";
 

@@ -1,4 +1,4 @@
-// Failures of handlers go to an error tracker such as Sentry, by a middleware around all of them; another process follows the job.
+// A middleware reports failed handlers to an error tracker such as Sentry; any process can follow a job.
 import { createEscapement, defineJob, type Middleware } from "../src/index.ts";
 
 /** What is used of `@sentry/node`: pass `* as Sentry` itself. */
@@ -16,7 +16,7 @@ const reportTo = (sentry: ErrorTracker): Middleware =>
       try {
         return await next();
       } catch (error) {
-        if (job.attempt === job.attempts) sentry.captureException(error); // the retries are not worth a page
+        if (job.attempt === job.attempts) sentry.captureException(error); // only the last attempt is worth an alert
         throw error;
       }
     });

@@ -1,10 +1,10 @@
-// A handler that computes for long runs in a thread, and the process goes on meanwhile.
+// A CPU-bound handler runs in a thread and leaves the event loop free.
 import { createEscapement, defineJob } from "../src/index.ts";
 
 // #region main
 const hash = defineJob<{ text: string; rounds: number }>({
   name: "hash",
-  timeout: "30s", // a thread that does not stop by itself is ended
+  timeout: "30s", // a thread that does not stop in time is terminated
   run: new URL("./handlers/hash.ts", import.meta.url),
 });
 // #endregion

@@ -22,7 +22,7 @@ await app.start();
 const { id } = await db.transaction(async (tx) => {
   const [order] = await tx.insert(orders).values({ total: 42 }).returning();
   return app.enqueue(receipt, { order: order?.id ?? 0 }, { tx });
-}); // the order and its job exist from here on
+}); // from here on both the order and its job exist
 // #endregion
 await app.result(id);
 

@@ -28,7 +28,7 @@ const { id } = await db.transaction().execute(async (tx) => {
     .returning("id")
     .executeTakeFirstOrThrow();
   return app.enqueue(receipt, { order: order.id }, { tx });
-}); // the order and its job exist from here on
+}); // from here on both the order and its job exist
 // #endregion
 await app.result(id);
 

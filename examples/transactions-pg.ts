@@ -19,7 +19,7 @@ const client = await pool.connect();
 await client.query("begin");
 const { rows } = await client.query("insert into orders_pg (total) values (42) returning id");
 const { id } = await app.enqueue(receipt, { order: rows[0].id }, { tx: client });
-await client.query("commit"); // the order and its job exist from here on
+await client.query("commit"); // from here on both the order and its job exist
 // #endregion
 await app.result(id);
 

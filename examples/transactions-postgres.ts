@@ -18,7 +18,7 @@ await app.start();
 const { id } = await sql.begin(async (tx) => {
   const [order] = await tx<[{ id: number }]>`insert into orders_postgres (total) values (42) returning id`;
   return app.enqueue(receipt, { order: order.id }, { tx });
-}); // the order and its job exist from here on
+}); // from here on both the order and its job exist
 // #endregion
 await app.result(id);
 

@@ -1,4 +1,4 @@
-// Effects that commit with the job, and jobs that commit with the caller's rows, in one SQLite file.
+// Effects that commit with the job, and jobs that commit with your own rows, in one SQLite file.
 import { DatabaseSync } from "node:sqlite";
 import { createEscapement, defineJob } from "../src/index.ts";
 
@@ -27,7 +27,7 @@ db.exec("insert into accounts values ('ada', 0) on conflict do update set cents 
 db.exec("begin immediate");
 db.exec("update accounts set cents = cents - 5 where id = 'ada'");
 const { id } = await app.enqueue(credit, { account: "ada", cents: 100 }, { tx: db });
-db.exec("commit"); // the job exists from here on; after a rollback it never did
+db.exec("commit"); // from here on the job exists; after a rollback it never did
 // #endregion
 
 await app.result(id);

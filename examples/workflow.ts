@@ -1,5 +1,5 @@
-// Jobs that wait for others.
-import { createEscapement, defineJob } from "../src/index.ts";
+// Jobs that wait for others, and one that collects their results.
+import { createEscapement, defineJob, type HandlerContext } from "../src/index.ts";
 
 const step = defineJob<string>({
   name: "step",
@@ -11,7 +11,22 @@ const step = defineJob<string>({
   },
 });
 
-const app = createEscapement({ store: "sqlite:.escapement/workflow.db", jobs: [step] });
+// #region collect
+const count = defineJob({
+  name: "count",
+  run: ({ input }: HandlerContext<{ text: string }>) => input.text.split(" ").length,
+});
+
+const total = defineJob({
+  name: "total",
+  run: async ({ input, get }: HandlerContext<{ parts: string[] }>) => {
+    const parts = await Promise.all(input.parts.map((id) => get<number>(id)));
+    return parts.reduce((sum, part) => sum + (part?.result ?? 0), 0);
+  },
+});
+// #endregion
+
+const app = createEscapement({ store: "sqlite:.escapement/workflow.db", jobs: [step, count, total] });
 
 // #region after
 const fetched = await app.enqueue(step, "fetch");
@@ -24,7 +39,16 @@ const broken = await app.enqueue(step, "broken");
 const orphan = await app.enqueue(step, "never", { after: [broken.id] });
 const cleanUp = await app.enqueue(step, "clean up", { after: [broken.id], afterFailure: "run" });
 
+// #region fan
+const counts = await app.enqueueMany(count, [
+  { input: { text: "fan out" } },
+  { input: { text: "and back in" } },
+]);
+const sum = await app.enqueue(total, { parts: counts.map(({ id }) => id) }, { after: counts });
+// #endregion
+
 await app.start();
+console.log(`words: ${await app.result(sum)}`);
 await app.result(published.id);
 await app.result(cleanUp.id);
 const job = await app.get(orphan.id);

@@ -27,6 +27,6 @@ test("the quick start runs on Bun", { skip }, async () => {
     cwd: scratchFolder("bun"),
     timeout: 120_000,
   });
-  assert.match(stdout, /^Hello, Ada! \(try 1\)$/m);
+  assert.match(stdout, /^Hello, Ada! \(attempt 1\)$/m);
   assert.doesNotMatch(stderr, /main loop/, "leases are renewed by a thread, as on Node");
 });

@@ -14,21 +14,21 @@ const onPostgres = [/^receipt for order \d+$/, /^after the rollback: null$/];
 
 /** Lines that each example must print, in this order. */
 const expected: Readonly<Record<string, readonly RegExp[]>> = {
-  "quickstart.ts": [/^Hello, Ada! \(try 1\)$/],
+  "quickstart.ts": [/^Hello, Ada! \(attempt 1\)$/],
   "guarantees.ts": [
     /^victim: killed$/,
     /^at-most-once: lost \(its lease ran out\), crashes 1$/,
     /^at-least-once: succeeded \(done\), crashes 1$/,
     /^effectively-once: succeeded \(done, with its effect\), crashes 1$/,
   ],
-  "retries.ts": [/^charged 42 at try 3$/, /^written$/, /^job-failed$/],
+  "retries.ts": [/^charged 42 on attempt 3$/, /^written$/, /^job-failed$/],
   "unique.ts": [/^added, absorbed, the same job: true$/, /^synced 42$/, /^indexed home at revision 3$/],
   "limits.ts": [/^at most 1 render at a time/, /^password reset, receipt, newsletter$/],
-  "workflow.ts": [/^running fetch$/, /^running publish$/, /^cancelled: its parent broken is dead$/],
+  "workflow.ts": [/^running fetch$/, /^words: 5$/, /^cancelled: its parent broken is dead$/],
   "operations.ts": [
     /^copy is cancelled$/,
     /^dead: 1, the bank does not answer$/,
-    /^redriven: the bank is back$/,
+    /^redriven: the bank is back, 20/,
   ],
   "enqueue-from-handler.ts": [
     /^doubled: 42$/,
@@ -53,6 +53,8 @@ const expected: Readonly<Record<string, readonly RegExp[]>> = {
   "inbox.ts": [/^two copies at once, handled: 1$/, /^one more: duplicate$/, /^payments: 1$/],
   "fire-here-run-there.ts": [/^there: paid 42/, /^here: succeeded$/, /^payments: 1$/],
   "recipes.ts": [/^natural idempotency: cancelled$/, /^check, then act: 2 e-mails/],
+  "shutdown.ts": [/^before it stopped, the handler finished$/],
+  "telemetry.ts": [/^escapement_jobs_total\{name="greet".*outcome="succeeded".*\} 1$/, /^ready: 200$/],
   "sentry.ts": [/^reported: the bank does not answer, job,charge attempt,2 of 2$/, /^ended: dead$/],
   "threads.ts": [/^[0-9a-f]{16}$/, /^the event loop turned meanwhile: true$/],
   "testing.test.ts": [/the reminder goes out an hour later/, /^. pass 1$/],

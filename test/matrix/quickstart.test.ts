@@ -10,6 +10,6 @@ test("the quick start runs, and Node warns of its SQLite once at most", async ()
   const quickstart = join(import.meta.dirname, `../../examples/quickstart${ending}`);
   const options = { cwd: scratchFolder("quickstart"), timeout: 120_000 };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [quickstart], options);
-  assert.match(stdout, /^Hello, Ada! \(try 1\)$/m);
+  assert.match(stdout, /^Hello, Ada! \(attempt 1\)$/m);
   assert(stderr.split("ExperimentalWarning").length <= 2, stderr);
 });
