@@ -1,6 +1,6 @@
 // Jobs by the calendar: each time fires once across all nodes, and a ledger records what became of it.
 import { setTimeout as sleep } from "node:timers/promises";
-import { createEscapement, defineJob, explainCron, nextFireTimes } from "../src/index.ts";
+import { createEscapement, defineJob, explainCron, nextFireTimes, parseCron } from "../src/index.ts";
 
 const report = defineJob<{ region: string }>({
   name: "report",
@@ -18,7 +18,14 @@ await app.schedule("pulse", { every: "200ms", limit: 3 }, report, { region: "nor
 
 const startedAt = new Date();
 console.log(`nightly fires ${explainCron(weekdays.cron)}`);
-console.log(nextFireTimes(weekdays, { after: new Date("2026-03-27T12:00:00Z") })[0]?.toISOString());
+// #region functions
+const [next] = nextFireTimes("0 2 * * *"); // the next time, in UTC
+const some = nextFireTimes(weekdays, { after: new Date("2026-03-27T12:00:00Z"), count: 10 }); // Date[]
+const words = explainCron("30 2 * * mon-fri"); // "at 02:30, on Monday to Friday"
+const { hours } = parseCron("0 9-17/2 * * *"); // [9, 11, 13, 15, 17]
+// #endregion
+console.log(some[0]?.toISOString());
+console.log([next !== undefined, words, hours].join());
 
 while ((await app.getSchedule("pulse"))?.nextAt !== null) await sleep(50);
 

@@ -13,12 +13,17 @@ const invoice = defineJob({
 const app = createEscapement({ store: "sqlite:.escapement/schema.db", jobs: [invoice] });
 await app.start();
 
-const { id } = await app.enqueue(invoice, { customer: "ada" });
+// #region enqueue
+const { id, outcome } = await app.enqueue(invoice, { customer: "ada" }, { id: "invoice:ada:2026-11" });
+// #endregion
+console.log(outcome);
 console.log(await app.result(id));
 
+// #region error
 try {
   await app.enqueue("invoice", { customer: 42 });
 } catch (error) {
   if (error instanceof EscapementError) console.log(`${error.code}: ${error.message}`);
 }
+// #endregion
 await app.stop();

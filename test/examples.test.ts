@@ -46,6 +46,7 @@ const expected: Readonly<Record<string, readonly RegExp[]>> = {
   "schedules.ts": [
     /^nightly fires at 02:30, on Monday to Friday$/,
     /^2026-03-30T00:30:00\.000Z$/,
+    /^true,at 02:30, on Monday to Friday,9,11,13,15,17$/,
     /^all, for 20/,
     /^pulse at 20.*: succeeded, \d+ ms late$/,
     /^nightly does not fire at 2026-01-01T12:00:00\.000Z by its rules; after that it fires at 2026-01-02T01:30/,
@@ -59,6 +60,7 @@ const expected: Readonly<Record<string, readonly RegExp[]>> = {
   "threads.ts": [/^[0-9a-f]{16}$/, /^the event loop turned meanwhile: true$/],
   "testing.test.ts": [/the reminder goes out an hour later/, /^. pass 1$/],
   "schema.ts": [
+    /^added$/,
     /^ada owes 0$/,
     /^invalid-input: the input of job "invoice" does not fit its schema: customer/,
   ],
