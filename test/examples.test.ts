@@ -43,6 +43,8 @@ const expected: Readonly<Record<string, readonly RegExp[]>> = {
   "transactions-postgres.ts": onPostgres,
   "transactions-drizzle.ts": onPostgres,
   "transactions-kysely.ts": onPostgres,
+  "from-bullmq.ts": [/^welcomed ada, attempt 1$/, /^true$/],
+  "from-pg-boss.ts": onPostgres,
   "schedules.ts": [
     /^nightly fires at 02:30, on Monday to Friday$/,
     /^2026-03-30T00:30:00\.000Z$/,
