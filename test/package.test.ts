@@ -57,6 +57,13 @@ test("links of the README lead to files of the package", async () => {
   );
 });
 
+test("the quick start of the README works when it is pasted", async () => {
+  const text = await readFile(join(consumer, "node_modules", manifest.name, "README.md"), "utf8");
+  const [, code = ""] = /```ts\n([\s\S]+?)\n```/.exec(text) ?? [];
+  await writeFile(join(consumer, "quickstart.ts"), code);
+  assert.match(await run(consumer, process.execPath, ["quickstart.ts"]), /^Hello, Ada! \(attempt 1\)$/m);
+});
+
 test("the API of the installed package answers, with nothing else installed", async () => {
   await writeFile(
     join(consumer, "api.js"),
