@@ -154,6 +154,25 @@ test("links between Markdown files lead somewhere", () => {
   assert.deepEqual(problems, []);
 });
 
+test("links to headings of Markdown files name one that is there", () => {
+  const prose = (path: string): string => read(path).replaceAll(/```[\s\S]*?```/g, "");
+  const anchors = (path: string): string[] =>
+    [...prose(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+        .replaceAll(" ", "-"),
+    );
+  const problems = files("**/*.md").flatMap((path) =>
+    [...prose(path).matchAll(/\]\(([^)\s#:]*)#([^)\s]+)\)/g)]
+      .map(([, link = "", anchor = ""]) => ({ target: link && posix.join(dirname(path), link), anchor }))
+      .filter(({ target }) => target === "" || target.endsWith(".md"))
+      .filter(({ target, anchor }) => !anchors(target || path).includes(anchor))
+      .map(({ target, anchor }) => `${path} links to ${target}#${anchor}`),
+  );
+  assert.deepEqual(problems, []);
+});
+
 test("the lockfile has no download addresses", () => {
   assert.doesNotMatch(read("package-lock.json"), /"resolved": "[a-z+]+:/);
 });
