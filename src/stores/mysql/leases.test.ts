@@ -43,4 +43,23 @@ describe("leases on MySQL", { skip: server.skip }, () => {
       assert.deepEqual(await outcomes(), ["extended", "extended", "extended", "stale"]);
     }
   });
+
+  test("a job whose queue and name somebody else has changed is reaped with the others", async (t) => {
+    const store = await open({ url: server.url }, "changed names");
+    const other = await createConnection(server.url);
+    t.after(async () => {
+      await other.end();
+      await store.close();
+    });
+    await claimAll(store, ["changed", "renamed", "healthy"]);
+    const over = "update escapement_jobs set at = 1";
+    await other.query(`${over}, name = '' where id = 'changed'`);
+    await other.query(`${over}, queue = 'elsewhere' where id = 'renamed'`);
+    await other.query(`${over} where id = 'healthy'`);
+    const { reaped } = await store.reap({ limit: 10 });
+    assert.deepEqual(
+      reaped.map(({ id, state }) => [id, state]).toSorted(),
+      ["changed", "healthy", "renamed"].map((id) => [id, "waiting"]),
+    );
+  });
 });

@@ -35,9 +35,15 @@ interface Place {
   readonly slot: number;
 }
 
-/** A line is not known here although a job stands in it: it was made since the lines were read. Reading them again helps. */
+/** A line is not known here: it was made since the lines were read, or somebody else wrote the queue or name of a job. */
 export class UnknownLine extends Error {
   override readonly name = "UnknownLine";
+  readonly place: Place;
+
+  constructor(place: Place) {
+    super(`the line ${JSON.stringify(place)} is not known here`);
+    this.place = place;
+  }
 }
 
 /** The numbers of the lines of a namespace. They are made once and never change, so each process remembers them. */
@@ -106,6 +112,12 @@ export class Lines {
     await this.#insert(link, [...missing.values()]);
   }
 
+  /** Finds a line that another process has made, or makes it: somebody else may have changed the queue or name of a job. */
+  async find(link: Link, place: Place): Promise<void> {
+    await this.refresh(link);
+    if (!this.#numbers.has(keyOf(place))) await this.#insert(link, [place]);
+  }
+
   /** Makes the lines that every namespace has. */
   makeCommon(link: Link): Promise<void> {
     return this.#insert(
@@ -155,7 +167,7 @@ export class Lines {
 
   #get(place: Place): number {
     const line = this.#numbers.get(keyOf(place));
-    if (line === undefined) throw new UnknownLine(`the line ${JSON.stringify(place)} is not known here`);
+    if (line === undefined) throw new UnknownLine(place);
     return line;
   }
 }

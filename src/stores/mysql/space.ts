@@ -37,6 +37,8 @@ interface SpaceOptions {
 /** Migrations may have to wait for each other, and for large tables. */
 const migrateMs = 10 * 60_000;
 const maxJitterMs = 5;
+/** How many lines that are not known a verb finds, one after the other. */
+const maxUnknownLines = 100;
 /** When those who wait for jobs are told of some that were enqueued in a caller's transaction, whose end nothing announces. */
 const tellAfterMs = [20, 200, 1_000];
 
@@ -147,12 +149,13 @@ export class Space {
     const identity = await this.known();
     const run = (): Promise<T> =>
       this.#transactions.write((transaction) => work(this.#session(identity, transaction)), asksTime);
-    try {
-      return await run();
-    } catch (error) {
-      if (!(error instanceof UnknownLine)) throw error;
-      await this.#autocommit((link) => identity.lines.refresh(link));
-      return run();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await run();
+      } catch (error) {
+        if (!(error instanceof UnknownLine) || tries > maxUnknownLines) throw error;
+        await this.#autocommit((link) => identity.lines.find(link, error.place));
+      }
     }
   }
 
