@@ -34,9 +34,10 @@ export const hello = defineJob<{ name: string }>({
     [`enqueue.${extension}`]: `import { createEscapement } from "escapement";
 import { hello } from "./jobs/hello.${extension}";
 
-await using app = createEscapement();
+const app = createEscapement();
 const { id } = await app.enqueue(hello, { name: "world" });
 console.log(\`enqueued \${id}\`);
+await app.stop();
 `,
   };
 }
