@@ -1,5 +1,5 @@
 // A middleware reports failed handlers to an error tracker such as Sentry; any process can follow a job.
-import { createEscapement, defineJob, type Middleware } from "../src/index.ts";
+import { createEscapement, defineJob, type Middleware, UnrecoverableError } from "../src/index.ts";
 
 /** What is used of `@sentry/node`: pass `* as Sentry` itself. */
 interface ErrorTracker {
@@ -16,7 +16,9 @@ const reportTo = (sentry: ErrorTracker): Middleware =>
       try {
         return await next();
       } catch (error) {
-        if (job.attempt === job.attempts) sentry.captureException(error); // only the last attempt is worth an alert
+        // Only what is not retried is worth an alert.
+        const isLast = job.attempt === job.attempts || job.delivery === "at-most-once";
+        if (isLast || error instanceof UnrecoverableError) sentry.captureException(error);
         throw error;
       }
     });

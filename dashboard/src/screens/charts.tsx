@@ -81,8 +81,8 @@ function Kept({ history, over }: { readonly history: History; readonly over: Spa
   return (
     <>
       <Chart
-        title={`Ended a ${unit}`}
-        summary={`${count(sum(endedIn))} in all, ${perMinute(mean)} a ${unit}`}
+        title={`Ended per ${unit}`}
+        summary={`${count(sum(endedIn))} in all, ${perMinute(mean)} per ${unit}`}
         times={times}
         show={compact}
         lines={[line("succeeded", "good", ({ succeeded }) => succeeded)]}
@@ -108,7 +108,7 @@ function Kept({ history, over }: { readonly history: History; readonly over: Spa
         ]}
       />
       <Chart
-        title={`Failures a ${unit}`}
+        title={`Failures per ${unit}`}
         summary={`${count(sum(({ dead }) => dead))} dead, ${count(sum(({ lost }) => lost))} lost, ${count(sum(({ failed, crashed }) => failed + crashed))} retried`}
         times={times}
         show={compact}

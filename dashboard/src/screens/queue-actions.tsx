@@ -16,6 +16,11 @@ function queuePath(queue: string): string {
   return `queues/${encodeURIComponent(queue)}`;
 }
 
+function running(active: number): string {
+  if (active === 0) return "None is running.";
+  return active === 1 ? "1 running job will finish." : `${active} running jobs will finish.`;
+}
+
 async function turn(queue: string, what: "pause" | "resume", reason: string): Promise<void> {
   await request(`${queuePath(queue)}/${what}`, { method: "POST", body: because(reason) });
 }
@@ -44,7 +49,7 @@ export function PauseQueue({
     >
       <p>
         {isPause
-          ? `No more of its jobs start, on any node. ${jobs(queue.active)} that run go on. It stays paused until somebody resumes it.`
+          ? `No more of its jobs start, on any node. ${running(queue.active)} It stays paused until somebody resumes it.`
           : `${jobs(queue.due)} that are due may start at once.`}
       </p>
     </Confirm>

@@ -157,7 +157,8 @@ function limitsOf({ concurrency, rate, active }: Queue): VNode {
         </>
       )}
       {concurrency !== null && rate !== null && <br />}
-      {rate !== null && `${count(rate.limit)} starts per ${span(rate.perMs)}`}
+      {rate !== null &&
+        `${count(rate.limit)} ${rate.limit === 1 ? "start" : "starts"} per ${span(rate.perMs)}`}
     </>
   );
 }
