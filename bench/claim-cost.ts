@@ -1,8 +1,9 @@
 import { systemClock } from "../src/clock.ts";
 import { createEscapement, defineJob, type Escapement } from "../src/index.ts";
 import { consoleLogger } from "../src/log.ts";
-import { systemRuntime } from "../src/runtime.ts";
-import type { Finish, Store } from "../src/store.ts";
+import { systemRuntime } from "../src/runtime/runtime.ts";
+import type { Finish } from "../src/store/claims.ts";
+import type { Store } from "../src/store/store.ts";
 import { checkStates, Dispatches, expect } from "./audit.ts";
 import type { Place } from "./beds/bed.ts";
 import { compare, type Finding, type Plan, type Run, type Scenario, series } from "./scenario.ts";

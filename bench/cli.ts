@@ -8,13 +8,14 @@ import { beds } from "./beds/index.ts";
 import { claimCost } from "./claim-cost.ts";
 import { drain } from "./drain.ts";
 import { enqueueConcurrent, enqueueMany } from "./enqueue.ts";
+import { jobKinds } from "./kinds.ts";
 import { pick, readDurability, readSize, UsageError } from "./options.ts";
 import { pickup } from "./pickup.ts";
 import { relayBench, relayUsage } from "./relay/command.ts";
 import { format, machine, type Report } from "./report.ts";
 import type { Finding, Plan, Scenario } from "./scenario.ts";
 
-const scenarios: readonly Scenario[] = [drain, enqueueConcurrent, enqueueMany, claimCost, pickup];
+const scenarios: readonly Scenario[] = [drain, enqueueConcurrent, enqueueMany, claimCost, pickup, jobKinds];
 
 const usage = `usage: npm run bench -- [options]
   --store NAME            ${Object.keys(beds).join(", ")} (default sqlite)

@@ -1,4 +1,5 @@
-import type { Store, StoreFactory } from "../src/store.ts";
+import type { StoreFactory } from "../src/store/opening.ts";
+import type { Store } from "../src/store/store.ts";
 
 /** The same store, with a count of how often each verb is called: a rate is understood by its trips. */
 export function counted(factory: StoreFactory): { store: StoreFactory; calls(verb: keyof Store): number } {

@@ -1,5 +1,5 @@
 import { createEscapement, defineJob } from "../src/index.ts";
-import { systemRuntime } from "../src/runtime.ts";
+import { systemRuntime } from "../src/runtime/runtime.ts";
 import { checkRaw, checkStates, Dispatches, within } from "./audit.ts";
 import { counted } from "./counted.ts";
 import { compare, interleave, type Plan, type Run, type Scenario, series, time } from "./scenario.ts";

@@ -2,7 +2,7 @@
 
 import { systemClock } from "../src/clock.ts";
 import { createEscapement, defineJob } from "../src/index.ts";
-import type { StoreAddress, StoreFactory } from "../src/store.ts";
+import type { StoreAddress, StoreFactory } from "../src/store/opening.ts";
 
 const { module, options }: StoreAddress = JSON.parse(process.argv[2] ?? "");
 const { openStore }: { openStore(options: unknown, context: unknown): ReturnType<StoreFactory["open"]> } =

@@ -1,7 +1,11 @@
 import { systemClock } from "../src/clock.ts";
 import { silentLogger } from "../src/log.ts";
 import type { Outcome } from "../src/state.ts";
-import { type Finish, type NewJob, type Store, type StoreFactory, slotCount } from "../src/store.ts";
+import type { Finish } from "../src/store/claims.ts";
+import type { NewJob } from "../src/store/jobs.ts";
+import type { StoreFactory } from "../src/store/opening.ts";
+import { slotCount } from "../src/store/partitions.ts";
+import type { Store } from "../src/store/store.ts";
 
 const batch = 1_000;
 const hourMs = 3_600_000;

@@ -16,9 +16,9 @@ process.exitCode = code;
 
 // What these modules read from files (SQL, Lua, the version) is written into them: a bundle has no files beside it.
 for (const path of [
-  "version.ts",
+  "runtime/version.ts",
   "dashboard/page-files.ts",
-  ...globSync("stores/*/{migration,lua}-files.ts", { cwd: join(root, "src") }),
+  ...globSync("stores/*/{migrations,functions,lua}/files.ts", { cwd: join(root, "src") }),
 ]) {
   const values = await import(pathToFileURL(join(root, "src", path)).href);
   const lines = Object.entries(values).map(
@@ -28,9 +28,9 @@ for (const path of [
   writeFileSync(target, `${lines.join("\n")}\n`);
   rmSync(`${target}.map`, { force: true });
 }
-rmSync(join(outDir, "text-files.js"));
-rmSync(join(outDir, "text-files.js.map"));
-rmSync(join(outDir, "text-files.d.ts"));
+rmSync(join(outDir, "stores/text-files.js"));
+rmSync(join(outDir, "stores/text-files.js.map"));
+rmSync(join(outDir, "stores/text-files.d.ts"));
 
 await bundleApi(join(outDir, "api"));
 

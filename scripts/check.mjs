@@ -6,6 +6,8 @@ const checks = [
   { what: "types", tool: "tsc", args: ["--project", "tsconfig.json"] },
   { what: "types of the dashboard", tool: "tsc", args: ["--project", "dashboard/tsconfig.json"] },
   { what: "lint and format", tool: "biome", args: ["check", "--error-on-warnings", "."] },
+  { what: "format of Lua", tool: "node", args: ["scripts/format-lua.mjs", "--check"] },
+  { what: "names in Lua", tool: "node", args: ["--test", "test/lua.test.ts"] },
   { what: "dead files, exports and dependencies", tool: "knip", args: [] },
   { what: "generated files", tool: "node", args: ["scripts/generate.mjs", "--check"] },
   { what: "import directions, sizes, names, links", tool: "node", args: ["--test", "test/tidy.test.ts"] },

@@ -7,16 +7,16 @@ const root = new URL("..", import.meta.url);
 
 /** The Node that runs the sources: the one in `tools/node`, or else the machine's own if it is new enough. */
 export function findNode() {
-  const needed = readJson("package.json").engines.node.replace(">=", "");
+  const needed = readJson("package.json").engines.node;
   const found = [];
   for (const node of [toolNode(), process.execPath, process.env.npm_node_execpath]) {
     const version = node && versionOf(node);
     if (!version) continue;
-    if (isAtLeast(version, needed)) return node;
+    if (satisfies(version, needed)) return node;
     found.push(version);
   }
   throw new Error(
-    `found Node ${[...new Set(found)].join(", ")}, but Node ${needed} or newer is needed and tools/node has none ` +
+    `found Node ${[...new Set(found)].join(", ")}, but Node ${needed} is needed and tools/node has none ` +
       `for ${process.platform} ${process.arch}; install Node 24 and run the command again.`,
   );
 }
@@ -42,9 +42,18 @@ function versionOf(node) {
   return status === 0 ? stdout.trim() : undefined;
 }
 
+/** Ranges of package.json that are made of `>=`, `<` and `||`. */
+function satisfies(version, range) {
+  return range
+    .split(" || ")
+    .some((part) =>
+      part.split(" ").every((one) => isAtLeast(version, one.replace(/^(>=|<)/, "")) === one.startsWith(">=")),
+    );
+}
+
 function isAtLeast(version, needed) {
   const [major, minor] = version.replace("v", "").split(".").map(Number);
-  const [neededMajor, neededMinor] = needed.split(".").map(Number);
+  const [neededMajor, neededMinor = 0] = needed.split(".").map(Number);
   return major > neededMajor || (major === neededMajor && minor >= neededMinor);
 }
 

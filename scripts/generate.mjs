@@ -6,12 +6,16 @@
 //
 // A region of TypeScript comes with the imports of its file that it uses.
 //
+// and writes the API's description, the types of its client, and the stores' policy (policy-files.mjs).
+//
 // `npm run generate` writes; with `--check` it writes nothing and fails when something is stale.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, extname, join, relative } from "node:path";
 import { apiFiles } from "./api-description.mjs";
+import { formatLua } from "./format-lua.mjs";
+import { policyFiles } from "./policy-files.mjs";
 import { importsFor } from "./snippet-imports.mjs";
 import { root } from "./tool.mjs";
 
@@ -27,15 +31,21 @@ for (const path of globSync("{*.md,docs/**/*.md,examples/**/*.md}", { cwd: root 
   if (check) console.log(`${path} is stale: run \`npm run generate\` and commit the result.`);
   else writeFileSync(join(root, path), after);
 }
-for (const [path, text] of Object.entries(await apiFiles())) renew(path, text);
+for (const [path, text] of Object.entries(await apiFiles())) renew(path, formatted(path, text));
+for (const [path, text] of Object.entries(policyFiles()))
+  renew(path, path.endsWith(".lua") ? formatLua(text) : text);
 if (!check) console.log(`${stale} file${stale === 1 ? "" : "s"} changed.`);
 else if (stale > 0) process.exitCode = 1;
 
-/** Writes a file that is made, formatted as all files are, or says that it is stale. */
-function renew(path, text) {
-  const before = existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
+/** As all files are. */
+function formatted(path, text) {
   const biome = [join(root, "node_modules/@biomejs/biome/bin/biome"), "format", "--stdin-file-path", path];
-  const after = execFileSync(process.execPath, biome, { cwd: root, input: text, encoding: "utf8" });
+  return execFileSync(process.execPath, biome, { cwd: root, input: text, encoding: "utf8" });
+}
+
+/** Writes a file that is made, or says that it is stale. */
+function renew(path, after) {
+  const before = existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : "";
   if (after === before) return;
   stale++;
   if (check) console.log(`${path} is stale: run \`npm run generate\` and commit the result.`);

@@ -57,11 +57,11 @@ function shorten(text) {
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 
-/** Names in calls such as `test("K3: …")` and in tables such as `{ name: "K1, K2: …" }`; what is skipped is no test. */
+/** Names in calls such as `test("… [K3]")` and in tables such as `{ name: "… [K1, K2]" }`; what is skipped is no test. */
 function testNames(source) {
   const code = source.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, "");
   const names = code.matchAll(
-    /(?<!\.(?:skip|todo))(?:\(|\bname:)\s*(["'`])([A-Z]\d+(?:, [A-Z]\d+)*): ((?:(?!\1).)+)\1(?!,\s*\{[^}]*\b(?:skip|todo): *["'`t])/g,
+    /(?<!\.(?:skip|todo))(?:\(|\bname:)\s*(["'`])((?:(?!\1).)+) \[([A-Z]\d+(?:, [A-Z]\d+)*)\]\1(?!,\s*\{[^}]*\b(?:skip|todo): *["'`t])/g,
   );
-  return [...names].map(([, , ids, rest]) => ({ ids: ids.split(", "), title: `${ids}: ${rest}` }));
+  return [...names].map(([, , title, ids]) => ({ ids: ids.split(", "), title }));
 }

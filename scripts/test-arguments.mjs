@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
-const everything = ["src/**/*.test.ts", "test/**/*.test.ts", "testbed/**/*.test.ts"];
+const everything = ["src/**/*.test.ts", "test/**/*.test.ts", "testbed/**/*.test.ts", "examples/*/*.test.ts"];
 
 /**
  * The arguments of `node --test` for `npm test -- <extra>`: every test file, unless `extra` names files, folders or

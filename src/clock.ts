@@ -1,5 +1,5 @@
 /**
- * Time, as the library sees it. Every loop takes its clock from outside, so that a test can move it and a
+ * Time, as the library sees it. Every loop takes its clock from outside, so a test can move it and a
  * simulation can own it.
  */
 export interface Clock {
@@ -7,7 +7,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that only ever rise, from an arbitrary start that all processes of this machine share until it reboots. */
   monotonic(): number;
-  /** Calls back once, no earlier than in `ms`. Returns how to call it off. A timer keeps no process alive by itself. */
+  /** Calls back once, no earlier than in `ms`. Returns how to call it off. A timer alone keeps no process alive. */
   after(ms: number, callback: () => void): () => void;
   /** Calls back once the current turn of the event loop is over: what is gathered until then shares one trip. */
   defer(callback: () => void): void;
@@ -16,7 +16,7 @@ export interface Clock {
 /** The longest delay a Node timer takes; a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Taken now, so that faking time in a test leaves the leases alone. */
+/** Taken now, so faking time in a test leaves the leases alone. */
 const sinceStart = performance.now.bind(performance);
 
 /**

@@ -29,10 +29,9 @@ describe("definitions", () => {
     });
   });
 
-  test("D6: a route is checked, and limits that nobody would keep on the way to a broker are refused", () => {
+  test("a route is checked, and limits that nobody would keep on the way to a broker are refused [D6]", () => {
     const transport = {
       kind: "test",
-      gathers: false,
       address: "",
       open: () => assert.fail("defining opens nothing"),
     };

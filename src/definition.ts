@@ -4,12 +4,13 @@ import { describe, EscapementError } from "./errors.ts";
 import type { HandlerContext, Snooze } from "./handler.ts";
 import { type Delivery, deliveries } from "./job.ts";
 import type { Jsonified, JsonSafe, NotJson } from "./json.ts";
+import type { Route } from "./message/transport.ts";
 import { checkName } from "./names.ts";
 import { checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
 import { type JobRetentionOptions, resolveJobRetention } from "./retention.ts";
 import { type Backoff, defaultBackoff } from "./retry.ts";
-import type { RateLimit, Retention } from "./store.ts";
-import type { Route } from "./transport.ts";
+import type { RateLimit } from "./store/claims.ts";
+import type { Retention } from "./store/jobs.ts";
 
 /** What a handler may return: its result, which is kept as JSON, or a wish to be called later. */
 export type Handler<Input, Result> = (
@@ -66,7 +67,7 @@ export interface DefinitionOptions<Output, Result> {
   readonly expireIn?: Duration;
   /** The crash that makes it dead as poison. @default 3 */
   readonly maxCrashes?: number;
-  /** How long its jobs are kept after their end, each state by itself; it is stored with each job. @default the app's `retention` */
+  /** How long its jobs are kept after their end, by state; it is stored with each job. @default the app's `retention` */
   readonly retention?: JobRetentionOptions;
   /** The handler; or the URL of a module whose default export is the handler, to run it in a thread. A process that only enqueues leaves it out. */
   readonly run?: Handler<Output, Result> | URL;
@@ -80,7 +81,7 @@ export interface DefinitionOptions<Output, Result> {
 /**
  * What {@link defineJob} returns: everything about a kind of job, resolved and frozen.
  *
- * The handler and the key functions are kept as taking `never`, so that definitions of every input fit in one list; only code that has
+ * The handler and the key functions are kept as taking `never`, so definitions of every input fit in one list; only code that has
  * validated the input against this very definition calls them.
  */
 export interface JobDefinition<Input = never, Result = unknown> {
@@ -145,7 +146,7 @@ export function defineJob(
   if (options.unique !== undefined && options.debounce !== undefined) {
     throw new EscapementError(
       "invalid-option",
-      `${of("unique")} and debounce exclude each other; take one of them`,
+      `${of("unique")} and debounce are mutually exclusive; use one of them`,
     );
   }
   if (options.route !== undefined) checkRouted(options, of);
@@ -348,13 +349,13 @@ function checkRun(value: unknown, option: string): AnyDefinition["run"] {
   return value as AnyDefinition["run"];
 }
 
-/** A route takes its jobs past every limit, so a limit that nobody would keep is refused. */
+/** A routed job passes every limit, so a limit that would not be enforced is refused. */
 function checkRouted({ concurrency, rate }: DefinitionOptions<never, unknown>, of: Of): void {
   const limit = rate !== undefined ? "rate" : concurrency?.key === undefined ? "concurrency" : null;
   if (limit === null || (limit === "concurrency" && concurrency === undefined)) return;
   throw new EscapementError(
     "invalid-option",
-    `expected ${of("route")} to stand without ${limit === "rate" ? "rate" : "a concurrency that has no key"}: the relay keeps no limits; limit the consumers instead`,
+    `expected ${of("route")} to be used without ${limit === "rate" ? "rate" : "a concurrency that has no key"}: the relay applies no limits; limit the consumers instead`,
   );
 }
 

@@ -40,13 +40,21 @@ function parseText(text: string): number {
 
 /** A span of time for a person: `"1m 30s"`. At most two units, the rest is rounded away. */
 export function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  const step = lastShownMs(ms);
+  let rest = Math.round(ms / step) * step;
+  if (rest < unitMs.s) return `${rest}ms`;
   const parts: string[] = [];
-  let rest = ms;
   for (const unit of ["d", "h", "m", "s"] as const) {
-    const count = unit === "s" ? Math.round((rest / unitMs.s) * 10) / 10 : Math.floor(rest / unitMs[unit]);
+    const count = unit === "s" ? rest / unitMs.s : Math.floor(rest / unitMs[unit]);
     rest -= count * unitMs[unit];
     if (count > 0) parts.push(`${count}${unit}`);
   }
-  return parts.slice(0, 2).join(" ");
+  return parts.join(" ");
+}
+
+/** The last digit that is shown: rounding to it first lets 59.97 s be a minute, and not 60 seconds. */
+function lastShownMs(ms: number): number {
+  if (ms >= unitMs.d) return unitMs.h;
+  if (ms >= unitMs.h) return unitMs.m;
+  return ms >= unitMs.s ? unitMs.s / 10 : unitMs.ms;
 }

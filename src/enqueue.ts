@@ -4,7 +4,7 @@ import type { Duration } from "./duration.ts";
 import { EscapementError } from "./errors.ts";
 import type { Job } from "./job.ts";
 import type { EnqueueReceipt, JobRef } from "./receipt.ts";
-import type { EnqueueWithin } from "./store.ts";
+import type { EnqueueWithin } from "./store/claims.ts";
 
 export interface EnqueueOptions {
   /** The same id is the same job, in whatever state it is, for as long as it is kept. @default a new UUID */

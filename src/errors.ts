@@ -77,7 +77,7 @@ export class UnrecoverableError extends Error {
 
 /**
  * Whether the same call may succeed later without anybody changing anything.
- * Everything else is for a person to mend and is never retried by itself.
+ * Everything else is for a person to fix and is never retried automatically.
  */
 export function isTransient(error: unknown): boolean {
   return (
@@ -99,7 +99,7 @@ export function isCausedBy(error: unknown, isCause: (one: unknown) => boolean): 
 /** Causes can go in a circle. */
 const maxCauses = 20;
 
-/** What is kept of an error in the store. Stacks are cut, so that a row stays small. */
+/** What is kept of an error in the store. Stacks are cut, so a row stays small. */
 export interface ErrorRecord {
   readonly name: string;
   readonly message: string;

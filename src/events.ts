@@ -3,12 +3,12 @@ import type { JobFacts, JobOutline, JobState } from "./job.ts";
 import type { Logger } from "./log.ts";
 import { checkOneOf } from "./options.ts";
 import type { EnqueueReceipt } from "./receipt.ts";
-import type { ClaimedJob } from "./store.ts";
-import { withoutTrace } from "./trace.ts";
+import type { ClaimedJob } from "./store/claims.ts";
+import { withoutTrace } from "./telemetry/trace.ts";
 
-/** What an app tells about its own process. What other processes do is asked of the store. */
+/** What an app reports about its own process. What other processes do is in the store. */
 export interface AppEvents {
-  enqueued: EnqueueReceipt & { readonly name: string };
+  enqueued: EnqueueReceipt & { readonly name: string; readonly queue: string };
   started: { readonly job: JobFacts };
   progress: { readonly job: JobFacts; readonly value: unknown };
   /** The success is written. */
@@ -46,7 +46,7 @@ export interface AppEvents {
     readonly phase: DispatchPhase;
     readonly error: ErrorRecord;
     readonly retryInMs: number;
-    /** Nobody knows whether the broker has it. */
+    /** It is unknown whether the broker has it. */
     readonly ambiguous: boolean;
   };
   /** This process's relay gained or gave up a partition, or lost it to another. */
@@ -76,7 +76,7 @@ export interface Timing {
 
 /**
  * Where a dispatch to a broker failed. `dispatched_write`: the job could not be named in the store, so nothing was published. `publish`: the
- * broker refused it, or nobody knows. `rollback_write`: what the refusal means could not be written.
+ * broker refused it, or its answer is unknown. `rollback_write`: the rollback could not be written.
  */
 export type DispatchPhase = "dispatched_write" | "publish" | "rollback_write";
 
@@ -108,7 +108,7 @@ export type AppListener<E extends AppEventName> = (event: AppEvents[E]) => void;
 
 export type Emit = <E extends AppEventName>(name: E, event: AppEvents[E]) => void;
 
-/** How often the same trouble is logged at the most. */
+/** The same trouble is logged at most this often. */
 const logEveryMs = 10_000;
 
 /** Tells listeners, one after the other. A listener that throws is logged: it must not bring down what it listens to. */
@@ -152,12 +152,12 @@ export class Events {
     this.#counters.set(name, [...(this.#counters.get(name) ?? []), counter]);
   }
 
-  /** Trouble that nobody listens for must not be silent; what comes again and again is told now and then. */
+  /** Trouble without a listener must not be silent; repeated trouble is logged now and then. */
   #logError({ error, during }: AppEvents["error"]): void {
     const now = performance.now();
     if (now - (this.#loggedAt.get(during) ?? Number.NEGATIVE_INFINITY) < logEveryMs) return;
     this.#loggedAt.set(during, now);
-    this.#log.error({ error }, `trouble while ${during}`);
+    this.#log.error({ error }, `error while ${during}`);
   }
 
   emit: Emit = (name, event) => {

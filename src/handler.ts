@@ -1,13 +1,13 @@
 import { type Duration, parseDuration } from "./duration.ts";
 import type { HandlerJobs, TransactionJobs } from "./enqueue.ts";
 import type { JobFacts } from "./job.ts";
-import type { TraceContext } from "./trace.ts";
+import type { TraceContext } from "./telemetry/trace.ts";
 
-/** What a handler is told about its job. */
+/** What a handler knows about its job. */
 export interface HandlerJob extends JobFacts {
   /** The same for every try: hand it to whatever can refuse a second effect under one key. */
   readonly idempotencyKey: string;
-  /** Where it stands in the trace of whoever enqueued it. Left out where it stands in none. */
+  /** Its place in the trace of the caller that enqueued it. Left out where it is in none. */
   readonly trace?: TraceContext;
 }
 

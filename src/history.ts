@@ -34,6 +34,18 @@ export interface HistoryFigures {
   readonly lost: number;
   /** Cancelled while active, or expired. Jobs that a person cancelled while they waited are not counted. */
   readonly cancelled: number;
+  /** Enqueues of an id that was there already: one job instead of two. */
+  readonly existing: number;
+  /** Enqueues absorbed by a unique key. */
+  readonly absorbed: number;
+  /** Outcomes that the store refused because the claim was no longer the writer's. */
+  readonly stale: number;
+  /** Dispatches to a broker that are tried again because the batch could not be named in the store, */
+  readonly namingRetries: number;
+  /** because the broker refused the message or did not answer, */
+  readonly publishRetries: number;
+  /** and because the rollback could not be written. */
+  readonly rollbackRetries: number;
   /** How many handlers were timed, and how long they took. */
   readonly runs: number;
   readonly runSumMs: number;
@@ -95,6 +107,12 @@ export const noFigures: HistoryFigures = Object.freeze({
   dead: 0,
   lost: 0,
   cancelled: 0,
+  existing: 0,
+  absorbed: 0,
+  stale: 0,
+  namingRetries: 0,
+  publishRetries: 0,
+  rollbackRetries: 0,
   runs: 0,
   runSumMs: 0,
   runMaxMs: 0,
@@ -111,6 +129,12 @@ export function addFigures(one: HistoryFigures, other: HistoryFigures): HistoryF
     dead: one.dead + other.dead,
     lost: one.lost + other.lost,
     cancelled: one.cancelled + other.cancelled,
+    existing: one.existing + other.existing,
+    absorbed: one.absorbed + other.absorbed,
+    stale: one.stale + other.stale,
+    namingRetries: one.namingRetries + other.namingRetries,
+    publishRetries: one.publishRetries + other.publishRetries,
+    rollbackRetries: one.rollbackRetries + other.rollbackRetries,
     runs: one.runs + other.runs,
     runSumMs: one.runSumMs + other.runSumMs,
     runMaxMs: Math.max(one.runMaxMs, other.runMaxMs),
@@ -139,6 +163,12 @@ export const summedColumns: readonly string[] = [
   "dead",
   "lost",
   "cancelled",
+  "existing",
+  "absorbed",
+  "stale",
+  "naming_retries",
+  "publish_retries",
+  "rollback_retries",
   "runs",
   "run_sum_ms",
   "late_sum_ms",
@@ -148,27 +178,27 @@ export const highestColumns: readonly string[] = ["run_max_ms", "late_max_ms"];
 
 /** In the order of {@link summedColumns} and {@link highestColumns}. */
 export function toNumbers(figures: HistoryFigures): number[] {
-  const { succeeded, failed, crashed, dead, lost, cancelled, runs, runSumMs, lateSumMs } = figures;
+  const { succeeded, failed, crashed, dead, lost, cancelled, existing, absorbed, stale } = figures;
+  const { namingRetries, publishRetries, rollbackRetries, runs, runSumMs, lateSumMs } = figures;
   const { late, runMaxMs, lateMaxMs } = figures;
-  const counts = [succeeded, failed, crashed, dead, lost, cancelled, runs, runSumMs, lateSumMs];
-  return [...counts, ...late, runMaxMs, lateMaxMs];
+  return [
+    ...[succeeded, failed, crashed, dead, lost, cancelled, existing, absorbed, stale],
+    ...[namingRetries, publishRetries, rollbackRetries, runs, runSumMs, lateSumMs],
+    ...late,
+    ...[runMaxMs, lateMaxMs],
+  ];
 }
 
 /** The other way round. */
 export function fromNumbers(numbers: readonly number[]): HistoryFigures {
-  const at = (index: number): number => numbers.at(index) ?? 0;
+  const [succeeded = 0, failed = 0, crashed = 0, dead = 0, lost = 0, cancelled = 0, ...others] = numbers;
+  const [existing = 0, absorbed = 0, stale = 0, namingRetries = 0, publishRetries = 0, ...rest] = others;
+  const [rollbackRetries = 0, runs = 0, runSumMs = 0, lateSumMs = 0, ...times] = rest;
   return {
-    succeeded: at(0),
-    failed: at(1),
-    crashed: at(2),
-    dead: at(3),
-    lost: at(4),
-    cancelled: at(5),
-    runs: at(6),
-    runSumMs: at(7),
-    lateSumMs: at(8),
-    late: numbers.slice(9, 9 + noFigures.late.length),
-    runMaxMs: at(-2),
-    lateMaxMs: at(-1),
+    ...{ succeeded, failed, crashed, dead, lost, cancelled, existing, absorbed, stale },
+    ...{ namingRetries, publishRetries, rollbackRetries, runs, runSumMs, lateSumMs },
+    late: times.slice(0, noFigures.late.length),
+    runMaxMs: times.at(-2) ?? 0,
+    lateMaxMs: times.at(-1) ?? 0,
   };
 }

@@ -4,7 +4,7 @@ import { idempotencyKey } from "./idempotency.ts";
 
 const fireAt = new Date("2026-11-15T03:00:00.000Z");
 
-test("K3: a schedule and its time always give the same key (test vector)", () => {
+test("a schedule and its time always give the same key (test vector) [K3]", () => {
   assert.equal(
     idempotencyKey({
       namespace: "billing",
@@ -16,7 +16,7 @@ test("K3: a schedule and its time always give the same key (test vector)", () =>
   );
 });
 
-test("K3: any other job's key rests on its id alone (test vector)", () => {
+test("any other job's key rests on its id alone (test vector) [K3]", () => {
   for (const when of [fireAt, new Date(0)]) {
     assert.equal(
       idempotencyKey({ namespace: "billing", id: "invoice:42:2026-11", schedule: null, fireAt: when }),

@@ -55,12 +55,18 @@ export {
   lateBoundsMs,
 } from "./history.ts";
 export { type IdempotencySource, idempotencyKey } from "./idempotency.ts";
-export type { Counting, Instruments, Labels, Measuring, Reading } from "./instruments.ts";
 export type { Delivery, Job, JobFacts, JobOutline, JobState } from "./job.ts";
 export type { Jsonified, JsonSafe, NotJson } from "./json.ts";
 export type { Logger } from "./log.ts";
-export type { Message, MessageFacts } from "./message.ts";
-export type { Middleware } from "./middleware.ts";
+export type { Message, MessageFacts } from "./message/message.ts";
+export type {
+  PublishOptions,
+  PublishResult,
+  Route,
+  Transport,
+  TransportContext,
+  TransportFactory,
+} from "./message/transport.ts";
 export type { Act } from "./operations/act.ts";
 export type { AuditLogEntry, AuditLogFilter, AuditLogPage } from "./operations/audit-log.ts";
 export type { BackfillPreview } from "./operations/backfill-preview.ts";
@@ -76,7 +82,6 @@ export {
   type ScheduleTemplate,
 } from "./operations/operations.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
-export type { Probe, ProbeCheck } from "./probe.ts";
 export type { EnqueueReceipt, JobRef } from "./receipt.ts";
 export type { JobRetentionOptions } from "./retention.ts";
 export type {
@@ -87,38 +92,16 @@ export type {
   RetentionOptions,
   ScheduleConflict,
 } from "./settings.ts";
-export type {
-  CancelOutcome,
-  Capabilities,
-  CountBy,
-  CountRow,
-  Health,
-  JobFilter,
-  NodeRecord,
-  OccurrenceFate,
-  PartitionRecord,
-  PartitionRef,
-  PartitionTable,
-  PendingMigration,
-  QueueConfig,
-  QueueDepth,
-  RateLimit,
-  RedriveOutcome,
-  RemoveOutcome,
-  Retention,
-  ScanFilter,
-  SeenNode,
-  StoreFactory,
-  TrailKind,
-  UpdateResult,
-} from "./store.ts";
-export type { Enqueuing, Leg, Planning, Publishing, Telemetry } from "./telemetry.ts";
-export type { TraceContext } from "./trace.ts";
-export type {
-  PublishOptions,
-  PublishResult,
-  Route,
-  Transport,
-  TransportContext,
-  TransportFactory,
-} from "./transport.ts";
+export type { RateLimit } from "./store/claims.ts";
+export type { CancelOutcome, RedriveOutcome, RemoveOutcome, Retention, UpdateResult } from "./store/jobs.ts";
+export type { NodeRecord, SeenNode } from "./store/nodes.ts";
+export type { Capabilities, Health, PendingMigration, StoreFactory } from "./store/opening.ts";
+export type { PartitionRecord, PartitionRef, PartitionTable } from "./store/partitions.ts";
+export type { CountBy, CountRow, JobFilter, QueueDepth, ScanFilter, TrailKind } from "./store/questions.ts";
+export type { QueueConfig } from "./store/queues.ts";
+export type { OccurrenceFate } from "./store/schedules.ts";
+export type { Counting, Instruments, Labels, Measuring, Reading } from "./telemetry/instruments.ts";
+export type { Middleware } from "./telemetry/middleware.ts";
+export type { Probe, ProbeCheck } from "./telemetry/probe.ts";
+export type { Enqueuing, Leg, Planning, Publishing, Telemetry } from "./telemetry/telemetry.ts";
+export type { TraceContext } from "./telemetry/trace.ts";

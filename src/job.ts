@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "./errors.ts";
-import type { TraceContext } from "./trace.ts";
+import type { TraceContext } from "./telemetry/trace.ts";
 
-/** How often a job may be dispatched, and what happens when nobody knows. See docs/GUARANTEES.md. */
+/** How often a job may be dispatched, and what happens when the outcome is unknown. See docs/GUARANTEES.md. */
 export type Delivery = "at-most-once" | "at-least-once" | "effectively-once";
 
 export const deliveries = ["at-most-once", "at-least-once", "effectively-once"] as const satisfies Delivery[];
@@ -79,6 +79,6 @@ export interface Job<Input = unknown, Result = unknown> extends JobFacts {
   readonly waitsFor: readonly string[];
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
-  /** Where it stands in the trace of whoever enqueued it. Left out where it stands in none. */
+  /** Its place in the trace of the caller that enqueued it. Left out where it is in none. */
   readonly trace?: TraceContext;
 }

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { printable } from "./printable.ts";
+import { printable } from "./runtime/printable.ts";
 
 /** Where the library's own lines go. A pino logger fits as it is. */
 export interface Logger {

@@ -37,7 +37,7 @@ function checkText(value: unknown, what: string, maxLength: number, code: ErrorC
   if (!isText(value, maxLength)) {
     throw new EscapementError(
       code,
-      `expected ${what} to be a text of 1 to ${maxLength} characters without control characters and halves of surrogate pairs, got ${describe(value)}`,
+      `expected ${what} to be a string of 1 to ${maxLength} characters without control characters or lone surrogates, got ${describe(value)}`,
     );
   }
   return value;

@@ -2,7 +2,7 @@ import { formatDuration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 
-/** Refuses what nobody would read: a misspelt option is an error, not a silent default. */
+/** Refuses unknown options: a misspelt one is an error, not a silent default. */
 export function checkKnown(options: object, known: readonly string[], what: string): void {
   if (typeof options !== "object" || options === null) {
     throw new EscapementError(
@@ -14,7 +14,7 @@ export function checkKnown(options: object, known: readonly string[], what: stri
     if (!known.includes(key)) {
       throw new EscapementError(
         "invalid-option",
-        `unknown option ${describe(key)} of ${what}; known are ${known.join(", ")}`,
+        `unknown option ${describe(key)} of ${what}; known options: ${known.join(", ")}`,
       );
     }
   }
@@ -93,7 +93,7 @@ export function checkTexts(value: unknown, option: string): readonly string[] {
   const inside = Array.isArray(value) && value.length > 0 ? ` with ${kindOf(wrong)} in it` : "";
   throw new EscapementError(
     "invalid-option",
-    `expected ${option} to be a text or a list of texts, got ${kindOf(value)}${inside}`,
+    `expected ${option} to be a string or a list of strings, got ${kindOf(value)}${inside}`,
   );
 }
 
@@ -125,7 +125,7 @@ export function checkLogin(text: string, option: string): [first: string, second
   } catch (cause) {
     throw new EscapementError(
       "invalid-option",
-      `expected the login in ${option} to be percent-encoded (a percent sign itself is %25), got another text`,
+      `expected the login in ${option} to be percent-encoded (a percent sign itself is %25), got another string`,
       { cause },
     );
   }
@@ -133,7 +133,7 @@ export function checkLogin(text: string, option: string): [first: string, second
 
 /** What was given, for a message that must not show it: it may hold a password. */
 export function kindOf(value: unknown): string {
-  if (typeof value === "string") return value === "" ? "an empty text" : "a text";
+  if (typeof value === "string") return value === "" ? "an empty string" : "a string";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (value === undefined || value === null) return String(value);
   return typeof value === "object" ? "an object" : `a ${typeof value}`;

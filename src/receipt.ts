@@ -2,7 +2,7 @@ import { describe, EscapementError } from "./errors.ts";
 import { checkId } from "./names.ts";
 
 /**
- * What became of an enqueue. It stands for its job wherever a job is asked for.
+ * The result of an enqueue. It can be used wherever a job is expected.
  *
  * @typeParam Result what the definition's handler returns, as `app.result(receipt)` gives it.
  */

@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from "./duration.ts";
 import type { JobState } from "./job.ts";
 import { checkKnown } from "./options.ts";
-import type { Retention } from "./store.ts";
+import type { Retention } from "./store/jobs.ts";
 
 /** How long jobs of one definition are kept after their end. What is left out is as the app's `retention` says. */
 export interface JobRetentionOptions {

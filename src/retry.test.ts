@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { backoffMs, defaultBackoff } from "./retry.ts";
 
-test("A5: the ladder is 30 s, 1 m, 2 m, 4 m, 8 m, then 15 m", () => {
+test("the ladder is 30 s, 1 m, 2 m, 4 m, 8 m, then 15 m [A5]", () => {
   const ladder = [1, 2, 3, 4, 5, 6, 7, 100].map(
     (failures) => backoffMs(defaultBackoff, failures, 0.5) / 1_000,
   );

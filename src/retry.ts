@@ -14,7 +14,7 @@ export const defaultBackoff: Backoff = {
   jitter: 0.1,
 };
 
-/** How long it takes at the most from the first failure to the last try, but for the time that the tries themselves take. */
+/** The longest time from the first failure to the last try, not counting the tries themselves. */
 export function retrySpanMs(backoff: Backoff, attempts: number): number {
   let span = 0;
   for (let failures = 1; failures < attempts; failures += 1) span += backoffMs(backoff, failures, 1);
@@ -24,7 +24,7 @@ export function retrySpanMs(backoff: Backoff, attempts: number): number {
 /**
  * The wait after the `failures`-th failure: 30 s, 1 m, 2 m, 4 m, 8 m, then 15 m with the defaults.
  *
- * @param random a number from 0 (inclusive) to 1, from outside, so that a simulation replays.
+ * @param random a number from 0 (inclusive) to 1, from outside, so a simulation replays.
  */
 export function backoffMs(backoff: Backoff, failures: number, random: number): number {
   const growth = backoff.type === "exponential" ? 2 ** Math.min(failures - 1, 52) : 1;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { loadConfigFile, readConfigFile } from "./config-file.ts";
+import { loadConfigFile, readConfigFile } from "./runtime/config-file.ts";
 import { resolveSettings } from "./settings.ts";
 
 describe("settings", () => {
@@ -14,7 +14,7 @@ describe("settings", () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  test("A9: options win over the environment, the environment over the file, the file over the defaults", () => {
+  test("options win over the environment, the environment over the file, the file over the defaults [A9]", () => {
     const json = { lease: "20s", poll: "2s", batch: 7, attempts: 9 };
     writeFileSync(join(folder, "escapement.config.json"), JSON.stringify(json));
     const environment = { ESCAPEMENT_POLL: "3s", ESCAPEMENT_BATCH: "8" };
@@ -26,7 +26,7 @@ describe("settings", () => {
     assert.equal(settings.concurrency, 10, "the default");
   });
 
-  test("A9: a TypeScript file is read by its default export", () => {
+  test("a TypeScript file is read by its default export [A9]", () => {
     writeFileSync(
       join(folder, "escapement.config.ts"),
       "const lease: string = '45s'; export default { lease };",
@@ -34,7 +34,7 @@ describe("settings", () => {
     assert.equal(resolveSettings({}, {}, file).leaseMs, 45_000);
   });
 
-  test("A9: every variable of the environment reaches its setting", () => {
+  test("every variable of the environment reaches its setting [A9]", () => {
     const settings = resolveSettings(
       {},
       {
@@ -115,6 +115,10 @@ describe("settings", () => {
     });
     assert.throws(() => resolveSettings({ poll: 0 }, {}, file), /expected poll to be at least 1 ms, got 0/);
     assert.throws(() => resolveSettings({ lease: 2 }, {}, file), /expected lease to be at least 3 ms, got 2/);
+    assert.throws(() => resolveSettings({ lease: "2d" }, {}, file), {
+      code: "invalid-option",
+      message: 'expected lease to be a duration of at most 1d, got "2d"',
+    });
     assert.throws(() => resolveSettings({ lease: 15_000, heartbeat: 10_000 }, {}, file), {
       code: "invalid-option",
       message: "expected lease to be more than twice as long as heartbeat (10000), got 15000",

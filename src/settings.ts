@@ -1,14 +1,15 @@
-import { type ConfigFile, readConfigFile } from "./config-file.ts";
 import type { AnyDefinition } from "./definition.ts";
 import { type Duration, parseDuration } from "./duration.ts";
 import { describe, EscapementError } from "./errors.ts";
-import type { EffectInbox } from "./inbox-store.ts";
 import { consoleLogger, type Logger } from "./log.ts";
-import { checkMiddleware, type Middleware } from "./middleware.ts";
 import { checkName } from "./names.ts";
 import { checkBoolean, checkDuration, checkInteger, checkKnown, checkNumber, checkOneOf } from "./options.ts";
-import { type StoreFactory, slotCount } from "./store.ts";
-import { checkTelemetry, type Telemetry } from "./telemetry.ts";
+import { type ConfigFile, readConfigFile } from "./runtime/config-file.ts";
+import type { EffectInbox } from "./store/inbox.ts";
+import type { StoreFactory } from "./store/opening.ts";
+import { longestLeaseMs, slotCount } from "./store/partitions.ts";
+import { checkMiddleware, type Middleware } from "./telemetry/middleware.ts";
+import { checkTelemetry, type Telemetry } from "./telemetry/telemetry.ts";
 
 export interface RetentionOptions {
   /** @default "7d" */
@@ -27,15 +28,15 @@ export interface RetentionOptions {
 
 export interface RelayOptions {
   /**
-   * Into how many partitions a namespace is cut at the least, which relays share out among them. A higher number than before raises it for
+   * The minimum number of partitions of a namespace, which relays share among them. A higher number than before raises it for
    * all of them; it is never lowered.
    *
    * @default 16
    */
   readonly partitions?: number;
-  /** How many jobs this process may have named and not settled: what a death of it publishes again at the most. @default 4096 */
+  /** How many jobs this process may have named and not settled: at most these are published again if it dies. @default 4096 */
   readonly inFlight?: number;
-  /** How many jobs of a backlog (due for more than a second) this process publishes per second at the most. @default no such limit */
+  /** At most how many jobs of a backlog (due for more than a second) this process publishes per second. @default no limit */
   readonly backlogPerSecond?: number;
   /** How often to send a small job of its own through store and relay, to measure how late it is published. @default never */
   readonly canary?: Duration;
@@ -52,7 +53,7 @@ export interface MetricsOptions {
   readonly interval?: Duration;
 }
 
-/** A `Registry` of prom-client, by what is asked of it. */
+/** A `Registry` of prom-client: the methods that are used. */
 export interface MetricsRegistry {
   readonly contentType: string;
   metrics(): Promise<string>;
@@ -73,7 +74,7 @@ export interface EscapementOptions {
   readonly heartbeat?: Duration;
   /** How often to look for work and for expired leases when nothing notifies. Environment: `ESCAPEMENT_POLL`. @default "1s" */
   readonly poll?: Duration;
-  /** How many jobs one claim takes at the most. Environment: `ESCAPEMENT_BATCH`. @default 100 */
+  /** How many jobs one claim takes at most. Environment: `ESCAPEMENT_BATCH`. @default 100 */
   readonly batch?: number;
   /** How many handlers this process runs at once. Environment: `ESCAPEMENT_CONCURRENCY`. @default 10 */
   readonly concurrency?: number;
@@ -221,7 +222,7 @@ export function resolveSettings(
     ...fromEnvironment(environment),
     ...withoutUndefined(options),
   };
-  const leaseMs = parseDuration(merged.lease ?? "30s", "lease");
+  const leaseMs = checkDuration(merged.lease ?? "30s", "lease", 0, longestLeaseMs);
   const settings = Object.freeze({
     store: checkStore(merged.store ?? "sqlite:.escapement/escapement.db"),
     jobs: checkJobs(merged.jobs ?? []),

@@ -39,7 +39,7 @@ describe("the transition table", () => {
     assert.deepEqual(jobStates.filter(isTerminal).toSorted(), ["cancelled", "dead", "lost", "succeeded"]);
   });
 
-  test("D7: nothing leads out of a terminal state but a redrive out of dead and lost", () => {
+  test("nothing leads out of a terminal state but a redrive out of dead and lost [D7]", () => {
     for (const state of jobStates.filter(isTerminal)) {
       const ways = Object.keys(transitions[state]);
       assert.deepEqual(ways, state === "dead" || state === "lost" ? ["redrive"] : []);
@@ -69,14 +69,14 @@ describe("the transition table", () => {
 });
 
 describe("settle", () => {
-  test("D7: a requested cancel wins over every end but success", () => {
+  test("a requested cancel wins over every end but success [D7]", () => {
     for (const outcome of everyOutcome) {
       const { state } = settle({ ...held, cancelRequested: true }, outcome);
       assert.equal(state, outcome.kind === "succeed" ? "succeeded" : "cancelled", outcome.kind);
     }
   });
 
-  test("K8: an at-most-once job is never sent back once it was dispatched, only when it was not started", () => {
+  test("an at-most-once job is never sent back once it was dispatched, only when it was not started [K8]", () => {
     const job: HeldJob = { ...held, delivery: "at-most-once" };
     for (const outcome of everyOutcome) {
       if (outcome.kind === "retry" || outcome.kind === "snooze" || outcome.kind === "rollback") {
@@ -124,7 +124,7 @@ describe("after a failure", () => {
   const failure = { error: "{}", unrecoverable: false };
   const job = { delivery: "at-least-once", attempt: 1, attempts: 3, crashes: 0 } as const;
 
-  test("A5: tries follow until they are used up, then the job is dead", () => {
+  test("tries follow until they are used up, then the job is dead [A5]", () => {
     const kinds = [1, 2, 3].map(
       (attempt) => afterFailure({ ...job, attempt }, failure, defaultBackoff, 0.5).kind,
     );
@@ -139,7 +139,7 @@ describe("after a failure", () => {
     assert.equal(afterFailure({ ...job, attempt: 5, crashes: 2 }, failure, defaultBackoff, 0.5).kind, "die");
   });
 
-  test("K8: an at-most-once job that raises is dead at once, with its error", () => {
+  test("an at-most-once job that raises is dead at once, with its error [K8]", () => {
     const outcome = afterFailure(
       { ...job, delivery: "at-most-once" },
       { ...failure, error: '{"message":"no"}' },
@@ -148,7 +148,7 @@ describe("after a failure", () => {
     );
     assert.deepEqual(outcome, {
       kind: "die",
-      reason: "failed, and at-most-once is never tried again",
+      reason: "failed, and at-most-once is never retried",
       error: '{"message":"no"}',
     });
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert";
-import type { Delivery, JobState } from "./job.ts";
+import { type Delivery, deliveries, type JobState } from "./job.ts";
 import { type Backoff, backoffMs } from "./retry.ts";
 
 /** Everything that can happen to a job. */
@@ -69,12 +69,34 @@ export type Outcome =
   /** Its dispatch was undone through no fault of its own: a broker refused it, or the store failed under its `tx`. Counted apart, as no try. */
   | { readonly kind: "rollback"; readonly delayMs: number; readonly error: string }
   | { readonly kind: "die"; readonly reason: string; readonly error: string }
-  /** Nobody knows whether it was dispatched. Only for at-most-once. */
+  /** It is unknown whether it was dispatched. Only for at-most-once. */
   | { readonly kind: "lose"; readonly reason: string }
   /** Its holder is gone without a word, or its thread is. */
   | { readonly kind: "crash"; readonly reason: string };
 
 export type Success = Extract<Outcome, { readonly kind: "succeed" }>;
+
+/**
+ * Outcomes as the languages of stores know them; those that number them count from 1, in this order. A success whose result is left out is a
+ * kind of its own: it has a reason.
+ */
+export const outcomeKinds = [
+  "succeed",
+  "retry",
+  "snooze",
+  "release",
+  "rollback",
+  "die",
+  "lose",
+  "crash",
+  "succeed-without",
+] as const;
+
+export type OutcomeKind = (typeof outcomeKinds)[number];
+
+export function outcomeKindOf(outcome: Outcome): OutcomeKind {
+  return outcome.kind === "succeed" && outcome.notKept !== undefined ? "succeed-without" : outcome.kind;
+}
 
 /** How the reason begins of a job that succeeded and whose result could not be kept. */
 export const resultNotKept = "result not kept: ";
@@ -221,12 +243,20 @@ export function story(outcome: Outcome): {
   }
 }
 
+/** Why a job is cancelled whose parent did not succeed. */
+export function orphanReason(parent: { readonly id: string; readonly state: JobState }): string {
+  return `its parent ${parent.id} is ${parent.state}`;
+}
+
+/** Why a job is cancelled that was not started in time. */
+export const expiredReason = "expired";
+
 /** A success of which no more is to be said than its result: what almost every job ends with, and what stores write quickly. */
 export function isPlainSuccess(outcome: Outcome): outcome is Success & { readonly notKept?: never } {
   return outcome.kind === "succeed" && outcome.notKept === undefined;
 }
 
-/** A job one crash short of poison: it runs alone in its process, so that its neighbours are not condemned with it. */
+/** A job one crash short of poison: it runs alone in its process, so its neighbours are not condemned with it. */
 export function isFragile(job: { readonly crashes: number; readonly maxCrashes: number }): boolean {
   return job.crashes > 0 && job.crashes >= job.maxCrashes - 1;
 }
@@ -246,6 +276,11 @@ export function mayClaimAhead(job: {
   return job.delivery !== "at-most-once" && !isKeyed && job.crashes === 0 && !job.ahead;
 }
 
+/** Deliveries whose jobs are never claimed ahead, however plain they are. */
+export const neverAhead: readonly Delivery[] = deliveries.filter(
+  (delivery) => !mayClaimAhead({ delivery, concurrencyKey: null, rateKey: null, crashes: 0, ahead: false }),
+);
+
 /** What the decision after a failure rests on. */
 export interface FailedJob {
   readonly delivery: Delivery;
@@ -263,7 +298,7 @@ export function afterFailure(
 ): Outcome {
   const failures = job.attempt - job.crashes;
   const die = (reason: string): Outcome => ({ kind: "die", reason, error: failure.error });
-  if (job.delivery === "at-most-once") return die("failed, and at-most-once is never tried again");
+  if (job.delivery === "at-most-once") return die("failed, and at-most-once is never retried");
   if (failure.unrecoverable) return die("unrecoverable");
   if (failures >= job.attempts) return die(`attempts used up (${job.attempts})`);
   return { kind: "retry", delayMs: backoffMs(backoff, failures, random), error: failure.error };
@@ -284,7 +319,7 @@ export function afterStoreFailure(
   if (job.delivery === "at-most-once")
     return {
       kind: "die",
-      reason: "the store failed under its tx, and at-most-once is never tried again",
+      reason: "the store failed under its tx, and at-most-once is never retried",
       error,
     };
   // Claims that used up no try: those that the store spoilt among them.

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { createEscapement, defineJob, type EscapementOptions, type HandlerContext } from "../src/index.ts";
+import { deliveries, jobStates } from "../src/job.ts";
 import { silentLogger } from "../src/log.ts";
 import { testbed } from "../testbed/index.ts";
 import { configure, escapement } from "./command.ts";
@@ -41,7 +43,10 @@ async function furnish(options: EscapementOptions): Promise<void> {
   await app.schedule("nightly", { cron: "0 3 * * *" }, report, { month: 1 });
 }
 
-const jobs = `defineJob({ name: "mail", queue: "post" }), defineJob({ name: "report" })`;
+const numbers = `{ "~standard": { version: 1, vendor: "test",
+  validate: (value) => typeof value.n === "number" ? { value } : { issues: [{ message: "no number" }] } } }`;
+const jobs = `defineJob({ name: "mail", queue: "post" }), defineJob({ name: "report" }),
+  defineJob({ name: "checked", input: ${numbers} })`;
 const postgres = await testbed.postgres();
 
 /** The JSON lines of an answer. */
@@ -52,7 +57,7 @@ function lines(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
-describe("K12: operating from a program", () => {
+describe("operating from a program [K12]", () => {
   const folder = scratchFolder();
   const run = (...args: string[]) => escapement(folder, ...args);
   before(async () => {
@@ -108,7 +113,7 @@ describe("K12: operating from a program", () => {
     assert.equal(unsure.code, 2);
     assert.match(
       unsure.stderr,
-      /^\{"error":\{"code":"usage","message":"This will redrive 10 jobs\. Say --yes/,
+      /^\{"error":\{"code":"usage","message":"This will redrive 10 jobs\. Pass --yes/,
     );
     const done = await run(
       "dead",
@@ -143,17 +148,14 @@ describe("K12: operating from a program", () => {
       "7",
     );
     assert.deepEqual([edited.code, lines(edited.stdout)], [0, [{ outcome: "updated", state: "waiting" }]]);
-    const due = await run("jobs", "run-now", "report-1", "nobody", "--json", "--actor", "carol");
-    assert.deepEqual(
-      [due.code, lines(due.stdout).map(({ id, outcome }) => [id, outcome])],
-      [
-        1,
-        [
-          ["report-1", "updated"],
-          ["nobody", "unknown"],
-        ],
-      ],
+    const due = await run(
+      ...["jobs", "run-now", "report-1", "nobody"],
+      "--json",
+      "--yes",
+      "--actor",
+      "carol",
     );
+    assert.deepEqual([due.code, lines(due.stdout)], [1, [{ updated: 1, unknown: 1 }]]);
     const story = (await run("jobs", "show", "report-1")).stdout;
     assert.match(story, /noted: edited \(input, priority\) by \S+@/);
     assert.match(story, /noted: made due by carol/);
@@ -163,6 +165,34 @@ describe("K12: operating from a program", () => {
       [gone.code, lines(gone.stderr)],
       [1, [{ error: { code: "not-found", message: 'there is no job "report-0"' } }]],
     );
+  });
+
+  test("what could not be done to jobs by id is said in words, and a dry run counts what can be", async () => {
+    const cases: [string[], string][] = [
+      [["cancel", "mail-2"], "1 had ended already"],
+      [["delete", "nobody"], "1 not found"],
+      [["delete", "report-2"], "1 not ended yet"],
+      [["redrive", "mail-2"], "1 neither dead nor lost"],
+      [["run-now", "mail-2"], "1 started or ended already"],
+    ];
+    for (const [args, words] of cases) {
+      const { code, stdout } = await run("jobs", ...args);
+      assert.deepEqual([code, stdout], [1, `${words}\n`], args.join(" "));
+    }
+    const dry = (...args: string[]) => run("jobs", ...args, "--dry-run");
+    assert.equal((await dry("cancel", "mail-2", "report-2", "nobody")).stdout, "1 job would be cancelled\n");
+    assert.equal((await dry("run-now", "mail-2", "report-2")).stdout, "1 job would be made due\n");
+  });
+
+  test("jobs that wait are made due by a filter, after a question", async () => {
+    const filter = ["--name", "report", "--text", '"month":', "--since", "1h", "--json"];
+    const unsure = await run("jobs", "run-now", ...filter);
+    assert.deepEqual([unsure.code, unsure.stdout], [2, ""]);
+    assert.match(unsure.stderr, /This will make \d jobs due\. Pass --yes/);
+    const [dry] = lines((await run("jobs", "run-now", ...filter, "--dry-run")).stdout);
+    const [due] = lines((await run("jobs", "run-now", ...filter, "--yes")).stdout);
+    assert.deepEqual(due?.["outcomes"], { updated: dry?.["matched"] });
+    assert.equal((await run("jobs", "run-now", ...filter.slice(0, -1))).stdout, "no job matches\n");
   });
 
   test("enqueue takes JSON, a file or standard input, and an id that is known enqueues nothing", async () => {
@@ -184,8 +214,48 @@ describe("K12: operating from a program", () => {
     const broken = await run("enqueue", "report", "--input", "{", "--json");
     assert.deepEqual([broken.code, /"invalid-input"/.test(broken.stderr)], [1, true]);
     const unknown = await run("enqueue", "nothing");
-    assert.match(unknown.stderr, /no config file here defines the job "nothing" \(it defines mail, report\)/);
+    assert.match(
+      unknown.stderr,
+      /no config file here defines the job "nothing" \(it defines mail, report, checked\)/,
+    );
     assert.equal((await run("enqueue", "nothing", "--delivery", "at-most-once", "--delay", "1h")).code, 0);
+  });
+
+  test("inputs keep all digits of their numbers, with a schema too", async () => {
+    const inputs = ['{"n":9007199254740993123}', '{"n":1.2345678901234567890123}'] as const;
+    for (const name of ["report", "checked"]) {
+      const shown = async () => (await run("jobs", "show", name, "--json")).stdout;
+      await run("enqueue", name, "--id", name, "--delay", "1h", "--input", inputs[0]);
+      assert.match(await shown(), /"input":\{"n":9007199254740993123\}/);
+      await run("jobs", "edit", name, "--input", inputs[1]);
+      assert.match(await shown(), /"input":\{"n":1\.2345678901234567890123\}/);
+    }
+  });
+
+  test("a backfill counts first, and plans more than one job only after a yes", async () => {
+    const hour = 3_600_000;
+    const latest = Math.floor(Date.now() / hour) * hour;
+    const at = (ago: number) => new Date(latest - ago * hour).toISOString();
+    const backfill = (...args: string[]) => run("schedules", "backfill", "hourly", "--to", at(1), ...args);
+    {
+      await using app = createEscapement({
+        store: `sqlite:${join(folder, "app.db")}`,
+        jobs: [report],
+        log: silentLogger,
+      });
+      await app.schedule("hourly", { every: "1h" }, report, { month: 1 });
+    }
+    const dry = await backfill("--from", at(3), "--dry-run", "--json");
+    assert.deepEqual([dry.code, lines(dry.stdout)], [0, [{ matched: 3 }]], dry.stderr);
+    const unsure = await backfill("--from", at(3));
+    assert.deepEqual([unsure.code, unsure.stdout], [2, ""]);
+    assert.match(unsure.stderr, /This will plan 3 jobs\. Pass --yes to do it, or --dry-run to count\./);
+    const one = await backfill("--from", at(1));
+    assert.deepEqual([one.code, one.stdout], [0, "1 planned\n"], one.stderr);
+    const all = await backfill("--from", at(3), "--yes", "--json");
+    assert.deepEqual([all.code, lines(all.stdout)], [0, [{ planned: 2 }]], all.stderr);
+    assert.equal((await backfill("--from", at(3), "--dry-run")).stdout, "0 jobs would be planned\n");
+    assert.equal((await run("schedules", "rm", "hourly")).code, 0);
   });
 
   test("queues and schedules are looked at and changed, and the audit log says who did it", async () => {
@@ -199,6 +269,10 @@ describe("K12: operating from a program", () => {
     const post = queues.find(({ queue }) => queue === "post");
     assert.deepEqual([post?.["due"], post?.["paused"], post?.["concurrency"]], [10, true, 3]);
     assert.equal((await run("queues", "limit", "post", "--rate", "lots")).code, 2);
+    const free = await run("queues", "limit", "post", "--concurrency", "none");
+    assert.deepEqual([free.code, free.stdout], [0, "post: paused, at most 100 per 1s\n"], free.stderr);
+    const freer = await run("queues", "limit", "post", "--rate", "none", ...env);
+    assert.deepEqual(lines(freer.stdout), [{ queue: "post", paused: true, concurrency: null, rate: null }]);
     assert.equal((await run("schedules", "rm", "nightly", ...env)).code, 0);
     assert.equal((await run("schedules", "rm", "nightly", "--json")).code, 1);
     assert.deepEqual((await run("schedules", "ls", "--json")).stdout, "");
@@ -207,6 +281,7 @@ describe("K12: operating from a program", () => {
       entries.map(({ action, target, reason }) => [action, target, reason]),
       [
         ["remove-schedule", "schedule:nightly", "maintenance"],
+        ["limit-queue", "queue:post", "maintenance"],
         ["limit-queue", "queue:post", "maintenance"],
         ["pause-queue", "queue:post", "maintenance"],
       ],
@@ -224,6 +299,20 @@ describe("K12: operating from a program", () => {
       [["jobs", "edit", "a"], /expected something to change/],
       [["queues", "limit", "q"], /expected a limit/],
     ];
+    const nowhere: [string[], RegExp][] = [
+      [["explain", "nope@2026-11-15T03:00:00Z"], /there is no schedule "nope".* \[not-found\]/],
+      [["jobs", "ls", "--since", "1h", "--until", "2h"], /expected since to be before until/],
+      [["enqueue", "report", "--input", "@nofile"], /cannot read nofile: there is no such file \[/],
+    ];
+    for (const [args, expected] of nowhere) {
+      const { code, stderr } = await run(...args);
+      assert.deepEqual([code, expected.test(stderr)], [1, true], `${args.join(" ")}: ${stderr}`);
+    }
+    for (const change of [
+      ["pause", "nope"],
+      ["limit", "nope2", "--concurrency", "1"],
+    ])
+      assert.match((await run("queues", ...change)).stderr, /no job was ever in the queue "nope2?"/);
     for (const [args, expected] of cases) {
       const { code, stderr } = await run(...args);
       assert.deepEqual([code, expected.test(stderr)], [2, true], `${args.join(" ")}: ${stderr}`);
@@ -234,7 +323,7 @@ describe("K12: operating from a program", () => {
     assert.match(text.stderr, /expected text of a filter to be a string of 1 to 1000 characters/);
   });
 
-  test("completion scripts are scripts, and know commands, options and states", async () => {
+  test("completion scripts are scripts, and know commands and options", async () => {
     const bash = (await run("completion", "bash")).stdout;
     assert.match(bash, /'jobs redrive'/);
     assert.match(bash, /--fingerprint/);
@@ -242,9 +331,30 @@ describe("K12: operating from a program", () => {
     assert.match((await run("completion", "zsh")).stdout, /^#compdef escapement/);
     assert.equal((await run("completion", "tcsh")).code, 2);
   });
+
+  test("completion offers the values of options that have a few", async () => {
+    const [bash, zsh, fish] = await Promise.all(
+      ["bash", "zsh", "fish"].map(async (shell) => (await run("completion", shell)).stdout),
+    );
+    writeFileSync(join(folder, "completion.bash"), bash ?? "");
+    const offered = (...words: string[]): string[] => {
+      const line = ["escapement", ...words].map((word) => `'${word}'`).join(" ");
+      const script = `. ./completion.bash; COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _escapement; echo "\${COMPREPLY[@]}"`;
+      const answer = execFileSync("bash", ["-c", script], { cwd: folder, encoding: "utf8" });
+      return answer.trim().split(" ");
+    };
+    assert.deepEqual(offered("jobs", "ls", "--state", ""), [...jobStates]);
+    assert.deepEqual(offered("dead", "--state", "l"), ["lost"]);
+    assert.deepEqual(offered("jobs", "ls", "--delivery", ""), [...deliveries]);
+    assert.deepEqual(offered("jobs", "ls", "--order", "n"), ["newest"]);
+    assert.deepEqual(offered("queues", "p"), ["pause"]);
+    const values = jobStates.join(" ");
+    assert(zsh?.includes(`--state) COMPREPLY=($(compgen -W '${values}' -- "$current")); return;;`));
+    assert.match(fish ?? "", new RegExp(`from ls' -l state -x -a '${values}'`));
+  });
 });
 
-describe("K12: operating from a terminal", { skip: noTerminal }, () => {
+describe("operating from a terminal [K12]", { skip: noTerminal }, () => {
   const folder = scratchFolder();
   before(async () => {
     configure(folder, jobs);
@@ -278,6 +388,10 @@ describe("K12: operating from a terminal", { skip: noTerminal }, () => {
     assert.equal(no.code, 0);
     const interrupted = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "\u0003"]] });
     assert.match(interrupted.output, /nothing was changed/);
+    assert.equal(interrupted.code, 130);
+    const ended = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "\u0004"]] });
+    assert.match(ended.output, /nothing was changed/);
+    assert.equal(ended.code, 0, "Ctrl-D is a no");
     const yes = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "y\r"]] });
     assert.match(plainText(yes.output), /redriving: \d+ jobs of 10/);
     assert.match(yes.output, /10 redriven\n$/);
@@ -300,14 +414,28 @@ describe("K12: operating from a terminal", { skip: noTerminal }, () => {
     assert(widest <= 80, `${widest} columns on a terminal of 80`);
   });
 
+  test("Ctrl-C ends with 0 what has no other end, and with 130 what has", async () => {
+    const after = (shown: RegExp, ...args: string[]) =>
+      onTerminal(folder, args, { type: [[shown, "\u0003"]] });
+    assert.equal((await after(/no node is alive/, "status", "--watch")).code, 0);
+    assert.equal((await after(/report-1/, "jobs", "tail", "--name", "report")).code, 0);
+    assert.equal((await after(/now .*waiting/, "jobs", "tail", "report-1")).code, 130);
+  });
+
   test("jobs tail tells one job's story to its end", async () => {
     const { stdout, code } = await escapement(folder, "jobs", "tail", "mail-0");
     assert.equal(code, 0);
     assert.match(stdout, /failed attempts used up \(1\), RangeError: no route to host 0\nnow dead/);
   });
+
+  test("which attempt of how many has begun is in the table of jobs", async () => {
+    const { stdout } = await escapement(folder, "jobs", "ls", "--state", "dead");
+    assert.match(stdout, /^id +job +queue +state +attempt +when/m);
+    assert.match(stdout, /^mail-0 .* dead +1\/1 /m);
+  });
 });
 
-describe("K12: operating on Postgres", { skip: postgres.skip }, () => {
+describe("operating on Postgres [K12]", { skip: postgres.skip }, () => {
   const folder = scratchFolder();
   const store = { store: postgres.url, namespace: "cli-operate" };
   const run = (...args: string[]) =>

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { createEscapement, defineJob } from "../src/index.ts";
@@ -72,7 +73,6 @@ describe("the command line", () => {
     } as const;
     const transport = {
       kind: "full",
-      gathers: false,
       address: "",
       open: async () => ({
         publish: async (messages: readonly unknown[]) => messages.map(() => full),
@@ -126,7 +126,25 @@ describe("the command line", () => {
     assert.match(stdout, /a-planner +alive +planner +\ds ago/m);
   });
 
-  test("K12: tick runs what is due and ends; start stops gracefully on a signal", async () => {
+  test("only verify loads what breaks processes", async () => {
+    const folder = newFolder();
+    const watch = join(folder, "watch.mjs");
+    writeFileSync(
+      watch,
+      `import { registerHooks } from "node:module";
+       const load = (url, context, next) => (url.includes("/src/proof/") && console.error(url), next(url, context));
+       registerHooks({ load });`,
+    );
+    const proofLoadedBy = async (...args: string[]): Promise<boolean> => {
+      const child = spawn(process.execPath, ["--import", watch, main, ...args], { cwd: folder });
+      return (await text(child.stderr)).includes("/src/proof/");
+    };
+    assert.equal(await proofLoadedBy("status", "--store", "sqlite:app.db"), false);
+    assert.equal(await proofLoadedBy("verify", "--help"), false);
+    assert.equal(await proofLoadedBy("verify", "--nodes", "0"), true, "it does not break any: it refuses");
+  });
+
+  test("tick runs what is due and ends; start stops gracefully on a signal [K12]", async () => {
     const folder = newFolder();
     const { stdout, code } = await escapement(folder, "tick", "--store", "sqlite:app.db");
     assert.deepEqual([code, stdout], [0, "0 succeeded, 0 failed, 0 reaped\n"]);
@@ -139,7 +157,7 @@ describe("the command line", () => {
     assert.equal(await ended, 0);
   });
 
-  test("K12: init writes a project once, and never over another", async () => {
+  test("init writes a project once, and never over another [K12]", async () => {
     const folder = newFolder();
     const { stdout, code } = await escapement(folder, "init");
     assert.equal(code, 0);
@@ -150,14 +168,20 @@ describe("the command line", () => {
       "it is not installed there",
     );
     assert.ok(existsSync(join(folder, "jobs/hello.mts")));
+    for (const [, file = ""] of stdout.matchAll(/^wrote (.+)$/gm))
+      assert.doesNotMatch(readFileSync(join(folder, file), "utf8"), /await using/, "Node 22 cannot parse it");
     const before = readFileSync(join(folder, "escapement.config.mts"), "utf8");
     const again = await escapement(folder, "init");
     assert.equal(again.code, 1);
-    assert.match(again.stderr, /already exist; nothing was written/);
+    assert.match(again.stderr, /already exist; nothing was written\. Remove them, or/);
     assert.equal(readFileSync(join(folder, "escapement.config.mts"), "utf8"), before);
+    rmSync(join(folder, "enqueue.mts"));
+    rmSync(join(folder, "jobs/hello.mts"));
+    const third = await escapement(folder, "init");
+    assert.match(third.stderr, /escapement\.config\.mts already exists; nothing was written\. Remove it, or/);
   });
 
-  test("K12: cron next and explain; days when the clocks change are marked", async () => {
+  test("cron next and explain; days when the clocks change are marked [K12]", async () => {
     const folder = newFolder();
     const next = await escapement(
       folder,
@@ -191,7 +215,7 @@ describe("the command line", () => {
     assert.match((await escapement(folder, "cron", "next", "0 0 30 2 *")).stdout, /it never fires/);
   });
 
-  test("K12: schedules can be looked at, paused, resumed, triggered; explain tells why something did not run", async () => {
+  test("schedules can be looked at, paused, resumed, triggered; explain tells why something did not run [K12]", async () => {
     const folder = newFolder();
     const store = `sqlite:${join(folder, "app.db")}`;
     await using app = createEscapement({ store, log: silentLogger });
@@ -207,7 +231,7 @@ describe("the command line", () => {
       (await run("explain", triggered.id)).stdout,
       /job .* \(report, at-least-once.*\n.*enqueued[\s\S]*now waiting/,
     );
-    assert.match((await run("explain", "nightly@2026-01-01T02:00:00Z")).stdout, /was made later/);
+    assert.match((await run("explain", "nightly@2026-01-01T02:00:00Z")).stdout, /was created later/);
     assert.match(
       (await run("explain", "nightly@2026-01-01T02:30:00Z")).stdout,
       /does not fire at .* by its rules/,

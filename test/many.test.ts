@@ -13,7 +13,7 @@ const total = isFull ? 100_000 : 20_000;
 describe("many jobs", () => {
   const stores = { memory: () => memory(), sqlite: () => sqlite(join(newFolder(), "jobs.db")) };
   for (const [name, store] of Object.entries(stores)) {
-    test(`C1: without faults each of ${total} jobs runs exactly once (${name})`, async () => {
+    test(`without faults each of ${total} jobs runs exactly once (${name}) [C1]`, async () => {
       const runs = new Uint8Array(total);
       let done = 0;
       const job = defineJob<number>({

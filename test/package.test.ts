@@ -3,7 +3,7 @@ import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { cp, glob, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -47,22 +47,41 @@ test("the package holds what it exports, and neither sources nor tests", async (
   );
 });
 
-test("links of the README lead to files of the package", async () => {
+test("links lead to files of the package, or to folders that docs/README.md says are in the repository only", async () => {
   const installed = join(consumer, "node_modules", manifest.name);
-  const text = await readFile(join(installed, "README.md"), "utf8");
-  const links = [...text.matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link = ""]) => link);
-  assert.deepEqual(
-    links.filter((link) => !existsSync(join(installed, link))),
-    [],
-  );
+  const [note = ""] =
+    /^Links into .+ of the repository\./m.exec(await readFile(join(installed, "docs/README.md"), "utf8")) ??
+    [];
+  const elsewhere = [...note.matchAll(/`(\S+)\/`/g)].map(([, name = ""]) => name);
+  const dead: string[] = [];
+  for await (const page of glob("{*.md,docs/**/*.md}", { cwd: installed })) {
+    const text = await readFile(join(installed, page), "utf8");
+    for (const [, link = ""] of text.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)/g)) {
+      const target = join(dirname(page), link);
+      const [top = ""] = target.split(sep);
+      const isElsewhere = page !== "README.md" && elsewhere.includes(top) && existsSync(join(root, target));
+      if (!isElsewhere && !existsSync(join(installed, target))) dead.push(`${page} links to ${link}`);
+    }
+  }
+  assert.deepEqual(dead, []);
 });
 
-test("the quick start of the README works when it is pasted", async () => {
-  const text = await readFile(join(consumer, "node_modules", manifest.name, "README.md"), "utf8");
-  const [, code = ""] = /```ts\n([\s\S]+?)\n```/.exec(text) ?? [];
-  await writeFile(join(consumer, "quickstart.ts"), code);
-  assert.match(await run(consumer, process.execPath, ["quickstart.ts"]), /^Hello, Ada! \(attempt 1\)$/m);
+test("what operators load into other programs is in the package", () => {
+  for (const file of ["alerts.yml", "grafana-dashboard.json"]) {
+    assert(existsSync(join(consumer, "node_modules", manifest.name, "examples/observability", file)), file);
+  }
 });
+
+for (const type of ["module", "commonjs"]) {
+  test(`the quick start of the README works when it is pasted into a package of type ${type}`, async () => {
+    const text = await readFile(join(consumer, "node_modules", manifest.name, "README.md"), "utf8");
+    const [, file = ""] = /run `node (\S+)`:/.exec(text) ?? [];
+    const [, code = ""] = /```ts\n([\s\S]+?)\n```/.exec(text) ?? [];
+    const project = await newProject(JSON.stringify({ type }));
+    await writeFile(join(project, file), code);
+    assert.match(await run(project, process.execPath, [file]), /^Hello, Ada! \(attempt 1\)$/m);
+  });
+}
 
 test("the API of the installed package answers, with nothing else installed", async () => {
   await writeFile(
@@ -191,6 +210,35 @@ for (const [format, ending] of [
   });
 }
 
+for (const { format, ending, message } of [
+  {
+    format: "esm",
+    ending: "mjs",
+    message: /cannot load the package pg: Dynamic require .*; mark pg as external/,
+  },
+  { format: "cjs", ending: "cjs", message: /ECONNREFUSED/ },
+] as const) {
+  test(`a bundle in ${format} form that contains a client uses it, or says that it must be external`, async () => {
+    await writeFile(
+      join(consumer, "to-bundle-client.js"),
+      `import { createEscapement } from "escapement";
+       const app = createEscapement({ store: "postgres://nobody@127.0.0.1:1/nothing" });
+       app.start().catch(({ message }) => console.log(message)).then(() => process.exit());`,
+    );
+    const outfile = join(folder, `bundled-client-${format}.${ending}`);
+    await build({
+      entryPoints: [join(consumer, "to-bundle-client.js")],
+      nodePaths: [join(root, "node_modules")],
+      bundle: true,
+      platform: "node",
+      format,
+      outfile,
+      logLevel: "error",
+    });
+    assert.match(await run(folder, process.execPath, [outfile]), message);
+  });
+}
+
 test("a transport whose client is not installed says what to install", async () => {
   await writeFile(
     join(consumer, "transports.js"),
@@ -224,9 +272,7 @@ for (const [what, packageJson, extension] of [
   ["a folder without a package.json", null, "mts"],
 ] as const) {
   test(`init leaves a project in which every command that it prints works: ${what}`, async () => {
-    const project = await mkdtemp(join(folder, "project-"));
-    if (packageJson !== null) await writeFile(join(project, "package.json"), packageJson);
-    await symlink(join(consumer, "node_modules"), join(project, "node_modules"), "junction");
+    const project = await newProject(packageJson);
     const command = join(consumer, "node_modules/escapement/dist/cli/main.js");
     const escapement = (...args: string[]): Promise<string> =>
       run(project, process.execPath, [command, ...args]);
@@ -263,21 +309,12 @@ test("tick runs what init made, once", async () => {
 });
 
 test("the declarations type-check strictly for a consumer, down to their own files", async () => {
+  const entries = Object.keys(manifest.exports).filter((entry) => entry !== "./package.json");
   await writeFile(
     join(consumer, "main.ts"),
     `import { createEscapement, defineJob } from "escapement";
-     import * as api from "escapement/api";
-     import * as client from "escapement/client";
-     import * as consumer from "escapement/consumer";
-     import * as dashboard from "escapement/dashboard";
-     import * as http from "escapement/http";
-     import * as kafka from "escapement/kafka";
-     import * as memory from "escapement/memory";
-     import * as nats from "escapement/nats";
-     import * as redisStreams from "escapement/redis-streams";
-     import * as sqlite from "escapement/sqlite";
      import type { NewJob, Store } from "escapement/store";
-     import * as testing from "escapement/testing";
+     ${entries.map((entry, n) => `export * as entry${n} from "escapement${entry.slice(1)}";`).join("\n")}
 
      const double = defineJob<{ value: number }, number>({ name: "double", run: ({ input }) => input.value * 2 });
      const app = createEscapement({ store: "sqlite:app.db", jobs: [double] });
@@ -285,8 +322,7 @@ test("the declarations type-check strictly for a consumer, down to their own fil
      // @ts-expect-error The input is typed by the definition: without types, this line would be no error.
      await app.enqueue(double, { value: "21" });
      export const result: number = await app.result(receipt);
-     export const isEnqueued = (store: Store, jobs: readonly NewJob[]) => store.enqueue({ jobs });
-     export { api, client, consumer, dashboard, http, kafka, memory, nats, redisStreams, sqlite, testing };`,
+     export const isEnqueued = (store: Store, jobs: readonly NewJob[]) => store.enqueue({ jobs });`,
   );
   const compilerOptions = {
     target: "es2022",
@@ -297,10 +333,20 @@ test("the declarations type-check strictly for a consumer, down to their own fil
     noEmit: true,
     types: ["node"],
     typeRoots: [join(root, "node_modules/@types")],
+    // Whoever imports escapement/opentelemetry has its API; the other entries need none of their clients here.
+    paths: { "@opentelemetry/api": [join(root, "node_modules/@opentelemetry/api/build/src/index.d.ts")] },
   };
   await writeFile(join(consumer, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
   await run(consumer, process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "--project", "."]);
 });
+
+/** A folder beside the consumer's, which has the package too. */
+async function newProject(packageJson: string | null): Promise<string> {
+  const project = await mkdtemp(join(folder, "project-"));
+  if (packageJson !== null) await writeFile(join(project, "package.json"), packageJson);
+  await symlink(join(consumer, "node_modules"), join(project, "node_modules"), "junction");
+  return project;
+}
 
 /** Waits for what a process says, as long as a slow machine may take. */
 async function until(holds: () => boolean, lines: { readonly all: string }): Promise<void> {

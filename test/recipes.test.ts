@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { newFolder } from "./behaviour/stores.ts";
 
-test("C6: each recipe takes effect once although its handler runs twice, and checking before acting does not", async () => {
+test("each recipe takes effect once although its handler runs twice, and checking before acting does not [C6]", async () => {
   const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
   const example = join(import.meta.dirname, "../examples/recipes.ts");
   const { stdout } = await promisify(execFile)(process.execPath, [example], {

@@ -21,7 +21,7 @@ function yaml(key: string, input: string): string {
 }
 
 describe("schedules from a file", () => {
-  test("K12: they run, follow the file while the process runs, and a broken file changes nothing", async () => {
+  test("they run, follow the file while the process runs, and a broken file changes nothing [K12]", async () => {
     const folder = newFolder();
     const file = join(folder, "escapement.schedules.yaml");
     writeFileSync(file, yaml("first", "one"));

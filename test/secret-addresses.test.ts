@@ -6,12 +6,12 @@ import { inspect } from "node:util";
 import { systemClock } from "../src/clock.ts";
 import { EscapementError } from "../src/errors.ts";
 import { silentLogger } from "../src/log.ts";
+import { NodeProcess } from "../src/proof/fleet.ts";
+import type { NodePlan } from "../src/proof/node-plan.ts";
+import { storeTarget } from "../src/proof/store-kind.ts";
 import { storeFromUrl } from "../src/stores/open.ts";
 import { kafka } from "../src/transports/kafka/index.ts";
 import { nats } from "../src/transports/nats/index.ts";
-import { NodeProcess } from "../src/verify/fleet.ts";
-import type { NodePlan } from "../src/verify/node-plan.ts";
-import { storeTarget } from "../src/verify/store-kind.ts";
 import { escapement } from "./command.ts";
 import { scratchFolder } from "./scratch.ts";
 
@@ -84,7 +84,7 @@ describe("verify keeps passwords out of the arguments of its processes", () => {
     const node = new NodeProcess(0, "node", plan);
     try {
       const all = execFileSync("ps", ["-A", "-ww", "-o", "args"], { encoding: "utf8" });
-      assert.match(all, /verify.node\.ts/);
+      assert.match(all, /proof.node\.ts/);
       assert.doesNotMatch(all, new RegExp(password));
     } finally {
       node.signal("SIGKILL");
@@ -95,6 +95,6 @@ describe("verify keeps passwords out of the arguments of its processes", () => {
   test("--store env:NAME reads a variable, and says when it is missing", async () => {
     const { stderr, code } = await escapement(scratchFolder(), "verify", "--store", "env:NOT_THERE");
     assert.equal(code, 1);
-    assert.match(stderr, /expected --store env:NOT_THERE to name a variable that is set/);
+    assert.match(stderr, /expected --store env:NOT_THERE to name an environment variable that is set/);
   });
 });

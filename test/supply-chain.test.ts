@@ -35,6 +35,11 @@ test("no dependency runs a script when it is installed", () => {
   }
 });
 
+test("the scripts that set a clone up run none of the dependencies'", () => {
+  const source = readFileSync(join(import.meta.dirname, "../scripts/install.mjs"), "utf8");
+  assert.match(source, /\["ci",.* "--ignore-scripts"/);
+});
+
 test("every locked package is pinned by the hash of its content, and comes from a registry", () => {
   const own = locked.filter(([, { link, resolved = "" }]) => link === true || resolved.startsWith("tools/"));
   const unpinned = locked.filter((one) => !own.includes(one) && !/^sha512-/.test(one[1].integrity ?? ""));
@@ -55,6 +60,12 @@ test("a user installs these dependencies and no others", () => {
 });
 
 test("what is published is the build, the docs and the change log, with a statement of where it was built", () => {
-  assert.deepEqual(manifest.files, ["dist", "docs", "CHANGELOG.md", "CONTRIBUTING.md"]);
+  assert.deepEqual(manifest.files, [
+    "dist",
+    "docs",
+    "examples/observability",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+  ]);
   assert.equal(manifest.publishConfig.provenance, true);
 });

@@ -18,14 +18,22 @@ export interface TerminalOptions {
 
 const patienceMs = 90_000;
 
-/** Runs the command as a person does: on a terminal of so many columns, typing what is asked for. */
-export function onTerminal(
+/** A command on a terminal, and what stands there so far. */
+export interface Terminal {
+  readonly output: string;
+  type(keys: string): void;
+  readonly ended: Promise<number>;
+}
+
+/** Starts the command as a person does: on a terminal of so many columns. */
+export function openTerminal(
   cwd: string,
   args: readonly string[],
   { columns = 80, rows = 24, env = {}, type = [] }: TerminalOptions = {},
-): Promise<{ code: number; output: string }> {
+): Terminal {
   const quoted = [process.execPath, main, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`);
-  const line = `stty cols ${columns} rows ${rows}; ${quoted.join(" ")}`;
+  // The shell makes way for the command: dash would take Ctrl-C too, and its end for that of the command.
+  const line = `stty cols ${columns} rows ${rows}; exec ${quoted.join(" ")}`;
   const clean = { ...process.env };
   for (const name of ["NO_COLOR", "FORCE_COLOR", "NODE_DISABLE_COLORS", "CI"]) delete clean[name];
   const child = spawn("/usr/bin/script", ["-qec", line, "/dev/null"], {
@@ -33,19 +41,37 @@ export function onTerminal(
     env: { ...clean, TERM: "xterm-256color", ...env },
     timeout: patienceMs,
   });
-  return new Promise((resolve, reject) => {
-    let output = "";
-    const waiting = [...type];
-    child.stdout.on("data", (data: Buffer) => {
-      output += data.toString();
-      const [next] = waiting;
-      if (next === undefined || !next[0].test(output)) return;
-      waiting.shift();
-      child.stdin.write(next[1]);
-    });
-    child.once("error", reject);
-    child.once("close", (code) => resolve({ code: code ?? -1, output: output.replaceAll("\r\n", "\n") }));
+  let output = "";
+  const waiting = [...type];
+  child.stdout.on("data", (data: Buffer) => {
+    output += data.toString();
+    const [next] = waiting;
+    if (next === undefined || !next[0].test(output)) return;
+    waiting.shift();
+    child.stdin.write(next[1]);
   });
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve(code ?? -1));
+  });
+  return {
+    get output() {
+      return output.replaceAll("\r\n", "\n");
+    },
+    type: (keys) => void child.stdin.write(keys),
+    ended,
+  };
+}
+
+/** Runs the command as a person does, typing what is asked for, to its end. */
+export async function onTerminal(
+  cwd: string,
+  args: readonly string[],
+  options: TerminalOptions = {},
+): Promise<{ code: number; output: string }> {
+  const terminal = openTerminal(cwd, args, options);
+  const code = await terminal.ended;
+  return { code, output: terminal.output };
 }
 
 /** What stands there, without colours and cursor movements. */

@@ -4,9 +4,9 @@ import { describe, test } from "node:test";
 import type { Duration } from "../src/duration.ts";
 import { createEscapement, type Delivery, defineJob } from "../src/index.ts";
 import { silentLogger } from "../src/log.ts";
-import type { StoreFactory } from "../src/store.ts";
+import type { StoreFactory } from "../src/store/opening.ts";
 import { sqlite } from "../src/stores/sqlite/index.ts";
-import { override } from "../src/verify/override.ts";
+import { override } from "../src/testing/override.ts";
 import { newFolder } from "./behaviour/stores.ts";
 
 const module = new URL("./handlers/work.ts", import.meta.url);
@@ -96,7 +96,7 @@ describe("handlers in a thread", () => {
   test("a result or progress that is no JSON is left out; the job has succeeded all the same", async () => {
     const job = await ending("circular");
     assert.deepEqual([job.state, job.result], ["succeeded", null]);
-    assert.match(job.reason ?? "", /result not kept: it has no JSON/);
+    assert.match(job.reason ?? "", /result not kept: it cannot be written as JSON/);
   });
 
   test("a handler in a thread enqueues and asks through the main thread", async () => {

@@ -10,7 +10,7 @@ import { silentLogger } from "../src/log.ts";
 import { configure, escapement } from "./command.ts";
 import { scratchFolder } from "./scratch.ts";
 
-const nowhere = { kind: "nowhere", gathers: false, address: "", open: () => assert.fail() };
+const nowhere = { kind: "nowhere", address: "", open: () => assert.fail() };
 const route = { transport: nowhere, destination: "-", dispatchTimeoutMs: 1_000 };
 const hook = defineJob<null>({ name: "hook", route });
 const work = defineJob<null>({ name: "work" });
@@ -38,7 +38,7 @@ function close(server: Server): void {
 const nothing = { count: 0, unpublished: 0, paused: 0, unhandled: 0 };
 
 describe("tick", () => {
-  test("K12: it ends also when a relay has published, and waits for a broker that takes long", async () => {
+  test("it ends also when a relay has published, and waits for a broker that takes long [K12]", async () => {
     const folder = scratchFolder();
     const { server, port } = await listen(200, 3_000);
     configure(folder, `defineJob({ name: "hook", route: hook(${port}) })`);
@@ -147,7 +147,7 @@ describe("tick", () => {
       [
         0,
         "0 succeeded, 0 failed, 0 reaped\n" +
-          "3 due jobs are left: 1 could not be published, 1 in a paused queue, 1 of a name that no job here has\n",
+          "3 due jobs are left: 1 could not be published, 1 in a paused queue, 1 with a name that no definition here has\n",
       ],
     );
   });

@@ -32,7 +32,7 @@ describe("where the brokers are", () => {
     assert.deepEqual(parseNats(["a:1", "b:2"]), { ...none, servers: ["a:1", "b:2"] });
   });
 
-  test("a text that is none is refused without repeating it", () => {
+  test("a string that is not an address is refused without repeating it", () => {
     for (const parse of [parseKafka, parseNats]) {
       assert.throws(
         () => parse("amqp://user:hidden@host/"),
@@ -66,7 +66,7 @@ describe("where the brokers are", () => {
     assert.notEqual(kafka({ topic: "t", brokers, compression: "gzip" }).transport.address, address);
   });
 
-  test("D6: the dispatch timeout is 300 s, unless the route says another", () => {
+  test("the dispatch timeout is 300 s, unless the route says another [D6]", () => {
     assert.equal(kafka({ topic: "t" }).dispatchTimeoutMs, 300_000);
     assert.equal(nats({ subject: "s" }).dispatchTimeoutMs, 300_000);
     assert.equal(redisStreams({ stream: "s" }).dispatchTimeoutMs, 300_000);

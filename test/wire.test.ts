@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { crc32 } from "node:zlib";
 import { compatibilityPartitioner } from "@platformatic/kafka";
-import { encodeHeader, encodeMessage } from "../src/message.ts";
-import { readFacts } from "../src/message-facts.ts";
-import type { ClaimedJob } from "../src/store.ts";
+import { readFacts } from "../src/message/facts.ts";
+import { encodeHeader, encodeMessage } from "../src/message/message.ts";
+import type { ClaimedJob } from "../src/store/claims.ts";
 import { signMessage, signWebhook } from "../src/transports/http/index.ts";
 import { decodeEntry, encodeEntry } from "../src/transports/redis-streams/entry.ts";
 import { streamOf } from "../src/transports/redis-streams/stream-name.ts";
@@ -21,7 +21,7 @@ describe("the test vectors of docs/WIRE.md", () => {
     const job = { ...rest, fireAt: new Date(fireAt) } as ClaimedJob;
     const publishedAt = at === null ? null : new Date(at);
 
-    test(`B4: the message of ${rest.id}`, () => {
+    test(`the message of ${rest.id} [B4]`, () => {
       const { headers, body, dedupeId } = encodeMessage(namespace, job, {
         destination: "payments",
         key,
@@ -96,7 +96,7 @@ test("headers that cannot be read are refused in plain words", () => {
   const without = (name: string) =>
     Object.fromEntries(Object.entries(headers).filter(([one]) => one !== name));
   const cases: readonly (readonly [object, RegExp])[] = [
-    [without("idempotency-key"), /idempotency-key to be there, got nothing/],
+    [without("idempotency-key"), /idempotency-key to be present, got nothing/],
     [{ ...headers, "escapement-name": "%E4" }, /escapement-name to be percent-encoded/],
     [{ ...headers, "escapement-fire-at": "soon" }, /escapement-fire-at to be a time/],
     [{ ...headers, "escapement-attempt": "-1" }, /escapement-attempt to be a whole number/],

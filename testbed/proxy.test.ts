@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { after, before, test } from "node:test";
+import { FaultProxy } from "../src/proof/proxy.ts";
 import { until } from "../src/testing/until.ts";
-import { FaultProxy } from "../src/verify/proxy.ts";
 
 const seen: string[] = [];
 const echo = createServer({ allowHalfOpen: true }, (socket) => {

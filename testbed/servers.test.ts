@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { Admin } from "@platformatic/kafka";
-import { FaultProxy } from "../src/verify/proxy.ts";
+import { FaultProxy } from "../src/proof/proxy.ts";
 import { type Server, testbed } from "./index.ts";
 import { ask } from "./resp.ts";
 import { proxyKafka } from "./servers/kafka.ts";

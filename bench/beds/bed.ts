@@ -1,4 +1,4 @@
-import type { StoreAddress, StoreFactory } from "../../src/store.ts";
+import type { StoreAddress, StoreFactory } from "../../src/store/opening.ts";
 
 /** Whether an acknowledged write survives a power failure. */
 export type Durability = "full" | "normal";

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { postgres } from "../../src/stores/postgres/index.ts";
+import { functionsFor } from "../../src/stores/postgres/schema/functions.ts";
 import { testbed } from "../../testbed/index.ts";
 import { median } from "../statistics.ts";
 import type { Bed, Durability, Place, RawJob, RawLoop } from "./bed.ts";
@@ -62,7 +63,7 @@ async function openPlace(url: string): Promise<Place> {
     multiply: (ids, copies) => multiply(url, schema, ids, copies),
     async [Symbol.asyncDispose]() {
       await using client = await connect(url);
-      await client.pg.query(`drop schema if exists ${schema} cascade`);
+      await client.pg.query(`drop schema if exists ${schema}, ${functionsFor(schema).schema} cascade`);
     },
   };
 }

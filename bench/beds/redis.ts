@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { systemClock } from "../../src/clock.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { NewJob, StoredJob } from "../../src/store.ts";
+import type { NewJob, StoredJob } from "../../src/store/jobs.ts";
 import { redis } from "../../src/stores/redis/index.ts";
 import { testbed } from "../../testbed/index.ts";
 import { median } from "../statistics.ts";

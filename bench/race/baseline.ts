@@ -15,14 +15,17 @@ export interface Shortfall {
 const figures = new URL("./figures/", import.meta.url);
 
 /**
- * The reports that are committed for a store: of a whole race on a quiet machine, and of short ones on a busy machine, which end in `-short`.
- * Ratios differ between the two by as much as half, because what waits for an answer pays more for waking up where nothing else runs.
+ * The reports that are committed for a store: of a whole race on a quiet machine, and of short ones on other machines and busy ones, which
+ * end in `-short`. Ratios differ between them by as much as half: what waits for an answer pays more for waking up where nothing else runs,
+ * and more where a sync takes long.
  */
 export function readBaseline(store: string, durability: string): RaceReport[] {
-  const wanted = [`${store}-${durability}.json`, `${store}-${durability}-short.json`];
+  const isWanted = (file: string): boolean =>
+    file === `${store}-${durability}.json` ||
+    (file.startsWith(`${store}-${durability}-`) && file.endsWith("-short.json"));
   return existsSync(figures)
     ? readdirSync(figures)
-        .filter((file) => wanted.includes(file))
+        .filter(isWanted)
         .map((file) => JSON.parse(readFileSync(new URL(file, figures), "utf8")))
     : [];
 }

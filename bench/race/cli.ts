@@ -58,9 +58,13 @@ interface Options {
 
 const checkTries = 3;
 
-/** Every contestant in turn: a warm-up, whose rate decides how many jobs the runs have, then the runs. */
+/**
+ * Every contestant in turn: warm-ups, whose rate decides how many jobs the runs have, then the runs. A discipline that grows warms up twice: the
+ * first one is so short that it mostly measures how code is compiled.
+ */
 async function race(discipline: Discipline, options: Options, place: Grounds): Promise<Heat> {
   const { field, runs, seconds } = options;
+  const warmUps = discipline.grows ? 2 : 1;
   const results = field.map(
     (contestant): { contestant: Contestant; runs: Measurement[]; jobs: number; failure: string | null } => ({
       contestant,
@@ -69,14 +73,15 @@ async function race(discipline: Discipline, options: Options, place: Grounds): P
       failure: null,
     }),
   );
-  for (let round = 0; round <= runs; round += 1) {
+  for (let round = 1; round <= warmUps + runs; round += 1) {
+    const isWarmUp = round <= warmUps;
     for (const result of results.filter(({ failure }) => failure === null)) {
       try {
         const run = await runOnce(discipline, result.contestant, result.jobs, place);
         console.error(
-          `  ${discipline.name} ${round === 0 ? "warm-up" : `run ${round}`} ${result.contestant.name}: ${run.value.toPrecision(4)} (${result.jobs} jobs)`,
+          `  ${discipline.name} ${isWarmUp ? "warm-up" : `run ${round - warmUps}`} ${result.contestant.name}: ${run.value.toPrecision(4)} (${result.jobs} jobs)`,
         );
-        if (round > 0) result.runs.push(run);
+        if (!isWarmUp) result.runs.push(run);
         else if (discipline.grows)
           result.jobs = Math.min(mostJobs, Math.max(discipline.jobs, Math.round(run.value * seconds)));
       } catch (error) {

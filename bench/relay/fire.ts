@@ -1,5 +1,5 @@
-import { encodeMessage, type Message } from "../../src/message.ts";
-import type { ClaimedJob } from "../../src/store.ts";
+import { encodeMessage, type Message } from "../../src/message/message.ts";
+import type { ClaimedJob } from "../../src/store/claims.ts";
 import { checkRaw, Dispatches } from "../audit.ts";
 import { compare, interleave, type Run, type Series, series, time } from "../scenario.ts";
 import { median } from "../statistics.ts";

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { createEscapement, defineJob, type Escapement, type Route } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { Store } from "../../src/store.ts";
+import type { Store } from "../../src/store/store.ts";
+import { BatchingTransport } from "../../src/transports/batching.ts";
 import { AuditFailure, checkStates, Dispatches, expect, within } from "../audit.ts";
 import type { Place } from "../beds/bed.ts";
 import { counted } from "../counted.ts";
@@ -142,20 +143,21 @@ export class RelayScene implements AsyncDisposable {
   }
 }
 
-/** The same route, with a count of how often its transport is called. */
+/** The same route, with a count of how often its broker is called. */
 function countedRoute(route: Route): { route: Route; publishes: () => number } {
   const { transport } = route;
   let publishes = 0;
+  let batching: BatchingTransport | null = null;
   return {
-    publishes: () => publishes,
+    publishes: () => batching?.batches ?? publishes,
     route: {
       ...route,
       transport: {
         kind: transport.kind,
-        gathers: transport.gathers,
         address: transport.address,
         async open(context) {
           const open = await transport.open(context);
+          if (open instanceof BatchingTransport) batching = open;
           return {
             publish(messages, options) {
               publishes += 1;

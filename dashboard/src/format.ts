@@ -40,7 +40,9 @@ export function span(ms: number): string {
 export function ago(at: string, now: number): string {
   const ms = now - Date.parse(at);
   if (Math.abs(ms) < 1_000) return "now";
-  return ms > 0 ? `${coarse(ms)} ago` : `in ${coarse(-ms)}`;
+  if (ms > 0) return `${coarse(ms)} ago`;
+  // What is to come is planned with: "in 1 min" may not mean nearly two.
+  return `in ${-ms < 60_000 ? coarse(-ms) : span(-ms)}`;
 }
 
 function coarse(ms: number): string {
@@ -91,21 +93,6 @@ export function inZone(at: string, timeZone: string): string {
 
 /** A message as a sentence: those of the API begin small and end without a stop. */
 export function sentence(text: string): string {
-  const begun = capital(text);
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
-}
-
-/** With a capital, and no stop: the end may be a command to copy. */
-export function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-/** The day on which a time falls in a zone. */
-export function dayInZone(at: string, timeZone: string): string {
-  const style = { weekday: "short", day: "numeric", month: "short" } as const;
-  try {
-    return new Date(at).toLocaleDateString(undefined, { ...style, timeZone });
-  } catch {
-    return at.slice(0, 10);
-  }
 }

@@ -3,7 +3,13 @@ import { useContext } from "preact/hooks";
 
 import type { Me } from "./api/answers.ts";
 
-export const Identity = createContext<Me>({ actor: "", role: "read", namespace: "", version: "" });
+export const Identity = createContext<Me>({
+  actor: "",
+  role: "read",
+  namespace: "",
+  version: "",
+  notice: null,
+});
 
 const order: readonly Me["role"][] = ["read", "operate", "admin"];
 

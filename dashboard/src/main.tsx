@@ -5,7 +5,7 @@ import { whenRefused } from "./api/request.ts";
 import { useQuery } from "./api/use-query.ts";
 import { Identity } from "./identity.ts";
 import { Empty, Problem } from "./parts/problem.tsx";
-import { usePlace } from "./router.ts";
+import { decoded, usePlace } from "./router.ts";
 import { Audit } from "./screens/audit.tsx";
 import { FailuresScreen } from "./screens/failures.tsx";
 import { Guarantees } from "./screens/guarantees.tsx";
@@ -17,10 +17,12 @@ import { Queues } from "./screens/queues.tsx";
 import { ScheduleScreen } from "./screens/schedule.tsx";
 import { Schedules } from "./screens/schedules.tsx";
 import { SignIn } from "./screens/sign-in.tsx";
+import { useArrival } from "./shell/arrival.ts";
 import { Shell } from "./shell/shell.tsx";
 
 function Screen(): VNode {
-  const { path } = usePlace();
+  const { path, entry } = usePlace();
+  useArrival(path, entry);
   const [first = "", rest] = path.split("/");
   const id = rest === undefined || rest === "" ? null : decoded(rest);
   if (first === "") return <Overview />;
@@ -36,15 +38,6 @@ function Screen(): VNode {
       <a href="./">To the overview</a>
     </Empty>
   );
-}
-
-/** An address that was typed wrong names itself. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function App(): VNode {

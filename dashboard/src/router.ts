@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from "preact/compat";
+import { comeBack, currentEntry, enter, keep, recall } from "./kept.ts";
 
 /** Where the page is mounted, with a slash at its end. The server writes it into the page. */
 const base = new URL(document.baseURI).pathname;
@@ -7,13 +8,16 @@ export interface Place {
   /** Below the mount, without a slash at the front: `jobs/42`. */
   readonly path: string;
   readonly query: URLSearchParams;
+  /** The entry of the browser's history: it tells a place from the same place visited later. */
+  readonly entry: string;
 }
 
 let place = read();
 const listeners = new Set<() => void>();
 
 function read(): Place {
-  return { path: location.pathname.slice(base.length), query: new URLSearchParams(location.search) };
+  const path = location.pathname.slice(base.length);
+  return { path, query: new URLSearchParams(location.search), entry: currentEntry() };
 }
 
 function moved(): void {
@@ -21,7 +25,32 @@ function moved(): void {
   for (const listener of listeners) listener();
 }
 
-addEventListener("popstate", moved);
+interface Sight {
+  readonly scrollY: number;
+  /** The address of the link that had the focus. */
+  readonly link: string | null;
+}
+
+function leave(): void {
+  const link = document.activeElement?.closest("main a")?.getAttribute("href") ?? null;
+  keep("sight", { scrollY, link } satisfies Sight);
+}
+
+/** Shows a place as it was left; false where somebody has not been before. */
+export function showAsLeft(): boolean {
+  const sight = recall<Sight>("sight");
+  if (sight === null) return false;
+  const links = sight.link === null ? [] : document.querySelectorAll<HTMLElement>("main a");
+  [...links].find((link) => link.getAttribute("href") === sight.link)?.focus({ preventScroll: true });
+  scrollTo(0, sight.scrollY);
+  return true;
+}
+
+addEventListener("popstate", (event) => {
+  leave();
+  comeBack(event.state);
+  moved();
+});
 
 // Links are plain ones, so that they can be opened in a new tab, copied and read out.
 document.addEventListener("click", (event) => {
@@ -44,9 +73,10 @@ document.addEventListener("click", (event) => {
 
 /** Goes to a path below the mount. */
 export function go(path: string, how: { readonly replace?: boolean } = {}): void {
-  if (how.replace === true) history.replaceState(null, "", base + path);
+  if (how.replace === true) history.replaceState(history.state, "", base + path);
   else {
-    history.pushState(null, "", base + path);
+    leave();
+    history.pushState(enter(), "", base + path);
     scrollTo(0, 0);
   }
   moved();
@@ -76,4 +106,13 @@ export function pathTo(
 
 export function jobPath(id: string): string {
   return `jobs/${encodeURIComponent(id)}`;
+}
+
+/** A part of a path as it is meant; an address that was typed wrong names itself. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

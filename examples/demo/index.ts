@@ -13,6 +13,7 @@ import { parseDuration } from "../../src/duration.ts";
 import { createEscapement } from "../../src/index.ts";
 import { feed, furnish } from "./feed.ts";
 import { jobs } from "./jobs.ts";
+import { startPartner } from "./partner.ts";
 import { printTotals, showEvents } from "./screen.ts";
 import { planTheDay, simulated, simulateYesterday } from "./yesterday.ts";
 
@@ -21,7 +22,8 @@ const temporary = db === null ? mkdtempSync(join(tmpdir(), "escapement-demo-")) 
 const file = db ?? join(temporary ?? "", "demo.db");
 const isNew = !existsSync(file);
 const store = `sqlite:${file}`;
-const app = createEscapement({ store, jobs });
+const partner = withDashboard ? await startPartner() : null;
+const app = createEscapement({ store, jobs: [...jobs, ...(partner?.jobs ?? [])] });
 const closing: (() => void)[] = [];
 let isStopping = false;
 
@@ -55,6 +57,7 @@ async function runWithDashboard(): Promise<void> {
   }
   await planTheDay(app);
   await app.start();
+  if (partner !== null) closing.push(partner.feed(app));
   closing.push(await furnish(app));
   closing.push(await feed(app));
 }
@@ -72,6 +75,7 @@ async function stop(): Promise<void> {
   console.log("\nstopping: running jobs may finish …");
   for (const close of closing) close();
   await app.stop({ timeout: "10s" });
+  partner?.close();
   const asking = createEscapement({ store });
   await printTotals(asking);
   await asking.stop();

@@ -9,7 +9,7 @@ export function showEvents(app: Escapement): void {
   app.on("enqueued", ({ id, name, outcome }) =>
     line("gray", "enqueued", { id, name }, outcome === "added" ? "" : outcome),
   );
-  app.on("started", ({ job }) => line("cyan", "started", job, `${job.delivery}, try ${job.attempt}`));
+  app.on("started", ({ job }) => line("cyan", "started", job, `${job.delivery}, attempt ${job.attempt}`));
   app.on("succeeded", ({ job, result, ms }) =>
     line("green", "succeeded", job, `${result} (${Math.round(ms)} ms)`),
   );

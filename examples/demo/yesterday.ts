@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { newId } from "../../src/id.ts";
 import {
   type AnyDefinition,
-  type Escapement,
+  Escapement,
+  type EscapementOptions,
   type HandlerContext,
+  type StoreFactory,
   UnrecoverableError,
 } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { sqlite } from "../../src/stores/sqlite/index.ts";
-import { createTestEscapement, VirtualClock } from "../../src/testing/index.ts";
-import { backUp, chargeCard, importFeed, jobs, refreshPrices, sendSms } from "./jobs.ts";
+import { VirtualClock } from "../../src/testing/index.ts";
+import { backUp, chargeCard, importFeed, jobs, refreshPrices, resizeImage, sendSms } from "./jobs.ts";
 
 /** What was made up carries this tag. */
 export const simulated = "simulated";
@@ -35,7 +38,8 @@ export async function simulateYesterday(file: string): Promise<void> {
   const node = { clock, jobs: badDay(clock), log: silentLogger };
   const options = { ...node, store, acceptWeakDurability: true, lease: 12 * hour, poll: 10 * minute };
   {
-    await using app = await createTestEscapement(options);
+    await using day = await startNode(options);
+    const { app } = day;
     await planTheDay(app, [simulated]);
     for (let n = 0; n < 16; n += 1) {
       if (n === 4) await app.pauseSchedule("prices");
@@ -45,15 +49,54 @@ export async function simulateYesterday(file: string): Promise<void> {
       await clock.advance(hour);
     }
   }
-  clock.skip(hour + 5 * minute);
+  await freezeANode(store, clock);
+  clock.skip(hour + 2 * minute);
   {
-    await using _app = await createTestEscapement(options);
+    await using _day = await startNode(options);
     await clock.advance(Date.now() - clock.now() - minute);
   }
   // This node is never stopped. For the store it was killed while it sent a message, which is lost: nobody knows whether it was sent.
-  const killed = await createTestEscapement({ ...node, store: `sqlite:${file}` });
-  await killed.enqueue(sendSms, { to: "Linus" }, { tags: [simulated] });
+  const killed = await startNode({ ...node, store: `sqlite:${file}` });
+  await killed.app.enqueue(sendSms, { to: "Linus" }, { tags: [simulated] });
   await clock.advance(1_000);
+}
+
+/**
+ * A node stands still in the middle of a job, as in a long pause of its machine. Its lease runs out, another node runs the job again, and what the
+ * first one has to say when it goes on is refused.
+ */
+async function freezeANode(store: StoreFactory, clock: VirtualClock): Promise<void> {
+  const itsClock = new VirtualClock(new Date(clock.now()));
+  const options = { log: silentLogger, store, acceptWeakDurability: true, poll: 1_000 };
+  const handlers = badDay(itsClock);
+  await using frozen = await startNode({ ...options, clock: itsClock, jobs: handlers, concurrency: 1 });
+  await frozen.app.enqueue(resizeImage, { file: "poster.jpg" }, { tags: [simulated] });
+  await itsClock.advance(1_000);
+  await clock.advance(40_000);
+  {
+    await using _other = await startNode({ ...options, clock, jobs: badDay(clock) });
+    await clock.advance(2 * minute);
+  }
+  await itsClock.advance(10_000);
+}
+
+/** A node on a clock of its own, with ids and a name as every node has them. */
+async function startNode({ clock, ...options }: EscapementOptions & { readonly clock: VirtualClock }) {
+  const runtime = { clock, random: Math.random, newId: () => newId(clock.now()) };
+  const app = new Escapement(options, runtime);
+  await app.start();
+  return {
+    app,
+    /** Stops at once, and moves time as far as that takes. */
+    async [Symbol.asyncDispose](): Promise<void> {
+      let isOver = false;
+      const stopping = app.stop({ timeout: 0 }).finally(() => {
+        isOver = true;
+      });
+      while (!isOver) await clock.advance(1_000);
+      await stopping;
+    },
+  };
 }
 
 function charges(n: number) {
@@ -88,6 +131,10 @@ function badDay(clock: VirtualClock): AnyDefinition[] {
     },
     [importFeed.name]: ({ input }: HandlerContext<{ url: string }>) => {
       throw new UnrecoverableError(`${input.url} is gone`);
+    },
+    [resizeImage.name]: async ({ input, signal }: HandlerContext<{ file: string }>) => {
+      await take(5_000, signal);
+      return `${input.file} at 640×480`;
     },
     [sendSms.name]: () => sleep(2 ** 30, undefined, { ref: false }),
   };

@@ -118,6 +118,10 @@ function jobVerbs(send: Send) {
 
     cancelAll: (filter: Filter, more: BulkOptions = {}): Promise<Task> =>
       post("/jobs/cancel", { filter, ...more }),
+    runNowAll: (filter: Filter, more: BulkOptions = {}): Promise<Task> =>
+      post("/jobs/run-now", { filter, ...more }),
+    prioritizeAll: (filter: Filter, priority: number, more: BulkOptions = {}): Promise<Task> =>
+      post("/jobs/priority", { filter, priority, ...more }),
     redriveAll: (filter: Filter, more: BulkOptions = {}): Promise<Task> =>
       post("/jobs/redrive", { filter, ...more }),
     deleteAll: (filter: Filter, more: BulkOptions = {}): Promise<Task> =>

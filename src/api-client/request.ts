@@ -100,5 +100,5 @@ function errorOf(status: number, text: string): ApiError {
   } catch {
     // Something else answered: a proxy, or a page.
   }
-  return new ApiError("no-answer", `expected an answer of the API, got status ${status}`, status);
+  return new ApiError("no-answer", `expected an answer from the API, got status ${status}`, status);
 }

@@ -5,6 +5,8 @@ export interface Me {
   readonly role: "read" | "operate" | "admin";
   readonly namespace: string;
   readonly version: string;
+  /** What the server tells everybody. */
+  readonly notice: string | null;
 }
 
 export interface Problem {
@@ -62,9 +64,31 @@ export interface Node {
   readonly concurrency: number;
   readonly active: number;
   readonly ttlMs: number | null;
+  /** What it has run for a second or longer, as of seenAt; the longest 20. */
+  readonly running?: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly forMs: number;
+    readonly leaseMs: number;
+  }[];
+  /** Where its relay publishes, as of seenAt; 20 at most, those in trouble first. */
+  readonly destinations?: readonly Destination[];
+  /** Partitions of its relay with a job that is due and not published, as of seenAt; 20 at most. */
+  readonly lags?: readonly {
+    readonly partition: number;
+    readonly lagMs: number;
+  }[];
   readonly startedAt: string;
   readonly seenAt: string;
   readonly alive: boolean;
+}
+
+export interface Destination {
+  readonly transport: string;
+  readonly destination: string;
+  /** Batches in a row that did not get through. */
+  readonly failures: number;
+  readonly error: string | null;
 }
 
 export interface Failures {
@@ -97,15 +121,6 @@ export interface Counts {
 
 export interface Definitions {
   readonly definitions: readonly Definition[];
-  /** When this process began to count what follows. */
-  readonly seenSince: string;
-  readonly seen: readonly SeenOfName[];
-  /** Dispatches of this process that had to be tried again, by where they failed. */
-  readonly dispatchRetries: {
-    readonly dispatched_write: number;
-    readonly publish: number;
-    readonly rollback_write: number;
-  };
 }
 
 export interface Definition {
@@ -114,20 +129,14 @@ export interface Definition {
   readonly delivery: "at-most-once" | "at-least-once" | "effectively-once";
   /** Null: the app's setting. */
   readonly attempts: number | null;
-  /** Where its jobs are published; null: nowhere. */
+  /** How its jobs are published; null: they are not. */
   readonly transport: string | null;
-}
-
-export interface SeenOfName {
-  readonly name: string;
-  readonly existing: number;
-  readonly absorbed: number;
-  readonly stale: number;
-  readonly leasesLost: number;
+  /** Where: a topic, subject, stream or URL. */
+  readonly destination: string | null;
 }
 
 export interface History {
-  /** By time, then by queue or name. Where nothing ended there is no point. */
+  /** By time, then by queue or name. Where nothing happened there is no point. */
   readonly points: readonly HistoryPoint[];
   /** The limit cut off later points. */
   readonly more: boolean;
@@ -151,6 +160,18 @@ export interface HistoryPoint {
   readonly lost: number;
   /** Cancelled while active, or expired. */
   readonly cancelled: number;
+  /** Enqueues of an id that was there already. */
+  readonly existing: number;
+  /** Enqueues absorbed by a unique key. */
+  readonly absorbed: number;
+  /** Outcomes refused because another claim had taken over. */
+  readonly stale: number;
+  /** Dispatches tried again because the batch could not be named in the store. */
+  readonly namingRetries: number;
+  /** Dispatches tried again because the broker refused them or did not answer. */
+  readonly publishRetries: number;
+  /** Rollbacks of dispatches that could not be written. */
+  readonly rollbackRetries: number;
   /** How many handlers were timed. */
   readonly runs: number;
   readonly runSumMs: number;
@@ -200,6 +221,46 @@ export interface AuditEntry {
   readonly reason: string | null;
   /** Null while it is in progress, or when the process was killed in the middle. */
   readonly outcome?: unknown;
+}
+
+export interface LastVerifyReport {
+  readonly report: VerifyReport | null;
+  /** Why it cannot be read. */
+  readonly problem: string | null;
+}
+
+export interface VerifyReport {
+  readonly at: string;
+  readonly valid: boolean;
+  /** What repeats the run. */
+  readonly command: string;
+  readonly engine: string;
+  readonly durationMs: number;
+  readonly guarantees: readonly VerifiedGuarantee[];
+  readonly faults: Readonly<Record<string, number>>;
+  readonly staleRefused: number;
+  readonly recovery: {
+    readonly count: number;
+    readonly p50Ms: number;
+    readonly p99Ms: number;
+  };
+  readonly violationCount: number;
+  readonly violations: readonly {
+    readonly kind: string;
+    readonly subject: string;
+    readonly detail: string;
+  }[];
+}
+
+export interface VerifiedGuarantee {
+  readonly delivery: "at-most-once" | "at-least-once" | "effectively-once";
+  readonly jobs: number;
+  readonly dispatches: number;
+  readonly reruns: number;
+  readonly succeeded: number;
+  readonly givenUp: number;
+  readonly effects: number;
+  readonly broken: number;
 }
 
 export interface JobsPage {
@@ -397,7 +458,7 @@ export interface Why {
 
 export interface Task {
   readonly id: string;
-  readonly action: "cancel" | "redrive" | "delete";
+  readonly action: "cancel" | "redrive" | "delete" | "run-now" | "priority";
   readonly dryRun: boolean;
   readonly actor: string;
   readonly startedAt: string;
@@ -442,6 +503,15 @@ export interface Filter {
   readonly fingerprint?: string;
 }
 
+export interface BulkPriority {
+  readonly filter: Filter;
+  readonly priority: number;
+  /** Changes nothing, and counts. */
+  readonly dryRun?: boolean;
+  /** Kept in the trail and the audit log. */
+  readonly reason?: string;
+}
+
 export interface Tasks {
   readonly tasks: readonly Task[];
 }
@@ -456,6 +526,10 @@ export interface BulkFailures {
 
 export interface Queues {
   readonly queues: readonly QueueView[];
+}
+
+export interface OldestDue {
+  readonly id: string | null;
 }
 
 export interface QueueConfig {
@@ -639,4 +713,14 @@ export interface JobProgress {
   readonly finishedAt: string | null;
   readonly cancelRequested: boolean;
   readonly trail: readonly TrailLine[];
+}
+
+export interface Probe {
+  readonly ok: boolean;
+  /** Only for a caller with credentials. */
+  readonly checks?: readonly {
+    readonly name: string;
+    readonly ok: boolean;
+    readonly detail: string;
+  }[];
 }

@@ -23,31 +23,45 @@ export class Authenticator {
       checkLocal(request);
       return { actor: "local", role: "admin" };
     }
-    // An address that nobody knows stands for everybody, who must not be locked out for one.
-    const waitMs = address === undefined ? 0 : this.#failed.waitMs(address);
-    if (waitMs > 0) {
-      throw new ProblemError("too-many-attempts", "too many failed logins from this address; wait", {
-        "Retry-After": String(Math.ceil(waitMs / 1_000)),
-      });
-    }
+    if (authorize !== null) return this.#askTheApp(authorize, request, address);
     const sent = request.headers.get("authorization");
-    const identity = authorize === null ? this.#byToken(sent) : await authorize(request);
-    if (identity !== null) {
-      if (address !== undefined) this.#failed.succeeded(address);
-      return authorize === null ? identity : checkReturned(identity);
-    }
+    const identity = this.#byToken(sent);
+    // Others may share the address, behind a proxy for example: their guesses must not lock out whoever has a token.
+    if (identity !== null) return identity;
     // A request without a token is not a guess.
-    if (address !== undefined && (sent !== null || authorize !== null)) this.#failed.failed(address);
-    throw new ProblemError(
-      "unauthorised",
-      authorize === null
-        ? "expected the header Authorization: Bearer with one of the tokens of this server"
-        : "the server does not know who you are",
-      { "WWW-Authenticate": 'Bearer realm="escapement"' },
-    );
+    if (sent !== null) {
+      this.#checkWait(address);
+      if (address !== undefined) this.#failed.failed(address);
+    }
+    throw unauthorised("expected the header Authorization: Bearer with one of the tokens of this server");
   }
 
-  /** All tokens are compared, so the time tells nothing of which came close, or how long it is. */
+  /** The wait comes first: what `authorize` looks at may be a password, and checking one is expensive. */
+  async #askTheApp(
+    authorize: NonNullable<ApiSettings["authorize"]>,
+    request: Request,
+    address: string | undefined,
+  ): Promise<Identity> {
+    this.#checkWait(address);
+    const identity = await authorize(request);
+    if (identity === null) {
+      if (address !== undefined) this.#failed.failed(address);
+      throw unauthorised("the server does not know who you are");
+    }
+    if (address !== undefined) this.#failed.succeeded(address);
+    return checkReturned(identity);
+  }
+
+  #checkWait(address: string | undefined): void {
+    // An unknown address means everyone, who must not be locked out because of one.
+    const waitMs = address === undefined ? 0 : this.#failed.waitMs(address);
+    if (waitMs === 0) return;
+    throw new ProblemError("too-many-attempts", "too many failed logins from this address; wait", {
+      "Retry-After": String(Math.ceil(waitMs / 1_000)),
+    });
+  }
+
+  /** All tokens are compared, so the time reveals neither which came close nor how long it is. */
   #byToken(sent: string | null): Identity | null {
     const [, token = ""] = /^Bearer +(\S+)$/i.exec(sent ?? "") ?? [];
     const digest = digestOf(token);
@@ -57,12 +71,16 @@ export class Authenticator {
   }
 }
 
+function unauthorised(detail: string): ProblemError {
+  return new ProblemError("unauthorised", detail, { "WWW-Authenticate": 'Bearer realm="escapement"' });
+}
+
 /** The server's own mistake; the caller learns nothing about it. */
 function checkReturned(identity: Identity): Identity {
   try {
     return checkIdentity(identity, "what authorize returned");
   } catch (error) {
-    throw new TypeError("authorize returned something else than an actor and a role", { cause: error });
+    throw new TypeError("authorize returned something other than an actor and a role", { cause: error });
   }
 }
 
@@ -82,6 +100,6 @@ function checkLocal(request: Request): void {
   if (isLocal && forwarding.every((name) => !request.headers.has(name))) return;
   throw new ProblemError(
     "forbidden",
-    "this server has no credentials, so it answers only what is asked directly for localhost; give it tokens",
+    "this server has no credentials, so it answers only requests made directly to localhost; give it tokens",
   );
 }

@@ -1,11 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import type { Act } from "../operations/act.ts";
 import type { BulkTask } from "../operations/bulk-task.ts";
+import { defaultFailures } from "../operations/failures.ts";
 import type { JobsFilter } from "../operations/find-jobs.ts";
 import type { BulkOptions, Operations } from "../operations/operations.ts";
 import { type AnyEndpoint, actOf, asJson, endpoint } from "./endpoint.ts";
 import { checkMaySearch } from "./job-endpoints.ts";
-import { bulk, bulkFailures, failures, task } from "./job-schemas.ts";
+import { bulk, bulkFailures, bulkPriority, failures, task } from "./job-schemas.ts";
 import type { TaskView } from "./tasks.ts";
 import { filterQuery, name, readFilter, whole } from "./words.ts";
 
@@ -17,6 +18,23 @@ export const bulkEndpoints = [
   all("POST /jobs/cancel", "cancel", (operations, ...rest) => operations.cancelAll(...rest)),
   all("POST /jobs/redrive", "redrive", (operations, ...rest) => operations.redriveAll(...rest)),
   all("POST /jobs/delete", "delete", (operations, ...rest) => operations.deleteAll(...rest)),
+  all("POST /jobs/run-now", "run-now", (operations, ...rest) => operations.runNowAll(...rest)),
+  endpoint({
+    route: "POST /jobs/priority",
+    summary: "Starts a task that will set the priority of all jobs that match and have not started",
+    body: bulkPriority,
+    answer: task,
+    status: 202,
+    async run(call) {
+      const { filter, priority, dryRun = false, reason } = call.body;
+      const read = readFilter(filter);
+      return asJson(
+        call.tasks.start({ action: "priority", dryRun, actor: call.actor }, () =>
+          call.operations.prioritizeAll(read, priority, actOf(call, { reason }), { dryRun }),
+        ),
+      );
+    },
+  }),
   endpoint({
     route: "GET /tasks",
     summary: "The tasks of this server, the latest first",
@@ -46,7 +64,7 @@ export const bulkEndpoints = [
   endpoint({
     route: "GET /failures",
     summary: "What is dead and lost, grouped by what went wrong",
-    query: z.strictObject({ ...filterQuery, lookAt: whole(1, 100_000, 10_000) }),
+    query: z.strictObject({ ...filterQuery, lookAt: whole(1, 100_000, defaultFailures) }),
     answer: failures,
     async run(call) {
       const { lookAt, ...words } = call.query;
@@ -83,13 +101,13 @@ export const bulkEndpoints = [
 ];
 
 function all(
-  route: "POST /jobs/cancel" | "POST /jobs/redrive" | "POST /jobs/delete",
+  route: "POST /jobs/cancel" | "POST /jobs/redrive" | "POST /jobs/delete" | "POST /jobs/run-now",
   action: TaskView["action"],
   begin: All,
 ): AnyEndpoint {
   return endpoint({
     route,
-    summary: `Starts a task that will ${action} all jobs that match, oldest first`,
+    summary: summaryOf(action),
     body: bulk,
     answer: task,
     status: 202,
@@ -103,4 +121,10 @@ function all(
       );
     },
   });
+}
+
+function summaryOf(action: TaskView["action"]): string {
+  return action === "run-now"
+    ? "Starts a task that will make all jobs due that match and wait for their time, oldest first"
+    : `Starts a task that will ${action} all jobs that match, oldest first`;
 }

@@ -11,8 +11,7 @@ import { type ApiOptions, type ApiSettings, type RequestContext, resolveOptions 
 import { ProblemError, problemOf } from "./problem.ts";
 import { Redactor } from "./redact.ts";
 import { checkRole, type Env, jsonAnswer, problemType, type Router, refuse, register } from "./register.ts";
-import { roleOf } from "./roles.ts";
-import { SeenEvents } from "./seen-events.ts";
+import { anyone, isOpen, roleOf } from "./roles.ts";
 import { Streams } from "./streams.ts";
 import { Tasks } from "./tasks.ts";
 
@@ -37,9 +36,9 @@ export function createApi(app: Escapement, options: ApiOptions): Api {
   const streams = new Streams(settings.maxStreams);
   const tasks = new Tasks();
   const router = createRouter(settings, redactor);
-  const seen = new SeenEvents(app);
   const operations = new Operations(app);
-  const services = { app, operations, tasks, streams, seen, isRedacted: redactor.isActive };
+  const { verifyReport, notice } = settings;
+  const services = { app, operations, tasks, streams, verifyReport, notice, isRedacted: redactor.isActive };
   for (const one of endpoints)
     register(router, one, { services, redactor, maxBodyBytes: settings.maxBodyBytes });
   addDescription(router, settings);
@@ -52,7 +51,7 @@ export function createApi(app: Escapement, options: ApiOptions): Api {
   const respond = async (request: Request, context: RequestContext): Promise<Response> => {
     try {
       checkSite(request, settings);
-      const identity = await authenticator.identify(request, context);
+      const identity = isProbe(request, settings) ? anyone : await authenticator.identify(request, context);
       return await router.fetch(request, { identity });
     } catch (error) {
       return problemResponse(error, settings, redactor);
@@ -61,9 +60,15 @@ export function createApi(app: Escapement, options: ApiOptions): Api {
   const close = (): void => {
     streams.stop();
     tasks.stopAll();
-    seen.stop();
   };
   return Object.assign(answer, { close });
+}
+
+/** A request without credentials for a route that needs none. One with credentials is checked, and may learn more. */
+function isProbe({ method, url, headers }: Request, { basePath }: ApiSettings): boolean {
+  const { pathname } = new URL(url);
+  if (!pathname.startsWith(basePath) || !isOpen(`${method} ${pathname.slice(basePath.length)}`)) return false;
+  return !headers.has("authorization") && !headers.has("cookie");
 }
 
 function createRouter(settings: ApiSettings, redactor: Redactor): Router {
@@ -111,7 +116,7 @@ function refuseOtherMethods(router: Router): void {
     router.all(path.replaceAll(/\{(\w+)\}/g, ":$1"), (context) => {
       throw new ProblemError(
         "method-not-allowed",
-        `${context.req.method} is not known here; known are ${known.join(", ")}`,
+        `${context.req.method} is not supported here; supported: ${known.join(", ")}`,
         { Allow: known.join(", ") },
       );
     });

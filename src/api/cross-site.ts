@@ -3,7 +3,7 @@ import { ProblemError } from "./problem.ts";
 
 /**
  * Refuses what a page of another site makes a browser send. Browsers say where a request comes from and pages cannot change it; programs
- * send neither header. Where nobody logs in, also what only reads is refused.
+ * send neither header. Without logins, reads are refused too.
  */
 export function checkSite(request: Request, { origins, insecure }: ApiSettings): void {
   const isReading = request.method === "GET" || request.method === "HEAD";

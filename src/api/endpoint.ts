@@ -4,7 +4,6 @@ import type { Jsonified } from "../json.ts";
 import type { Act } from "../operations/act.ts";
 import type { Operations } from "../operations/operations.ts";
 import type { Role, RouteName } from "./roles.ts";
-import type { SeenEvents } from "./seen-events.ts";
 import type { StreamEvent, Streams } from "./streams.ts";
 import type { Tasks } from "./tasks.ts";
 
@@ -14,7 +13,10 @@ export interface Services {
   readonly operations: Operations;
   readonly tasks: Tasks;
   readonly streams: Streams;
-  readonly seen: SeenEvents;
+  /** Where the last report of `escapement verify` is. */
+  readonly verifyReport: string;
+  /** What the page tells everybody. */
+  readonly notice: string | null;
   /** Whether answers are masked. */
   readonly isRedacted: boolean;
 }

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { z } from "@hono/zod-openapi";
+import { digestLength, digestOfEnd, EndsSince, overlapMs } from "../client/ends-since.ts";
 import { EscapementError } from "../errors.ts";
-import type { JobSummary, JobsFilter } from "../operations/find-jobs.ts";
+import { toSummary } from "../operations/find-jobs.ts";
 import { isTerminal } from "../state.ts";
+import type { ScanFilter } from "../store/questions.ts";
 import { type Call, endpoint } from "./endpoint.ts";
 import { queueView } from "./fleet-schemas.ts";
 import { checkMaySearch } from "./job-endpoints.ts";
@@ -21,7 +23,7 @@ export const eventEndpoints = [
   endpoint({
     route: "GET /events/ended",
     summary:
-      "Jobs as they end (event: ended). After a reconnect an event may come again: a job's end is its id and finishedAt",
+      "Jobs as they end (event: ended). After a reconnect an event may come again if many jobs ended just before: a job's end is its id and finishedAt",
     headers,
     query: z.strictObject({ state: filterQuery.state, name, queue, tag, delivery, schedule, error }),
     answer: jobSummary,
@@ -29,10 +31,8 @@ export const eventEndpoints = [
     async run(call) {
       checkMaySearch(call, call.query);
       const { state = [...ended], ...words } = call.query;
-      const filter = readFilter({ ...words, state: state.filter(isTerminal) });
-      const { now } = await call.app.health();
-      const watch = new EndedJobs(call, filter, resumeAt(call), now);
-      return call.streams.open(call.signal, () => watch.look());
+      const { fingerprint: _, ...filter } = readFilter({ ...words, state: state.filter(isTerminal) });
+      return call.streams.open(call.signal, endedJobs(call, filter, await beginningOf(call)));
     },
   }),
   endpoint({
@@ -60,7 +60,7 @@ export const eventEndpoints = [
       const jobId = call.params.id;
       const fresh = new Changes("job", call.header("last-event-id"));
       const first = await progressOf(call, jobId);
-      // A browser comes again after the end, unless it is told that there is nothing.
+      // A browser reconnects after the end, unless the answer says that there is nothing.
       if (isTerminal(first.state) && fresh.of(first).length === 0) return new Response(null, { status: 204 });
       const again = new Changes("job", call.header("last-event-id"));
       let hasEnded = false;
@@ -106,7 +106,7 @@ class Changes {
   }
 
   of(value: object): Events {
-    // How long something has been due changes by itself.
+    // How long something has been due changes with time.
     const text = JSON.stringify(value, (key, one: unknown) => (key === "oldestDueMs" ? undefined : one));
     const digest = createHash("sha256").update(text).digest("hex").slice(0, 24);
     if (digest === this.#last) return [];
@@ -115,67 +115,48 @@ class Changes {
   }
 }
 
-/** Ends may be written a little later than the time they carry. */
-const overlapMs = 10_000;
 /** How far back a stream may resume. */
 const longestGapMs = 3_600_000;
-/** The newest ended jobs, by their enqueueing, among which ends are looked for. */
-const lookAt = 2_000;
 const mostAtOnce = 1_000;
+/** How many of the latest ends the id of an event names, so that they do not come again after a reconnect. */
+const mostNamed = 24;
 
-class EndedJobs {
-  readonly #call: AnyCall;
-  readonly #filter: JobsFilter;
-  readonly #startedAt: number;
-  readonly #began = performance.now();
-  readonly #sent = new Map<string, number>();
-  /** What ended before is no news: before the stream began, or well before where it resumes. */
-  readonly #floor: number;
-  #from: number;
-
-  constructor(call: AnyCall, filter: JobsFilter, resumed: Date | null, now: Date) {
-    this.#call = call;
-    this.#filter = filter;
-    this.#from = (resumed ?? now).getTime();
-    this.#floor = resumed === null ? this.#from : this.#from - overlapMs;
-    this.#startedAt = now.getTime();
-  }
-
-  async look(): Promise<Events> {
-    const { operations, streams } = this.#call;
-    // Whole steps, so that streams with the same filter ask the same question.
-    const after = Math.floor((this.#from - overlapMs) / overlapMs) * overlapMs;
-    const filter = { ...this.#filter, endedAfter: new Date(after) };
-    const asOf = this.#startedAt + performance.now() - this.#began;
-    const { jobs } = await streams.ask(`ended ${JSON.stringify(filter)}`, () =>
-      operations.jobs(filter, { limit: mostAtOnce, lookAt }),
-    );
-    const fresh = jobs.filter((job) => this.#isNew(job)).sort((a, b) => endOf(a) - endOf(b));
-    for (const job of fresh) this.#sent.set(keyOf(job), endOf(job));
-    this.#from = Math.max(this.#from, asOf);
-    for (const [key, at] of this.#sent) if (at < after) this.#sent.delete(key);
-    const events = fresh.map((job) => ({ event: "ended", id: String(endOf(job)), data: job }));
-    if (jobs.length < mostAtOnce || fresh.length === 0) return events;
-    const since = new Date(after);
-    return [{ event: "gap", id: String(after), data: { since, atMost: mostAtOnce } }, ...events];
-  }
-
-  #isNew(job: JobSummary): boolean {
-    return endOf(job) >= this.#floor && !this.#sent.has(keyOf(job));
-  }
+/** Where a stream of ends begins. */
+interface Beginning {
+  /** What ended before is no news. */
+  readonly since: Date;
+  /** Digests of what a client has seen already. */
+  readonly told: readonly string[];
 }
 
-function endOf({ finishedAt }: JobSummary): number {
-  return finishedAt?.getTime() ?? 0;
+/** Looks for jobs that have ended, however long ago they were enqueued. */
+function endedJobs({ app, streams }: AnyCall, filter: ScanFilter, { since, told }: Beginning) {
+  const ends = new EndsSince({
+    // Streams that ask the same question share its answer.
+    scan: (params) => streams.ask(`ended ${JSON.stringify(params)}`, () => app.client.scan(params)),
+    filter,
+    since,
+    told,
+    elapsedMs: () => performance.now(),
+    most: mostAtOnce,
+  });
+  let named = told;
+  return async (): Promise<Events> =>
+    ends.fresh(await ends.find()).map((sketch) => {
+      named = [...named, digestOfEnd(sketch)].slice(-mostNamed);
+      const id = `${sketch.finishedAt?.getTime() ?? 0}.${since.getTime()}.${named.join("")}`;
+      return { event: "ended", id, data: toSummary(sketch) };
+    });
 }
 
-function keyOf(job: JobSummary): string {
-  return `${endOf(job)} ${job.id}`;
-}
-
-/** Where a client left off, if that is not too long ago. */
-function resumeAt({ header }: AnyCall): Date | null {
-  const last = header("last-event-id");
-  if (last === null || !/^\d{1,15}$/.test(last)) return null;
-  return new Date(Math.max(Number(last), Date.now() - longestGapMs));
+/** Where a client left off, if that is not too long ago; else now. */
+async function beginningOf({ app, header }: AnyCall): Promise<Beginning> {
+  const { now } = await app.health();
+  const last = /^(\d{1,15})\.(\d{1,15})\.([\w-]{0,192})$/.exec(header("last-event-id") ?? "");
+  if (last === null) return { since: now, told: [] };
+  const [, ended = "", began = "", digests = ""] = last;
+  const oldest = now.getTime() - longestGapMs;
+  const since = new Date(Math.max(Number(ended) - overlapMs, Number(began), oldest));
+  const told = digests.match(new RegExp(`.{${digestLength}}`, "g")) ?? [];
+  return { since, told };
 }

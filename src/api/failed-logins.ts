@@ -34,7 +34,7 @@ export class FailedLogins {
     const count = (isRecent ? before.count : 0) + 1;
     const wait =
       count < freeTries ? 0 : Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(30, count - freeTries));
-    // Taken out first, so that the map is in the order of the latest failure.
+    // Taken out first, so the map is in the order of the latest failure.
     this.#byAddress.delete(address);
     this.#byAddress.set(address, { count, blockedUntil: now + wait });
     const [oldest] = this.#byAddress.keys();

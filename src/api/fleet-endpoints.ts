@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { maxHistoryPoints } from "../client/history.ts";
 import { historySteps, lateBoundsMs } from "../history.ts";
-import { version } from "../version.ts";
+import { withoutSecrets } from "../message/transport.ts";
+import { version } from "../runtime/version.ts";
 import { asJson, endpoint, given } from "./endpoint.ts";
 import { auditPage, definitions, health, history, me, nodes, overview, partitions } from "./fleet-schemas.ts";
 import { countRow } from "./job-schemas.ts";
@@ -14,8 +15,8 @@ export const fleetEndpoints = [
     route: "GET /me",
     summary: "Who asks, and what they may do",
     answer: me,
-    async run({ app, actor, role }) {
-      return { actor, role, namespace: app.settings.namespace, version };
+    async run({ app, actor, role, notice }) {
+      return { actor, role, namespace: app.settings.namespace, version, notice };
     },
   }),
   endpoint({
@@ -48,9 +49,9 @@ export const fleetEndpoints = [
   }),
   endpoint({
     route: "GET /definitions",
-    summary: "The jobs that this process defines, and what it has seen of their guarantees",
+    summary: "The jobs that this process defines, and what they promise",
     answer: definitions,
-    async run({ app, seen }) {
+    async run({ app }) {
       const known = app.definitions.map(
         ({ name: ofJob, queue: ofName, delivery: declared, attempts, route }) => ({
           name: ofJob,
@@ -58,10 +59,10 @@ export const fleetEndpoints = [
           delivery: declared,
           attempts,
           transport: route?.transport.kind ?? null,
+          destination: route === null ? null : withoutSecrets(route.destination),
         }),
       );
-      const { since, phases } = seen;
-      return asJson({ definitions: known, seenSince: since, seen: seen.names, dispatchRetries: phases });
+      return asJson({ definitions: known });
     },
   }),
   endpoint({

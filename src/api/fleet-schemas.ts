@@ -56,6 +56,32 @@ const node = z
     concurrency: z.number(),
     active: z.number(),
     ttlMs: z.number().nullable(),
+    running: z
+      .array(z.strictObject({ id: z.string(), name: z.string(), forMs: z.number(), leaseMs: z.number() }))
+      .optional()
+      .openapi({ description: "What it has run for a second or longer, as of seenAt; the longest 20." }),
+    destinations: z
+      .array(
+        z
+          .strictObject({
+            transport: z.string(),
+            destination: z.string(),
+            failures: count.openapi({ description: "Batches in a row that did not get through." }),
+            error: z.string().nullable(),
+          })
+          .openapi("Destination"),
+      )
+      .optional()
+      .openapi({
+        description: "Where its relay publishes, as of seenAt; 20 at most, those in trouble first.",
+      }),
+    lags: z
+      .array(z.strictObject({ partition: z.int(), lagMs: z.number() }))
+      .optional()
+      .openapi({
+        description:
+          "Partitions of its relay with a job that is due and not published, as of seenAt; 20 at most.",
+      }),
     startedAt: instant,
     seenAt: instant,
     alive: z.boolean(),
@@ -96,6 +122,7 @@ export const me = z
     role: z.enum(roles),
     namespace: z.string(),
     version: z.string(),
+    notice: z.string().nullable().openapi({ description: "What the server tells everybody." }),
   })
   .openapi("Me");
 
@@ -111,21 +138,14 @@ export const definitions = z
           transport: z
             .string()
             .nullable()
-            .openapi({ description: "Where its jobs are published; null: nowhere." }),
+            .openapi({ description: "How its jobs are published; null: they are not." }),
+          destination: z
+            .string()
+            .nullable()
+            .openapi({ description: "Where: a topic, subject, stream or URL." }),
         })
         .openapi("Definition"),
     ),
-    seenSince: instant.openapi({ description: "When this process began to count what follows." }),
-    seen: z.array(
-      z
-        .strictObject({ name: z.string(), existing: count, absorbed: count, stale: count, leasesLost: count })
-        .openapi("SeenOfName"),
-    ),
-    dispatchRetries: z
-      .strictObject({ dispatched_write: count, publish: count, rollback_write: count })
-      .openapi({
-        description: "Dispatches of this process that had to be tried again, by where they failed.",
-      }),
   })
   .openapi("Definitions");
 
@@ -154,6 +174,16 @@ const historyPoint = z
     dead: count,
     lost: count,
     cancelled: count.openapi({ description: "Cancelled while active, or expired." }),
+    existing: count.openapi({ description: "Enqueues of an id that was there already." }),
+    absorbed: count.openapi({ description: "Enqueues absorbed by a unique key." }),
+    stale: count.openapi({ description: "Outcomes refused because another claim had taken over." }),
+    namingRetries: count.openapi({
+      description: "Dispatches tried again because the batch could not be named in the store.",
+    }),
+    publishRetries: count.openapi({
+      description: "Dispatches tried again because the broker refused them or did not answer.",
+    }),
+    rollbackRetries: count.openapi({ description: "Rollbacks of dispatches that could not be written." }),
     runs: count.openapi({ description: "How many handlers were timed." }),
     runSumMs: milliseconds,
     runMaxMs: milliseconds,
@@ -168,7 +198,7 @@ const historyPoint = z
 export const history = z
   .strictObject({
     points: z.array(historyPoint).openapi({
-      description: "By time, then by queue or name. Where nothing ended there is no point.",
+      description: "By time, then by queue or name. Where nothing happened there is no point.",
     }),
     more: z.boolean().openapi({ description: "The limit cut off later points." }),
     lateBoundsMs: z.array(milliseconds).openapi({ description: "The upper bounds of late, inclusive." }),

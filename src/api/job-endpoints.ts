@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "@hono/zod-openapi";
 import { EscapementError } from "../errors.ts";
+import { parseExact } from "../exact-json.ts";
 import { isTerminal } from "../state.ts";
 import type { Call } from "./endpoint.ts";
 import { Answered, actOf, asJson, endpoint, given } from "./endpoint.ts";
@@ -84,7 +85,7 @@ export const jobEndpoints = [
     async run({ app, params: { id: asked }, query: { waitMs } }) {
       // Whatever it ended with is read from the job below.
       if (waitMs > 0) await app.result(asked, { timeout: waitMs }).catch(ignoreEnds);
-      const job = (await app.get(asked)) ?? unknownJob(asked);
+      const job = (await app.client.get(asked, parseExact)) ?? unknownJob(asked);
       const { state, result, error, reason: because } = job;
       return asJson({ state, hasEnded: isTerminal(state), result, error, reason: because });
     },
@@ -128,7 +129,7 @@ export const jobEndpoints = [
   }),
   endpoint({
     route: "POST /jobs/{id}/cancel",
-    summary: "Cancels a job; an active one is told to stop",
+    summary: "Cancels a job; an active one is asked to stop",
     params,
     body: why,
     answer: changed,
@@ -170,7 +171,7 @@ export function checkMaySearch(
   if (!isRedacted || role !== "read" || (words.error === undefined && words.text === undefined)) return;
   throw new ProblemError(
     "forbidden",
-    "answers of this server are masked, so text and error need the role operate",
+    "this server's responses are masked, so text and error need the role operate",
   );
 }
 
@@ -210,11 +211,11 @@ async function checkSame(
   name: string,
   input: unknown,
 ): Promise<void> {
-  const job = await app.get(jobId);
+  const job = await app.client.get(jobId, parseExact);
   if (job === null || (job.name === name && isDeepStrictEqual(job.input, input ?? null))) return;
   throw new ProblemError(
     "idempotency-mismatch",
-    "this Idempotency-Key was used for another job; take a new one for a new request",
+    "this Idempotency-Key was used for another job; use a new one for a new request",
   );
 }
 

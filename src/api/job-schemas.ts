@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { deliveries, jobStates } from "../job.ts";
-import { trailKinds } from "../store.ts";
+import { trailKinds } from "../store/questions.ts";
 import { count, duration, filterBody, givenInstant, id, instant, name, orNull, reason } from "./words.ts";
 
 /** Jobs as they travel. */
@@ -210,6 +210,15 @@ export const bulk = z
   })
   .openapi("Bulk");
 
+export const bulkPriority = z
+  .strictObject({
+    filter: filterBody,
+    priority: z.int(),
+    dryRun: z.boolean().optional().openapi({ description: "Changes nothing, and counts." }),
+    reason: reason.optional(),
+  })
+  .openapi("BulkPriority");
+
 export const bulkFailures = z
   .strictObject({
     name: name.optional(),
@@ -222,7 +231,7 @@ export const bulkFailures = z
 export const task = z
   .strictObject({
     id: z.string(),
-    action: z.enum(["cancel", "redrive", "delete"]),
+    action: z.enum(["cancel", "redrive", "delete", "run-now", "priority"]),
     dryRun: z.boolean(),
     actor: z.string(),
     startedAt: instant,

@@ -1,4 +1,4 @@
-import { version } from "../version.ts";
+import { version } from "../runtime/version.ts";
 import type { Router } from "./register.ts";
 
 /** The description of the API (OpenAPI 3.1), from the schemas that check its requests. */

@@ -2,6 +2,7 @@ import { describe, EscapementError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { checkName } from "../names.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import { verifyReportFile } from "../verify-report.ts";
 import type { Redaction } from "./redact.ts";
 import { type Role, roles } from "./roles.ts";
 
@@ -12,7 +13,7 @@ export interface Identity {
   readonly role: Role;
 }
 
-/** A secret that a caller sends as `Authorization: Bearer …`. Several may stand for one actor, so that one can be replaced by the next. */
+/** A secret that a caller sends as `Authorization: Bearer …`. One actor may have several, so one can be replaced by the next. */
 export interface ApiToken extends Identity {
   /** At least 24 characters; make it with `openssl rand -hex 32`. */
   readonly token: string;
@@ -35,6 +36,10 @@ export interface ApiOptions {
   readonly maxBodyBytes?: number;
   /** How many event streams may be open at once. @default 100 */
   readonly maxStreams?: number;
+  /** The file in which `escapement verify` left its last report. @default "escapement-verify.json" in the working directory */
+  readonly verifyReport?: string;
+  /** A sentence for everybody who looks, which the dashboard shows on every screen: what this installation is, or what is going on. @default none */
+  readonly notice?: string;
 }
 
 /** What the server that calls the handler knows, and a request cannot claim. */
@@ -52,6 +57,8 @@ export interface ApiSettings {
   readonly redact: readonly Redaction[];
   readonly maxBodyBytes: number;
   readonly maxStreams: number;
+  readonly verifyReport: string;
+  readonly notice: string | null;
   readonly log: Logger;
 }
 
@@ -65,6 +72,8 @@ const known = [
   "redact",
   "maxBodyBytes",
   "maxStreams",
+  "verifyReport",
+  "notice",
 ] as const satisfies (keyof ApiOptions)[];
 
 export function resolveOptions(
@@ -76,14 +85,14 @@ export function resolveOptions(
   if (!/^(\/[\w.~-]+)*$/.test(basePath)) {
     throw new EscapementError(
       "invalid-option",
-      `expected basePath to be empty or such as "/escapement", got ${describe(basePath)}`,
+      `expected basePath to be empty or a path such as "/escapement", got ${describe(basePath)}`,
     );
   }
   const ways = [tokens.length > 0, authorize !== null, insecure].filter(Boolean).length;
   if (ways !== 1) {
     throw new EscapementError(
       "invalid-option",
-      `expected one of tokens, authorize and insecure: true, got ${ways === 0 ? "none: the API is closed without" : `${ways} of them`}`,
+      `expected one of tokens, authorize and insecure: true, got ${ways === 0 ? "none: without one, the API is closed" : `${ways} of them`}`,
     );
   }
   return {
@@ -100,6 +109,8 @@ export function resolveOptions(
       "maxBodyBytes",
     ),
     maxStreams: checkInteger(options.maxStreams ?? 100, 0, 100_000, "maxStreams"),
+    verifyReport: checkPath(options.verifyReport ?? verifyReportFile),
+    notice: checkNotice(options.notice),
     log: app.log,
   };
 }
@@ -126,12 +137,31 @@ function checkToken(given: ApiToken): ApiToken {
   return { ...identity, token };
 }
 
+function checkPath(given: unknown): string {
+  if (typeof given === "string" && given !== "") return given;
+  throw new EscapementError(
+    "invalid-option",
+    `expected verifyReport to be the path of a file, got ${describe(given)}`,
+  );
+}
+
+const longestNotice = 500;
+
+function checkNotice(given: unknown): string | null {
+  if (given === undefined) return null;
+  if (typeof given === "string" && given !== "" && given.length <= longestNotice) return given;
+  throw new EscapementError(
+    "invalid-option",
+    `expected notice to be a string of at most ${longestNotice} characters, got ${describe(given)}`,
+  );
+}
+
 function checkOrigin(given: string): string {
   const url = URL.parse(given);
   if (url !== null && /^https?:$/.test(url.protocol) && url.origin === given.replace(/\/$/, ""))
     return url.origin;
   throw new EscapementError(
     "invalid-option",
-    `expected each of origins to be such as "https://ops.example.com", got ${describe(given)}`,
+    `expected each of origins to be an origin such as "https://ops.example.com", got ${describe(given)}`,
   );
 }

@@ -58,7 +58,7 @@ const statusOf: Readonly<Record<ProblemCode, number>> = {
   "result-not-kept": 410,
   "result-timeout": 504,
 
-  // A store that does not answer, or cannot write, is nobody's mistake and may pass.
+  // A store that does not answer, or cannot write, is not the caller's mistake and may recover.
   "store-unavailable": 503,
   "store-busy": 503,
   "store-full": 503,

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { findOldestDue } from "../operations/oldest-due.ts";
 import { actOf, asJson, endpoint, given } from "./endpoint.ts";
 import { limits, queueConfig, queueView } from "./fleet-schemas.ts";
 import { why } from "./job-schemas.ts";
@@ -16,6 +17,15 @@ export const queueEndpoints = [
     },
   }),
   endpoint({
+    route: "GET /queues/{queue}/oldest",
+    summary: "The job that has been due the longest, as far as a bounded look shows",
+    params,
+    answer: z.strictObject({ id: z.string().nullable() }).openapi("OldestDue"),
+    async run({ app, params: { queue } }) {
+      return { id: await findOldestDue(app.client, queue) };
+    },
+  }),
+  endpoint({
     route: "PATCH /queues/{queue}",
     summary: "Limits a queue over all nodes; null takes a limit away",
     params,
@@ -30,7 +40,7 @@ export const queueEndpoints = [
   }),
   endpoint({
     route: "POST /queues/{queue}/pause",
-    summary: "Nothing more of it is claimed; what runs goes on",
+    summary: "Nothing more of it is claimed; running jobs finish",
     params,
     body: why,
     answer: queueConfig,

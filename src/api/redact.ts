@@ -1,4 +1,5 @@
 import { describe, EscapementError } from "../errors.ts";
+import { parseExact, rawNumber } from "../exact-json.ts";
 
 /** What to mask: a key of inputs and results by its name, whatever its case, or whatever a pattern matches in a string. */
 export type Redaction = string | RegExp;
@@ -45,10 +46,10 @@ export class Redactor {
   /** The JSON of a value, masked. */
   stringify(value: unknown): string {
     const text = JSON.stringify(value) ?? "null";
-    return this.isActive ? JSON.stringify(this.#masked(JSON.parse(text), false)) : text;
+    return this.isActive ? JSON.stringify(this.#masked(parseExact(text), false)) : text;
   }
 
-  /** Whether a value holds a mask, so that it was read masked and must not be written back. */
+  /** Whether a value holds a mask: then it was read masked and must not be written back. */
   holdsMask(value: unknown): boolean {
     return this.isActive && (JSON.stringify(value) ?? "").includes(mask);
   }
@@ -56,7 +57,7 @@ export class Redactor {
   #masked(value: unknown, isFree: boolean): unknown {
     if (typeof value === "string") return this.#text(value);
     if (Array.isArray(value)) return value.map((one) => this.#masked(one, isFree));
-    if (typeof value !== "object" || value === null) return value;
+    if (typeof value !== "object" || value === null || rawNumber(value) !== null) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, one]) => {
         if (this.#keys.has(key.toLowerCase()) && (isFree || !plainFields.has(key))) return [key, mask];

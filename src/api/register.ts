@@ -3,16 +3,18 @@ import type { Context } from "hono";
 import { streamSSE } from "hono/streaming";
 import type { ZodError } from "zod";
 import { recordError } from "../errors.ts";
+import { holdsRawNumbers, parseExact } from "../exact-json.ts";
 import { Answered, type AnyEndpoint, type Call, type Services } from "./endpoint.ts";
 import type { Identity } from "./options.ts";
 import { ProblemError } from "./problem.ts";
 import { mask, type Redactor } from "./redact.ts";
+import { describeIssue } from "./request-issue.ts";
 import { mayDo, type Role, type RouteName, roleOf } from "./roles.ts";
 import type { StreamEvent } from "./streams.ts";
 
 /** What the way in leaves for the routes. */
 export interface Env {
-  readonly Variables: { identity: Identity };
+  readonly Variables: { identity: Identity; body?: unknown };
 }
 
 export type Router = OpenAPIHono<Env>;
@@ -76,8 +78,9 @@ function describe(one: AnyEndpoint) {
     path,
     summary,
     operationId: operationIdOf(route),
-    description: `Needs the role \`${roleOf[route]}\`.`,
-    security: [{ bearer: [] }],
+    description:
+      roleOf[route] === "anyone" ? "Needs no credentials." : `Needs the role \`${roleOf[route]}\`.`,
+    security: roleOf[route] === "anyone" ? [{}, { bearer: [] }] : [{ bearer: [] }],
     request: {
       ...(params === undefined ? {} : { params }),
       query: query ?? z.strictObject({}),
@@ -89,6 +92,7 @@ function describe(one: AnyEndpoint) {
     responses: {
       [status]: { description: "Done.", content: answers },
       ...(route === "POST /jobs" ? { 200: { description: "It was there already.", content: answers } } : {}),
+      ...(roleOf[route] === "anyone" ? { 503: { description: "It is not.", content: answers } } : {}),
       ...(route === "GET /jobs/{id}/events" ? { 204: { description: "It has ended." } } : {}),
       default: problems,
     },
@@ -135,6 +139,7 @@ function bodyChecks({ body }: AnyEndpoint, maxSize: number) {
     const text = bytes.length === 0 ? "{}" : decode(bytes);
     const { method, url, signal } = context.req.raw;
     context.req.raw = new Request(url, { method, headers, body: text, signal });
+    context.set("body", parseExact(text));
     await next();
   };
   return [readJson];
@@ -191,20 +196,24 @@ function callOf(
     ...services,
     params: one.params === undefined ? {} : read("param"),
     query: read("query"),
-    body: one.body === undefined ? {} : read("json"),
+    body: one.body === undefined ? {} : withExactInput(read("json"), context.get("body")),
     ...context.get("identity"),
     header: (name) => context.req.header(name) ?? null,
     signal: AbortSignal.any([context.req.raw.signal, left]),
   };
 }
 
+/** What an application is given keeps all digits of its numbers, which the check of the body does not. */
+function withExactInput(checked: unknown, body: unknown): unknown {
+  if (!holdsRawNumbers(body) || typeof checked !== "object" || checked === null) return checked;
+  const given = body as { readonly input?: unknown };
+  return "input" in checked ? { ...checked, input: given.input } : checked;
+}
+
 /** What is wrong with a request, each field by its name. */
 export function refuse(error: ZodError, target: string): never {
   const where = { param: "the path", query: "the query", json: "the body", header: "the headers" }[target];
-  const issues = error.issues.slice(0, 10).map(({ path, message }) => {
-    const field = path.map(String).join(".");
-    return field === "" ? message : `${field}: ${message}`;
-  });
+  const issues = error.issues.slice(0, 10).map(describeIssue);
   throw new ProblemError("invalid-request", `${where ?? target}: ${issues.join("; ")}`);
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { endpoints } from "./endpoints.ts";
 import { mayDo, type Role, type RouteName, roleOf, roles } from "./roles.ts";
-import { openSession, tokens } from "./test/api-session.ts";
+import { apiTokens, openSession, tokens } from "./test/api-session.ts";
 
 const routes = Object.keys(roleOf) as RouteName[];
 
@@ -19,7 +19,37 @@ describe("who may call what", () => {
     await app.stop();
   });
 
-  for (const route of routes) {
+  for (const route of routes.filter((one) => roleOf[one] === "anyone")) {
+    test(`${route} answers anyone, and says why only to those with a role`, async () => {
+      const { ask, app } = openSession();
+      const open = await ask(route, { token: null });
+      assert.deepEqual([open.status, open.text], [200, '{"ok":true}']);
+      const wrong = await ask(route, { token: "wrong-0123456789abcdef0123456789" });
+      assert.deepEqual([wrong.status, wrong.answer["code"]], [401, "unauthorised"]);
+      for (const role of roles) {
+        const { status, answer } = await ask(route, { token: tokens[role] });
+        assert.equal(status, 200);
+        assert(Array.isArray(answer["checks"]));
+      }
+      assert.equal((await ask(route.replace("GET", "POST"), { token: null })).status, 401);
+      await app.start();
+      await app.stop();
+      if (route === "GET /readyz") {
+        const { status, text } = await ask(route, { token: null });
+        assert.deepEqual([status, text], [503, '{"ok":false}']);
+      }
+    });
+  }
+
+  test("a prefix does not hide the probes, and nothing else is open", async () => {
+    const { ask, app } = openSession({ tokens: apiTokens, basePath: "/ops" });
+    assert.equal((await ask("GET /ops/healthz", { token: null })).status, 200);
+    for (const path of ["/healthz", "/ops/healthz/", "/ops//healthz", "/ops/jobs", "/ops/healthz/../jobs"])
+      assert.equal((await ask(`GET ${path}`, { token: null })).status, 401, path);
+    await app.stop();
+  });
+
+  for (const route of routes.filter((one) => roleOf[one] !== "anyone")) {
     test(`${route} is for ${roleOf[route]} and above`, async () => {
       const { ask, app } = openSession();
       const path = route.replaceAll(/\{\w+\}/g, "unknown");

@@ -5,7 +5,7 @@ export const roles = ["read", "operate", "admin"] as const satisfies Role[];
 
 /**
  * Who may call which route: the only place that says so. `read` looks; `operate` does what a person on call does with jobs, and can undo;
- * `admin` takes away, and changes rules and limits.
+ * `admin` takes away, and changes rules and limits. `anyone` needs no credentials, and learns nothing more than yes or no.
  */
 export const roleOf = {
   "GET /me": "read",
@@ -17,7 +17,10 @@ export const roleOf = {
   "GET /nodes": "read",
   "GET /partitions": "read",
   "GET /audit": "read",
+  "GET /verify": "read",
   "GET /openapi.json": "read",
+  "GET /healthz": "anyone",
+  "GET /readyz": "anyone",
 
   "GET /jobs": "read",
   "POST /jobs": "operate",
@@ -34,6 +37,8 @@ export const roleOf = {
   "POST /jobs/cancel": "operate",
   "POST /jobs/redrive": "operate",
   "POST /jobs/delete": "admin",
+  "POST /jobs/run-now": "operate",
+  "POST /jobs/priority": "operate",
   "GET /tasks": "read",
   "GET /tasks/{id}": "read",
   "POST /tasks/{id}/stop": "operate",
@@ -42,6 +47,7 @@ export const roleOf = {
   "POST /failures/{fingerprint}/redrive": "operate",
 
   "GET /queues": "read",
+  "GET /queues/{queue}/oldest": "read",
   "PATCH /queues/{queue}": "admin",
   "POST /queues/{queue}/pause": "operate",
   "POST /queues/{queue}/resume": "operate",
@@ -61,11 +67,20 @@ export const roleOf = {
 
   "GET /events/ended": "read",
   "GET /events/queues": "read",
-} as const satisfies Readonly<Record<string, Role>>;
+} as const satisfies Readonly<Record<string, Role | "anyone">>;
 
 /** A method and a path: `GET /jobs`. */
 export type RouteName = keyof typeof roleOf;
 
-export function mayDo(role: Role, needed: Role): boolean {
+/** Stands for callers without credentials. No token and no `authorize` gives this name. */
+export const anyone = { actor: "", role: "read" } as const;
+
+/** Whether a route answers without credentials. */
+export function isOpen(route: string): boolean {
+  return Object.entries(roleOf).some(([name, role]) => name === route && role === "anyone");
+}
+
+export function mayDo(role: Role, needed: Role | "anyone"): boolean {
+  if (needed === "anyone") return true;
   return roles.indexOf(role) >= roles.indexOf(needed);
 }

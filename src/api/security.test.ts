@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { createEscapement } from "../index.ts";
 import { createApi } from "./create-api.ts";
 import { FailedLogins } from "./failed-logins.ts";
-import type { ApiOptions } from "./options.ts";
+import type { ApiOptions, Identity } from "./options.ts";
 import { apiTokens, openSession, tokens } from "./test/api-session.ts";
 import { parseTokens } from "./tokens-source.ts";
 
@@ -60,16 +60,42 @@ describe("the API is closed", () => {
     await app.stop();
   });
 
-  test("failed logins are slowed down per address; others, and those who send nothing, are not", async () => {
+  test("wrong tokens are slowed down per address; others, and those who send nothing, are not", async () => {
     const { ask, app } = openSession();
     for (let n = 0; n < 10; n += 1) await ask("GET /jobs", { token: null, address: "10.0.0.1" });
-    assert.equal((await ask("GET /jobs", { address: "10.0.0.1" })).status, 200);
     const wrong = { token: "wrong-0123456789abcdef0123456789", address: "10.0.0.1" };
     for (let n = 0; n < 5; n += 1) assert.equal((await ask("GET /jobs", wrong)).status, 401);
-    const slowed = await ask("GET /jobs", { address: "10.0.0.1" });
+    const slowed = await ask("GET /jobs", wrong);
     assert.deepEqual([slowed.status, slowed.headers.get("retry-after")], [429, "1"]);
+    assert.equal((await ask("GET /jobs", { ...wrong, address: "10.0.0.2" })).status, 401);
+    assert.equal((await ask("GET /jobs", { token: null, address: "10.0.0.1" })).status, 401, "no guess");
+    await app.stop();
+  });
+
+  test("a valid token passes, however many wrong ones come from its address, and changes nothing for those", async () => {
+    const { ask, app } = openSession();
+    const address = "10.0.0.1";
+    const wrong = { token: "wrong-0123456789abcdef0123456789", address };
+    for (let n = 0; n < 20; n += 1) await ask("GET /jobs", wrong);
+    assert.equal((await ask("GET /jobs", { address })).status, 200);
+    assert.equal((await ask("GET /jobs", wrong)).status, 429);
+    await app.stop();
+  });
+
+  test("authorize is not asked while an address waits", async () => {
+    let asked = 0;
+    let identity: Identity | null = null;
+    const authorize = () => {
+      asked += 1;
+      return identity;
+    };
+    const { ask, app } = openSession({ authorize });
+    const address = "10.0.0.1";
+    for (let n = 0; n < 5; n += 1) assert.equal((await ask("GET /jobs", { address })).status, 401);
+    identity = { actor: "ann", role: "read" };
+    assert.equal((await ask("GET /jobs", { address })).status, 429);
+    assert.equal(asked, 5);
     assert.equal((await ask("GET /jobs", { address: "10.0.0.2" })).status, 200);
-    assert.equal((await ask("GET /jobs")).status, 200, "who is not known by an address");
     await app.stop();
   });
 
@@ -132,6 +158,7 @@ describe("the API is closed", () => {
       ["/jobs?stat=dead", /"stat"/],
       ["/jobs?state=gone", /state/],
       ["/jobs?since=yesterday", /since/],
+      ["/jobs?since=1h&until=2h", /since to be before until/],
       ["/nodes?x=1", /"x"/],
       ["/schedules/n/occurrences?from=2020-01-01T00:00:00Z", /366 days/],
       [`/jobs?${"name=a&".repeat(101)}`, /name/],

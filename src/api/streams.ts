@@ -9,10 +9,10 @@ export type StreamEvent = {
   readonly data: unknown;
 } | null;
 
-/** How often the store is asked for all streams that want to know the same. */
+/** How often the store is asked on behalf of all streams with the same question. */
 const pollMs = 1_000;
 const heartbeatMs = 15_000;
-/** Clients log in again after this, so that a revoked token does not listen for ever. */
+/** Clients log in again after this, so a revoked token does not listen forever. */
 const longestStreamMs = 15 * 60_000;
 
 interface Answer {
@@ -59,13 +59,9 @@ export class Streams {
     look: () => Promise<readonly NonNullable<StreamEvent>[] | "end">,
   ): AsyncGenerator<StreamEvent, void> {
     if (this.#open >= this.#most) {
-      throw new ProblemError(
-        "too-many-streams",
-        `${this.#most} streams are open, which is all there may be`,
-        {
-          "Retry-After": "10",
-        },
-      );
+      throw new ProblemError("too-many-streams", `${this.#most} streams are open, which is the limit`, {
+        "Retry-After": "10",
+      });
     }
     return this.#run(AbortSignal.any([signal, this.#stopping.signal]), look);
   }
@@ -74,12 +70,12 @@ export class Streams {
     signal: AbortSignal,
     look: () => Promise<readonly NonNullable<StreamEvent>[] | "end">,
   ): AsyncGenerator<StreamEvent, void> {
-    // Here and not before: one that nobody reads is never closed.
+    // Here and not before: a stream without a reader is never closed.
     this.#open += 1;
     const startedAt = performance.now();
     let saidAt = startedAt;
     try {
-      // At once, so that headers are sent and proxies know that it has begun.
+      // At once, so headers are sent and proxies know that it has begun.
       yield null;
       while (!signal.aborted && performance.now() - startedAt < longestStreamMs) {
         const events = await look();

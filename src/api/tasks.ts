@@ -6,7 +6,7 @@ import { ProblemError } from "./problem.ts";
 /** A task over all jobs that match, as it is shown. */
 export interface TaskView extends BulkProgress {
   readonly id: string;
-  readonly action: "cancel" | "redrive" | "delete";
+  readonly action: "cancel" | "redrive" | "delete" | "run-now" | "priority";
   readonly dryRun: boolean;
   readonly actor: string;
   readonly startedAt: Date;
@@ -79,7 +79,7 @@ export class Tasks {
     if (known !== undefined) return known;
     throw new ProblemError(
       "not-found",
-      `there is no task ${JSON.stringify(id)}; it is of another process, or was forgotten after ${mostKept} others`,
+      `there is no task ${JSON.stringify(id)}; it belongs to another process, or was forgotten after ${mostKept} others`,
     );
   }
 

@@ -1,5 +1,5 @@
 import { EscapementError, recordError } from "../errors.ts";
-import { readSmallFile } from "../small-file.ts";
+import { readSmallFile } from "../runtime/small-file.ts";
 import type { ApiToken } from "./options.ts";
 import { roles } from "./roles.ts";
 

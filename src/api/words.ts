@@ -52,7 +52,7 @@ export const instantOrAgo = z
       try {
         return new Date(Date.now() - parseDuration(text, "time"));
       } catch {
-        // Told below.
+        // Handled below.
       }
     }
     const date = z.iso.datetime({ offset: true }).safeParse(text).success ? new Date(text) : null;
@@ -73,7 +73,10 @@ export const givenInstant = z.iso
 
 /** A duration: `30s`, or milliseconds. */
 export const duration = z
-  .union([z.number().min(0), z.string().max(40).regex(agoPattern)])
+  .union([
+    z.number().min(0),
+    z.string().max(40).regex(agoPattern, `expected a duration such as 500 or "30s"`),
+  ])
   .transform((value) => parseDuration(value, "it"))
   .openapi({
     description: "Milliseconds, or a number with a unit: 250ms, 30s, 1.5h.",

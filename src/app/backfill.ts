@@ -3,7 +3,8 @@ import { EscapementError } from "../errors.ts";
 import { occurrenceJob, plannedOccurrence, skippedOccurrence } from "../planner/plan.ts";
 import { decodeSpec, resolveSchedule } from "../planner/schedule-spec.ts";
 import { decodeTemplate } from "../planner/template.ts";
-import type { NewOccurrence, ScheduleRecord, Store } from "../store.ts";
+import type { NewOccurrence, ScheduleRecord } from "../store/schedules.ts";
+import type { Store } from "../store/store.ts";
 import { latestRows } from "./occurrences.ts";
 
 export interface BackfillParts {
@@ -17,7 +18,7 @@ export interface BackfillParts {
   readonly node: string;
 }
 
-/** More than this at once is a mistake, or should be done in pieces that somebody watches. */
+/** More than this at once is a mistake, or should be done in pieces under a person's eye. */
 const maxBackfill = 10_000;
 const longestRangeMs = 366 * 86_400_000;
 const chunk = 500;
@@ -49,7 +50,7 @@ export async function backfillSchedule(parts: BackfillParts): Promise<number> {
     if (times.length > maxBackfill) {
       throw new EscapementError(
         "invalid-option",
-        `expected a backfill of at most ${maxBackfill} occurrences, got more; take a shorter span`,
+        `expected a backfill of at most ${maxBackfill} occurrences, got more; use a shorter span`,
       );
     }
   }
@@ -129,5 +130,5 @@ async function planChunk(
       return result.occurrences.slice(0, times.length).filter((outcome) => outcome === "added").length;
     }
   }
-  throw new EscapementError("store-busy", "the schedule is being changed by others all the time; try again");
+  throw new EscapementError("store-busy", "the schedule keeps being changed by others; try again");
 }

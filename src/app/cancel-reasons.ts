@@ -2,7 +2,7 @@ import type { AppEvents, Emit, Events } from "../events.ts";
 import type { Job } from "../job.ts";
 
 /**
- * Adds to `cancelled` events why the job was cancelled. Its holder hears that it must stop, and not why, so the store is asked; a store that
+ * Adds to `cancelled` events why the job was cancelled. The holder only learns that it must stop, so the store is asked why; a store that
  * does not answer must not swallow the event.
  */
 export class CancelReasons {

@@ -1,4 +1,4 @@
-import { systemRuntime } from "../runtime.ts";
+import { systemRuntime } from "../runtime/runtime.ts";
 import type { EscapementOptions } from "../settings.ts";
 import { Escapement } from "./escapement.ts";
 

@@ -3,7 +3,7 @@ import { EscapementError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { retrySpanMs } from "../retry.ts";
 import type { Settings } from "../settings.ts";
-import type { Capabilities } from "../store.ts";
+import type { Capabilities } from "../store/opening.ts";
 
 /** Refuses, before anything runs, a guarantee that this store cannot give. */
 export function checkDeliveries(
@@ -43,11 +43,11 @@ export function checkDeliveries(
     if (delivery === "at-most-once" && !settings.acceptWeakDurability) {
       throw new EscapementError(
         "weak-durability",
-        `${job} is at-most-once, and this store may forget a claim when the machine's power fails, and dispatch it again; make the store durable, or set acceptWeakDurability: true`,
+        `${job} is at-most-once, and this store may forget a claim after a power failure, and dispatch the job again; make the store durable, or set acceptWeakDurability: true`,
       );
     }
     if (delivery !== "at-most-once") {
-      log.warn({ job: name }, "this store may forget acknowledged jobs when the machine's power fails");
+      log.warn({ job: name }, "this store may forget acknowledged jobs after a power failure");
     }
   }
 }

@@ -2,7 +2,8 @@ import { type Clock, sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
 import type { QueueDepths } from "../observe/metrics.ts";
 import type { Settings } from "../settings.ts";
-import type { SeenNode, Store } from "../store.ts";
+import type { SeenNode } from "../store/nodes.ts";
+import type { Store } from "../store/store.ts";
 
 /** What a node that counts shows among its roles. */
 export const countingRole = "metrics";
@@ -28,9 +29,9 @@ export function countEveryMs({ metrics, telemetry }: Settings): number | null {
 const shownForIntervals = 3;
 
 /**
- * Asks the store now and then how much its queues have to do. Of all nodes that count, the one with the smallest id asks, by the list of
- * living nodes: the answer is the same for all, and no queue is counted once for each process. For a moment after a node died nobody asks, or
- * two do; whoever reads the figures takes the highest.
+ * Asks the store now and then how much work its queues have. Of all nodes that count, the one with the smallest id asks, by the list of
+ * living nodes: the answer is the same for all, and no queue is counted once for each process. For a moment after a node died no node asks, or
+ * two do; readers of the figures take the highest.
  */
 export class DepthWatch {
   readonly #parts: DepthWatchParts;

@@ -4,7 +4,7 @@ import type { AnyDefinition } from "../definition.ts";
 import type { EnqueueOptions, EnqueueVerbs, JobsForHandlers } from "../enqueue.ts";
 import type { Emit } from "../events.ts";
 import type { EnqueueReceipt, JobRef } from "../receipt.ts";
-import type { Enqueuing, Telemetry } from "../telemetry.ts";
+import type { Enqueuing, Telemetry } from "../telemetry/telemetry.ts";
 
 /** The verbs by which an app's callers enqueue; `check` refuses before anything is made. */
 export function enqueueVerbs(
@@ -13,13 +13,14 @@ export function enqueueVerbs(
   telemetry: Telemetry | null,
   check: () => void,
 ): EnqueueVerbs {
+  const tell = teller(client, emit);
   const enqueue = async (target: AnyDefinition | string, input?: unknown, options: EnqueueOptions = {}) => {
     check();
     const write = (): Promise<EnqueueReceipt> => client.enqueue(target, input, options);
     const receipt = await (telemetry === null
       ? write()
       : telemetry.enqueuing({ name: nameOf(target), queue: client.queueOf(target), count: 1 }, write));
-    tell(emit, receipt, target);
+    tell(receipt, target);
     return receipt;
   };
   const enqueueMany = async (first: unknown, second?: unknown, third?: unknown) => {
@@ -29,10 +30,10 @@ export function enqueueVerbs(
     const receipts = await (telemetry === null
       ? write()
       : telemetry.enqueuing(enqueuing(client, many.asked), write));
-    for (const [index, receipt] of receipts.entries()) tell(emit, receipt, many.asked[index]?.target ?? "");
+    for (const [index, receipt] of receipts.entries()) tell(receipt, many.asked[index]?.target ?? "");
     return receipts;
   };
-  // The overloads say what goes with what; here it is all the same.
+  // The overloads say what goes with what; here they are all alike.
   return { enqueue, enqueueMany } as EnqueueVerbs;
 }
 
@@ -41,12 +42,20 @@ export function jobsForHandlers(client: Client, emit: Emit, telemetry: Telemetry
   return {
     ...enqueueVerbs(client, emit, telemetry, () => {}),
     get: ((job: JobRef) => client.get(job)) as JobsForHandlers["get"],
-    within: (write) => client.enqueuer(write, (receipt, target) => tell(emit, receipt, target)),
+    within: (write) => client.enqueuer(write, teller(client, emit)),
   };
 }
 
-function tell(emit: Emit, receipt: EnqueueReceipt, target: AnyDefinition | string): void {
-  emit("enqueued", { ...receipt, name: nameOf(target) });
+type Tell = (receipt: EnqueueReceipt, target: AnyDefinition | string) => void;
+
+function teller(client: Client, emit: Emit): Tell {
+  return (receipt, target) =>
+    emit("enqueued", {
+      id: receipt.id,
+      outcome: receipt.outcome,
+      name: nameOf(target),
+      queue: client.queueOf(target) ?? "",
+    });
 }
 
 function nameOf(target: AnyDefinition | string): string {

@@ -20,27 +20,20 @@ import { EscapementError } from "../errors.ts";
 import { type AppEventName, type AppListener, Events } from "../events.ts";
 import type { History } from "../history.ts";
 import type { Job } from "../job.ts";
-import { checkMiddleware, composeMiddleware, type Middleware } from "../middleware.ts";
-import { checkNode } from "../node-version.ts";
 import type { Observation } from "../observe/observation.ts";
 import { checkKnown } from "../options.ts";
-import type { Probe } from "../probe.ts";
 import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
-import type { Runtime } from "../runtime.ts";
+import { checkNode } from "../runtime/node-version.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { type EscapementOptions, resolveSettings, type Settings } from "../settings.ts";
-import type {
-  CancelOutcome,
-  CountBy,
-  CountRow,
-  JobFilter,
-  PartitionTable,
-  PendingMigration,
-  QueueConfig,
-  RedriveOutcome,
-  RemoveOutcome,
-  SeenNode,
-  UpdateResult,
-} from "../store.ts";
+import type { CancelOutcome, RedriveOutcome, RemoveOutcome, UpdateResult } from "../store/jobs.ts";
+import type { SeenNode } from "../store/nodes.ts";
+import type { PendingMigration } from "../store/opening.ts";
+import type { PartitionTable } from "../store/partitions.ts";
+import type { CountBy, CountRow, JobFilter } from "../store/questions.ts";
+import type { QueueConfig } from "../store/queues.ts";
+import { checkMiddleware, composeMiddleware, type Middleware } from "../telemetry/middleware.ts";
+import type { Probe } from "../telemetry/probe.ts";
 import { CancelReasons } from "./cancel-reasons.ts";
 import { indexDefinitions } from "./definitions.ts";
 import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
@@ -75,7 +68,7 @@ export class Escapement implements AsyncDisposable {
   readonly #life: Life;
   readonly #probes: Probes;
 
-  /** Applications call `createEscapement`; a runtime of one's own is for tests and simulations, surroundings are for the command line. */
+  /** Applications call `createEscapement`; a custom runtime is for tests and simulations, surroundings are for the command line. */
   constructor(options: EscapementOptions, runtime: Runtime, surroundings: Surroundings = {}) {
     checkNode();
     const { config, mustExist = false, withInputs = false } = surroundings;
@@ -103,7 +96,7 @@ export class Escapement implements AsyncDisposable {
       schedules: this.#schedules,
       cancelReasons: this.#cancelReasons,
       observation: this.#observation,
-      history: new HistoryWriter(this.#events, runtime.clock, this.#nodeId),
+      history: new HistoryWriter(this.#events, runtime.clock, this.#nodeId, () => this.#connection.store()),
       emit: this.#events.emit,
       makeNode: (started) => this.#makeNode(started),
     });
@@ -156,7 +149,7 @@ export class Escapement implements AsyncDisposable {
     return this.#client.trail(job);
   }
 
-  /** Cancels one job, several, or all that match. An active one is told to stop. */
+  /** Cancels one job, several, or all that match. An active one is asked to stop. */
   async cancel(target: Target, options: ReasonOptions = {}): Promise<Tally<CancelOutcome>> {
     checkKnown(options, ["reason"], "cancel");
     return this.#client.cancel(target, options.reason ?? null);
@@ -182,7 +175,7 @@ export class Escapement implements AsyncDisposable {
   }
 
   /**
-   * Waits until a job has succeeded, and returns its result. Throws `job-failed` when it ended otherwise, `result-not-kept` when its result
+   * Waits until a job has succeeded, and returns its result. Throws `job-failed` when it ended in any other state, `result-not-kept` when its result
    * could not be kept, and `result-timeout` when it has not ended in time.
    */
   result<Result = unknown>(job: JobRef<Result>, options: ResultOptions = {}): Promise<Result> {
@@ -190,7 +183,7 @@ export class Escapement implements AsyncDisposable {
   }
 
   /**
-   * Tells what happens to a job until it has ended, wherever it runs: states, progress, lines of its trail.
+   * Yields what happens to a job until it has ended, wherever it runs: states, progress, lines of its trail.
    *
    * @example
    * for await (const news of app.watch(receipt)) if (news.kind === "progress") bar.update(news.value);
@@ -201,7 +194,7 @@ export class Escapement implements AsyncDisposable {
   }
 
   /**
-   * Tells of jobs that match and end from now on, in any process. Where it was not told of an end in time it looks; see `lookAt`.
+   * Yields jobs that match and end from now on, in any process, however long ago they were enqueued.
    *
    * @example
    * for await (const job of await app.subscribe({ queues: ["mail"] })) console.log(job.id, job.state);
@@ -270,7 +263,7 @@ export class Escapement implements AsyncDisposable {
 
   // ── Queues and nodes ──
 
-  /** Nothing more of this queue is claimed, by any node; what runs goes on. */
+  /** No node claims jobs of this queue any more; running jobs finish. */
   pauseQueue(queue: string): Promise<QueueConfig> {
     return this.#client.configureQueue(queue, { paused: true });
   }
@@ -303,17 +296,17 @@ export class Escapement implements AsyncDisposable {
     return this.#client.partitions();
   }
 
-  /** How the store is: its engine, its clock, what it can promise, and what is wrong with it. */
+  /** The state of the store: its engine, its clock, what it can promise, and what is wrong with it. */
   health(): Promise<AppHealth> {
     return this.#client.health();
   }
 
-  /** Whether this process is alive: its loop turns, the store answers. `/healthz` on the port of the metrics. */
+  /** Whether this process is alive: its loop runs, the store answers. `/healthz` on the port of the metrics, and in the API. */
   liveness(): Promise<Probe> {
     return this.#probes.liveness();
   }
 
-  /** Whether this process is any use: claims are being made, or why not. `/readyz` on the port of the metrics. */
+  /** Whether this process can work: claims are being made, or why not. `/readyz` on the port of the metrics, and in the API. */
   readiness(): Probe {
     return this.#probes.readiness();
   }
@@ -324,7 +317,7 @@ export class Escapement implements AsyncDisposable {
     throw new EscapementError("metrics-off", "this app counts nothing; create it with metrics: true");
   }
 
-  /** The port at which `GET /metrics` is answered; null where it is not, or not yet. */
+  /** The port that serves `GET /metrics`; null if there is none, or not yet. */
   get metricsPort(): number | null {
     return this.#observation?.port ?? null;
   }
@@ -335,7 +328,7 @@ export class Escapement implements AsyncDisposable {
     return this.#client.migrate(options.dryRun ?? false);
   }
 
-  /** What {@link Operations} stands on. @internal */
+  /** What {@link Operations} is built on. @internal */
   get client(): Client {
     return this.#client;
   }
@@ -363,7 +356,7 @@ export class Escapement implements AsyncDisposable {
   }
 
   /**
-   * Adds a middleware, which runs around every handler of this process, inside of those that were added before. Before `start`.
+   * Adds a middleware, which runs around every handler of this process, inside those that were added before. Before `start`.
    *
    * @example
    * app.use(async ({ job }, next) => log.time(job.name, next));
@@ -380,7 +373,7 @@ export class Escapement implements AsyncDisposable {
   }
 
   /**
-   * Runs what is due now, in place of start, and stops the app: for functions and machines that something else wakes, such as
+   * Runs what is due now, instead of start, and stops the app: for functions and machines woken by something else, such as
    * `handler = () => createEscapement({ jobs }).tick()`. What becomes due meanwhile is for the next one.
    */
   tick(): Promise<Ticked> {

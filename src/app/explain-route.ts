@@ -2,7 +2,8 @@ import type { AnyDefinition } from "../definition.ts";
 import { slotOf } from "../id.ts";
 import type { Job } from "../job.ts";
 import { isTerminal } from "../state.ts";
-import type { PartitionRecord, PartitionTable, SeenNode } from "../store.ts";
+import type { SeenNode } from "../store/nodes.ts";
+import type { PartitionRecord, PartitionTable } from "../store/partitions.ts";
 
 /** What an explanation of a job that is published asks. */
 export interface RouteFacts {
@@ -33,13 +34,13 @@ function routeOf(definitions: readonly AnyDefinition[], name: string): string {
 }
 
 function placeOf({ partition, epoch }: PartitionRecord, { partitions, wanted }: PartitionTable): string {
-  const more = wanted > partitions.length ? `, to be cut into ${wanted} when all are given back` : "";
+  const more = wanted > partitions.length ? `, to be divided into ${wanted} when all are given back` : "";
   return `${partition} of ${partitions.length} (epoch ${epoch}${more})`;
 }
 
 function holderOf({ owner }: PartitionRecord, nodes: readonly SeenNode[]): string {
   if (owner !== null) return `held by ${owner}`;
   const relays = nodes.filter(({ alive, roles }) => alive && roles.includes("relay")).length;
-  if (relays === 0) return "held by nobody, and no relay is alive";
-  return `held by nobody; ${relays === 1 ? "a relay is" : `${relays} relays are`} alive to take it`;
+  if (relays === 0) return "held by no relay, and none is alive";
+  return `held by no relay; ${relays === 1 ? "a relay is" : `${relays} relays are`} alive to take it`;
 }

@@ -4,8 +4,8 @@ import { lineOf } from "../diagnosis/sentence.ts";
 import { formatDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import type { Job } from "../job.ts";
-import { unreadableReason } from "../mend.ts";
 import { resolveSchedule } from "../planner/schedule-spec.ts";
+import { unreadableReason } from "../unreadable.ts";
 import { explainRoute, type RouteFacts } from "./explain-route.ts";
 import type { Occurrence } from "./occurrences.ts";
 import type { Schedule } from "./schedule.ts";
@@ -74,13 +74,16 @@ async function findRow(app: Explained, key: string, fireAt: Date, to: Date): Pro
 async function explainAbsent(app: Explained, key: string, fireAt: Date): Promise<string> {
   const schedule = await app.getSchedule(key);
   if (schedule === null)
-    return `there is no schedule ${JSON.stringify(key)}, and nothing of it in the ledger`;
+    throw new EscapementError(
+      "not-found",
+      `there is no schedule ${JSON.stringify(key)}, and the ledger has nothing for it`,
+    );
   if (schedule.unreadable !== undefined) return `${key} cannot be planned: ${schedule.unreadable}`;
   const { times } = resolveSchedule(schedule.spec);
   const isNominal = times.next(fireAt.getTime() - 1) === fireAt.getTime();
   if (!isNominal)
     return `${key} does not fire at ${iso(fireAt)} by its rules; after that it fires at ${next(times.next(fireAt.getTime()))}`;
-  if (fireAt < schedule.createdAt) return `${key} was made later, at ${iso(schedule.createdAt)}`;
+  if (fireAt < schedule.createdAt) return `${key} was created later, at ${iso(schedule.createdAt)}`;
   if (schedule.paused) return `${key} is paused; what it skips is recorded when it is resumed`;
   return `nothing is recorded yet; the next time of ${key} is ${next(schedule.nextAt?.getTime() ?? null)}`;
 }
@@ -108,17 +111,17 @@ async function explainJob(app: Explained, job: Job): Promise<string[]> {
 }
 
 function trailLine({ at, kind, attempt, claimer, text, error }: TrailLine): string {
-  const who = kind === "failed" || kind === "crashed" ? ` try ${attempt} on ${claimer ?? "?"}` : "";
+  const who = kind === "failed" || kind === "crashed" ? ` attempt ${attempt} on ${claimer ?? "?"}` : "";
   const detail = [text, error === null ? null : `${error.name}: ${error.message}`].filter(
     (part) => part !== null,
   );
   return `${iso(at)} ${kind}${who}${detail.length === 0 ? "" : `: ${detail.join(", ")}`}`;
 }
 
-/** @param attempt as it was then: a rollback, a snooze and a release give the number back. A relay's tries are counted by the token. */
+/** @param attempt as it was then: a rollback, a snooze and a release give the number back. A relay's attempts are counted by the token. */
 function claimed({ relayed, claimer, token }: Job, attempt: number): string {
   if (relayed) return `named by ${claimer} (token ${token})`;
-  return `claimed by ${claimer} (${attempt === 0 ? "" : `try ${attempt}, `}token ${token})`;
+  return `claimed by ${claimer} (${attempt === 0 ? "" : `attempt ${attempt}, `}token ${token})`;
 }
 
 function next(instant: number | null): string {

@@ -13,6 +13,8 @@ test("figures of a minute, queue and name add up, and are gone once taken", () =
   tally.dispatched(minute, "q", "n", 10);
   tally.dispatched(minute, "q", "n", 10.6);
   tally.dispatched(minute, "q", "n", -3);
+  tally.happened(minute, "q", "n", "absorbed");
+  tally.happened(minute, "q", "n", "absorbed");
   const [first, second, ...others] = entriesOf(tally.take(), 3 * minute);
   assert.deepEqual(others, []);
   assert.deepEqual(first, {
@@ -25,6 +27,12 @@ test("figures of a minute, queue and name add up, and are gone once taken", () =
     dead: 1,
     lost: 0,
     cancelled: 0,
+    existing: 0,
+    absorbed: 2,
+    stale: 0,
+    namingRetries: 0,
+    publishRetries: 0,
+    rollbackRetries: 0,
     runs: 2,
     runSumMs: 30,
     runMaxMs: 20,

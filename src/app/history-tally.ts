@@ -20,6 +20,15 @@ export interface TalliedMinute {
 /** What counts as an end. */
 export type EndKind = "succeeded" | "failed" | "crashed" | "dead" | "lost" | "cancelled";
 
+/** What happened on the way to an end, and ended nothing. */
+export type EventKind =
+  | "existing"
+  | "absorbed"
+  | "stale"
+  | "namingRetries"
+  | "publishRetries"
+  | "rollbackRetries";
+
 /** How many minutes wait at most while the store takes none; the oldest go first. */
 const maxMinutes = 60;
 /** An app with a queue for each customer gets this many pairs of queue and name for itself; the rest is one. */
@@ -42,6 +51,10 @@ export class HistoryTally {
     figures.runs += 1;
     figures.runSumMs += ms;
     if (ms > figures.runMaxMs) figures.runMaxMs = ms;
+  }
+
+  happened(nowMs: number, queue: string, name: string, kind: EventKind): void {
+    this.#at(nowMs, queue, name)[kind] += 1;
   }
 
   dispatched(nowMs: number, queue: string, name: string, lateMs: number): void {

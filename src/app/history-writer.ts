@@ -1,14 +1,26 @@
 import type { Clock } from "../clock.ts";
 import { EscapementError, isTransient } from "../errors.ts";
-import type { Events, Timing } from "../events.ts";
+import type { DispatchPhase, Events, Timing } from "../events.ts";
 import type { JobFacts } from "../job.ts";
 import { canary } from "../relay/canary.ts";
-import type { Store } from "../store.ts";
-import { type EndKind, entriesOf, HistoryTally, type TalliedMinute } from "./history-tally.ts";
+import type { Store } from "../store/store.ts";
+import {
+  type EndKind,
+  type EventKind,
+  entriesOf,
+  HistoryTally,
+  type TalliedMinute,
+} from "./history-tally.ts";
 import { nodeId } from "./presence.ts";
 
-/** How often figures are written, more or less: each process has an interval of its own, so that they do not write in step. */
+/** How often figures are written, more or less: each process has its own interval, so they do not write in step. */
 const everyMs = 10_000;
+
+const retryOf = {
+  dispatched_write: "namingRetries",
+  publish: "publishRetries",
+  rollback_write: "rollbackRetries",
+} as const satisfies Record<DispatchPhase, EventKind>;
 
 /** Sent, or about to be. It is repeated as it is until the store answers: what has come since goes with the next. */
 interface Flush {
@@ -17,8 +29,8 @@ interface Flush {
 }
 
 /**
- * Keeps the history: counts what this process's events tell, which come when an outcome is durable, and writes it now and then. Where nothing
- * ended, nothing is written. A process that is killed takes what it has not written with it.
+ * Keeps the history: counts what this process's events report, which come when an outcome is durable, and writes it now and then. Where nothing
+ * ended, nothing is written. A process that is killed loses what it has not written.
  */
 export class HistoryWriter {
   readonly #clock: Clock;
@@ -26,14 +38,17 @@ export class HistoryWriter {
   readonly #events: Events;
   readonly #intervalMs: number;
   readonly #tally = new HistoryTally();
-  #store: Store | null = null;
+  readonly #open: () => Promise<Store>;
   #sequence = 0;
   #flush: Flush | null = null;
   #failures = 0;
+  #isStopping = false;
   #cancelTimer: (() => void) | null = null;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(events: Events, clock: Clock, node: string) {
+  /** @param open opens the store, or returns the one that is open. */
+  constructor(events: Events, clock: Clock, node: string, open: () => Promise<Store>) {
+    this.#open = open;
     this.#clock = clock;
     this.#node = node;
     this.#events = events;
@@ -43,6 +58,11 @@ export class HistoryWriter {
     for (const kind of ["crashed", "lost", "cancelled"] as const)
       events.count(kind, ({ job }) => this.#ended(kind, job));
     events.count("published", ({ job, lateMs }) => this.#dispatched(job, lateMs));
+    events.count("enqueued", ({ outcome, ...job }) => {
+      if (outcome === "existing" || outcome === "absorbed") this.#happened(outcome, job);
+    });
+    events.count("stale", ({ job }) => this.#happened("stale", job));
+    events.count("dispatchRetry", ({ job, phase }) => this.#happened(retryOf[phase], job));
     events.count("reaped", (job) => {
       const { state, reason } = job;
       if (state === "dead" || state === "lost" || state === "cancelled") this.#ended(state, job);
@@ -51,18 +71,13 @@ export class HistoryWriter {
     });
   }
 
-  /** From now on figures are written. */
-  start(store: Store): void {
-    this.#store = store;
-  }
-
   /** Writes what is left. A store that does not take it now never will: the process ends. */
   async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#cancelTimer?.();
     await this.#writing;
     await this.#write();
     if (this.#flush === null) await this.#write();
-    this.#store = null;
   }
 
   #ran(kind: EndKind, job: JobFacts, { ms, lateMs }: Timing): void {
@@ -81,6 +96,12 @@ export class HistoryWriter {
     this.#arm();
   }
 
+  #happened(kind: EventKind, { queue, name }: Pick<JobFacts, "queue" | "name">): void {
+    if (name === canary.name) return;
+    this.#tally.happened(this.#clock.now(), queue, name, kind);
+    this.#arm();
+  }
+
   #dispatched({ queue, name }: JobFacts, lateMs: number): void {
     if (name === canary.name) return;
     // After a takeover nothing may be known of the store's clock.
@@ -89,6 +110,7 @@ export class HistoryWriter {
   }
 
   #arm(): void {
+    if (this.#isStopping) return;
     this.#cancelTimer ??= this.#clock.after(this.#intervalMs, () => {
       this.#writing = this.#write().finally(() => {
         this.#cancelTimer = null;
@@ -98,18 +120,17 @@ export class HistoryWriter {
   }
 
   async #write(): Promise<void> {
-    const store = this.#store;
-    if (store === null) return;
     const flush = this.#next();
     if (flush === null) return;
     const entries = entriesOf(flush.minutes, this.#clock.now());
     try {
+      const store = await this.#open();
       await store.recordHistory({ node: this.#node, sequence: flush.sequence, entries });
       this.#flush = null;
       this.#failures = 0;
     } catch (error) {
       this.#failures += 1;
-      // What the store cannot take must not keep back what it can.
+      // An entry that the store cannot take must not block the others.
       if (!(error instanceof EscapementError) || !error.code.startsWith("store-")) this.#flush = null;
       if (!isTransient(error) || this.#failures === 1)
         this.#events.emit("error", { error, during: "writing the history" });

@@ -45,7 +45,7 @@ export class Life {
 
   assertUsable(): void {
     if (this.#stopping !== null) {
-      throw new EscapementError("stopped", "this app was stopped; create a new one to go on");
+      throw new EscapementError("stopped", "this app was stopped; create a new one to continue");
     }
   }
 
@@ -61,7 +61,7 @@ export class Life {
     if (this.#node !== null) {
       throw new EscapementError(
         "already-started",
-        "this app is already started; call start once, with all roles and queues it shall have",
+        "this app is already started; call start once, with every role and queue it needs",
       );
     }
     const node = this.#parts.makeNode(options);
@@ -84,7 +84,6 @@ export class Life {
     this.#scheduleFile = path === null ? null : new ScheduleFile(path, schedules, emit);
     await this.#scheduleFile?.start();
     if (settings.metrics !== null) await observation?.start(settings.metrics);
-    this.#parts.history.start(store);
     await node.start(store);
   }
 
@@ -97,7 +96,7 @@ export class Life {
   async #stop(timeoutMs: number): Promise<void> {
     const { client, cancelReasons, observation, history, connection } = this.#parts;
     await client.settled();
-    // A start under way is let through first: what is half started cannot be stopped. Whoever called start hears of its failure.
+    // A start under way ends first: what is half started cannot be stopped. The caller of start gets its failure.
     await this.#starting?.catch(() => {});
     await this.#scheduleFile?.stop();
     await this.#node?.stop(timeoutMs);

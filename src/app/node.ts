@@ -6,7 +6,6 @@ import type { JobsForHandlers } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
-import type { Around } from "../middleware.ts";
 import { checkName } from "../names.ts";
 import type { QueueDepths } from "../observe/metrics.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
@@ -14,16 +13,23 @@ import { Planner } from "../planner/planner.ts";
 import { Reaper } from "../reaper/reaper.ts";
 import { Canary, canary } from "../relay/canary.ts";
 import { Relay, type RelayStatus } from "../relay/relay.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { version } from "../runtime/version.ts";
 import type { Settings } from "../settings.ts";
-import type { NodeRecord, Store } from "../store.ts";
-import { version } from "../version.ts";
+import type { NodeRecord } from "../store/nodes.ts";
+import type { Store } from "../store/store.ts";
+import type { Around } from "../telemetry/middleware.ts";
 import type { ClaimerStatus } from "../worker/claimer.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
 import { countEveryMs, countingRole, DepthWatch } from "./depth-watch.ts";
 import { Presence } from "./presence.ts";
 import { checkThreadFiles } from "./thread-files.ts";
+
+/** A job is reported to others once it has run for this long: one that ends sooner would be reported after it is over. */
+const shownAfterMs = 1_000;
+/** A record is written at each heartbeat, so it stays small. */
+const mostShown = 20;
 
 const roles = ["worker", "planner", "relay", "reaper"] as const;
 
@@ -86,7 +92,7 @@ export class Node {
     this.#reapAfterMs = reapAfter === undefined ? null : parseDuration(reapAfter, "reapAfter");
   }
 
-  /** Starts all roles, or none: what had begun when one of them failed is ended again. */
+  /** Starts all roles, or none: what had begun when one of them failed is stopped again. */
   async start(store: Store): Promise<void> {
     try {
       await this.#begin(store);
@@ -119,10 +125,11 @@ export class Node {
       this.#reaper = new Reaper({ store, settings, clock, random, emit, ...(waitMs !== null && { waitMs }) });
     }
     this.#presence = new Presence(store, clock, settings.heartbeatMs, () => this.#record(), emit);
+    // The worker first: its claim takes the longest, and the connection that is open already.
     const isReady = await Promise.allSettled([
+      this.#worker?.prepare(),
       this.#presence.start(),
       this.#planner?.start(),
-      this.#worker?.prepare(),
     ]);
     for (const one of isReady) if (one.status === "rejected") throw one.reason;
     await this.#startRelay();
@@ -132,7 +139,7 @@ export class Node {
     this.#reaper?.start();
     this.#watchDepths(store);
     this.#isStarted = true;
-    // The library's timers keep no process alive; a started node is a reason to stay. On a clock of one's own nothing real is awaited.
+    // The library's timers keep no process alive; a started node is a reason to stay. With a custom clock nothing real is awaited.
     if (clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
   }
 
@@ -169,7 +176,7 @@ export class Node {
     return this.#relay?.status ?? null;
   }
 
-  /** How much queues have to do; null where another node asks for it. */
+  /** How much work queues have; null where another node asks for it. */
   get depths(): QueueDepths | null {
     return this.#depthWatch?.latest ?? null;
   }
@@ -182,7 +189,7 @@ export class Node {
     this.#depthWatch.start();
   }
 
-  /** The others are told last: a share that nobody asks for yet would lie fallow while its transports are opened. */
+  /** The others learn of it last: its share would sit idle while its transports are opened. */
   async #startRelay(): Promise<void> {
     if (this.#relay === null) return;
     await this.#relay.start();
@@ -190,7 +197,7 @@ export class Node {
     await this.#presence?.tell();
   }
 
-  /** The others are told first, so that they count on its share while it is still giving it back. */
+  /** The others learn of it first, so they count on its share while it is still giving it back. */
   async #stopRelay(timeoutMs: number): Promise<void> {
     const relay = this.#relay;
     if (relay === null) return;
@@ -218,6 +225,9 @@ export class Node {
       concurrency: settings.concurrency,
       active: (this.#worker?.active ?? 0) + (this.#relay?.status.inFlight ?? 0),
       ttlMs: settings.leaseMs,
+      running: this.#worker?.running(shownAfterMs).slice(0, mostShown) ?? [],
+      destinations: this.#relay?.destinations.slice(0, mostShown) ?? [],
+      lags: this.#relay?.lags(shownAfterMs).slice(0, mostShown) ?? [],
     };
   }
 }

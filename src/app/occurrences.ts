@@ -1,5 +1,7 @@
 import type { JobState } from "../job.ts";
-import type { OccurrenceRecord, OccurrencesParams, Store, StoredJob } from "../store.ts";
+import type { StoredJob } from "../store/jobs.ts";
+import type { OccurrenceRecord, OccurrencesParams } from "../store/schedules.ts";
+import type { Store } from "../store/store.ts";
 
 /** One nominal firing, or a range of skipped ones, and what became of it. */
 export interface Occurrence {
@@ -13,7 +15,7 @@ export interface Occurrence {
   /** Why it was skipped, or why its job is where it is. */
   readonly reason: string | null;
   readonly jobId: string | null;
-  /** How many tries its job has taken; null where there is no job. */
+  /** How many attempts its job has taken; null where there is no job. */
   readonly attempt: number | null;
   readonly plannedAt: Date;
   readonly claimedAt: Date | null;
@@ -67,10 +69,12 @@ export async function readOccurrences(store: Store, params: OccurrencesParams): 
   });
 }
 
-/** Why a job that has not started is still waiting, as far as the job itself tells. */
+/** Why a job that has not started is still waiting, as far as the job itself shows. */
 function waitingReason(job: StoredJob | null): string | null {
   if (job === null) return null;
   if (job.state === "blocked") return `waits for ${job.waitsFor.join(", ")}`;
   if (job.state !== "waiting") return null;
-  return job.attempt > 0 ? `waits for try ${job.attempt + 1}` : "waits for a free worker that knows it";
+  return job.attempt > 0
+    ? `waits for attempt ${job.attempt + 1}`
+    : "waits for a free worker with its handler";
 }

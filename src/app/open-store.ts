@@ -1,15 +1,15 @@
 import type { Clock } from "../clock.ts";
-import type { ConfigFile } from "../config-file.ts";
 import { EscapementError } from "../errors.ts";
+import type { ConfigFile } from "../runtime/config-file.ts";
 import type { Settings } from "../settings.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 import { storeFromUrl } from "../stores/open.ts";
 
 /** What a program may have found out before it makes an app. */
 export interface Surroundings {
-  /** The config file, loaded already; null: there is none. @default the one of the working folder */
+  /** The config file, loaded already; null: there is none. @default the one in the working directory */
   readonly config?: ConfigFile | null;
-  /** Makes nothing: no file, no schema, no namespace. For whoever only asks. @default false */
+  /** Creates nothing: no file, no schema, no namespace. For callers that only read. @default false */
   readonly mustExist?: boolean;
   /** Shows listeners the inputs of jobs. @default false */
   readonly withInputs?: boolean;
@@ -32,13 +32,13 @@ export async function openStore(
   return store;
 }
 
-/** A schema of another version than this library's may answer wrongly; one that is not there says so itself, and where it was looked for. */
+/** A schema of a different version from this library's may answer wrongly; one that is not there says so itself, and where it was looked for. */
 async function refuseOutdated(store: Store): Promise<void> {
   const [first, ...others] = await store.pendingMigrations();
   if (first === undefined) return;
   await store.queues();
   throw new EscapementError(
     "store-unmigrated",
-    `the schema is older than this library: ${first.name}${others.length === 0 ? " is" : ` and ${others.length} more are`} missing; run "escapement migrate"`,
+    `the schema does not match this library's version: ${first.name}${others.length === 0 ? " is" : ` and ${others.length} more are`} missing; run "escapement migrate"`,
   );
 }

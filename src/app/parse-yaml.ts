@@ -1,12 +1,12 @@
 import { Worker as Thread } from "node:worker_threads";
-import { siblingModule } from "../sibling-module.ts";
+import { siblingModule } from "../runtime/sibling-module.ts";
 
 const withinMs = 20_000;
 const resourceLimits = { maxOldGenerationSizeMb: 256 };
 
 type Answer = { readonly content: unknown } | { readonly failure: string };
 
-/** Parses YAML without holding up this process: leases are renewed and handlers run meanwhile, and a hostile text is given up after a while. */
+/** Parses YAML without holding up this process: leases are renewed and handlers run meanwhile, and a hostile file is abandoned after a while. */
 export async function parseYaml(text: string): Promise<unknown> {
   const module = siblingModule(import.meta.url, "yaml-thread");
   // A bundle has no file for the thread.

@@ -1,8 +1,8 @@
 import type { FireTimes } from "../cron/spec.ts";
 import { skippedOccurrence } from "../planner/plan.ts";
-import type { NewOccurrence, OccurrenceRecord } from "../store.ts";
+import type { NewOccurrence, OccurrenceRecord } from "../store/schedules.ts";
 
-/** How many occurrences one row of the ledger stands for, and how many rows a pause leaves at the most. */
+/** How many occurrences one row of the ledger accounts for, and how many rows a pause leaves at most. */
 const maxCount = 100_000;
 const maxRows = 100;
 

@@ -1,12 +1,13 @@
 import { hostname } from "node:os";
 import { type Clock, sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
-import type { NodeRecord, Store } from "../store.ts";
+import type { NodeRecord } from "../store/nodes.ts";
+import type { Store } from "../store/store.ts";
 
-/** How soon others see that it has more or less to do than it told last. */
+/** How soon others see that it does something other than it last reported. */
 const changesMs = 1_000;
 
-/** Lets others see this node: who it is and what it runs, told again at each heartbeat, taken back at the end. */
+/** Shows this node to others: who it is and what it runs, written at each heartbeat and removed at the end. */
 export class Presence {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -17,7 +18,7 @@ export class Presence {
   #running: Promise<void> | null = null;
   #telling: Promise<void> = Promise.resolve();
   #toldAtMs = 0;
-  #toldActive = 0;
+  #told = "";
 
   constructor(store: Store, clock: Clock, everyMs: number, record: () => NodeRecord, emit: Emit) {
     this.#store = store;
@@ -38,7 +39,7 @@ export class Presence {
     try {
       await this.#store.removeNode({ id: this.#record().id });
     } catch (error) {
-      // It will be seen as gone all the same once it has been silent for a while.
+      // It will be seen as gone anyway once it has been silent for a while.
       this.#emit("error", { error, during: "signing off" });
     }
   }
@@ -49,11 +50,11 @@ export class Presence {
       await sleep(this.#clock, Math.min(this.#everyMs, changesMs), signal);
       if (signal.aborted) return;
       const isDue = this.#clock.monotonic() - this.#toldAtMs >= this.#everyMs;
-      if (isDue || this.#record().active !== this.#toldActive) await this.tell();
+      if (isDue || newsIn(this.#record()) !== this.#told) await this.tell();
     }
   }
 
-  /** Tells it now; at the next heartbeat it is told again. One after the other, so that the latest word is the last. */
+  /** Writes the record now, and again at the next heartbeat. One write after the other, so the latest one is the last. */
   tell(): Promise<void> {
     this.#telling = this.#telling.then(() => this.#tell());
     return this.#telling;
@@ -70,12 +71,18 @@ export class Presence {
   async #put(): Promise<void> {
     const record = this.#record();
     this.#toldAtMs = this.#clock.monotonic();
-    this.#toldActive = record.active;
+    this.#told = newsIn(record);
     await this.#store.putNode(record);
   }
 }
 
-/** A name for this process that no other has, and that tells a person where to look. */
+/** What others should see soon when it changes: how much it runs, what it has run for long, which destinations are in trouble, and whether its relay lags. */
+function newsIn({ active, running = [], destinations = [], lags = [] }: NodeRecord): string {
+  const troubled = destinations.map(({ failures, error }) => (failures === 0 ? null : error));
+  return JSON.stringify([active, running.map(({ id }) => id), troubled, lags.length > 0]);
+}
+
+/** A unique name for this process that shows a person where to look. */
 export function nodeId(random: string): string {
   return `${hostname()}-${process.pid}-${random.slice(-8)}`;
 }

@@ -1,9 +1,9 @@
 import type { Connection } from "../client/connection.ts";
 import { type Clock, sleep } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
-import { type Probe, type ProbeCheck, probeOf } from "../probe.ts";
 import type { RelayStatus } from "../relay/relay.ts";
 import type { Settings } from "../settings.ts";
+import { notStarted, type Probe, type ProbeCheck, probeOf } from "../telemetry/probe.ts";
 import type { ClaimerStatus } from "../worker/claimer.ts";
 import type { Life } from "./life.ts";
 
@@ -16,12 +16,12 @@ interface ProbesParts {
 
 /** Slower than this, a store is of no use. */
 const storeMs = 5_000;
-/** More frequent requests share an answer, so that probing cannot load the store. */
+/** More frequent requests share an answer, so probing cannot load the store. */
 const sameAnswerMs = 1_000;
-/** A loop that turns every poll may be late by this much, on a machine that has too much to do. */
+/** A loop that runs every poll may be late by this much, on a machine that has too much to do. */
 const lateMs = 15_000;
 
-/** Says whether this process is alive, and whether it is any use: for orchestrators, which restart the one and leave the other alone. */
+/** Says whether this process is alive, and whether it can work: for orchestrators, which restart the one and leave the other alone. */
 export class Probes {
   readonly #parts: ProbesParts;
   #asking: { readonly answer: Promise<ProbeCheck>; readonly atMs: number } | null = null;
@@ -30,18 +30,18 @@ export class Probes {
     this.#parts = { settings, connection, clock, life };
   }
 
-  /** The loop turns, the store answers. */
+  /** The loop runs, the store answers. */
   async liveness(): Promise<Probe> {
     return probeOf([this.#loop(), await this.#store()]);
   }
 
-  /** Claims are being made, partitions are held: or why not. It asks nobody. */
+  /** Claims are being made, partitions are held: or why not. It asks neither store nor broker. */
   readiness(): Probe {
     const { life } = this.#parts;
     const { node } = life;
     const app = (ok: boolean, detail: string): Probe => probeOf([{ name: "app", ok, detail }]);
     if (life.isStopping) return app(false, "it is stopping");
-    if (node === null || !node.isStarted) return app(false, "it is not started");
+    if (node === null || !node.isStarted) return app(false, notStarted);
     const { claims, relayStatus } = node;
     const checks = [
       ...(claims === null ? [] : [this.#claims(claims)]),
@@ -53,7 +53,7 @@ export class Probes {
   #loop(): ProbeCheck {
     const { clock, settings, life } = this.#parts;
     const claims = life.node?.claims ?? null;
-    // An answer at all shows that the event loop turns.
+    // An answer at all shows that the event loop runs.
     if (claims === null || claims.turnedAtMs === null)
       return { name: "loop", ok: true, detail: "the event loop turns" };
     const sinceMs = clock.monotonic() - claims.turnedAtMs;

@@ -4,14 +4,14 @@ import { EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
-import { readSmallFile } from "../small-file.ts";
+import { readSmallFile } from "../runtime/small-file.ts";
 import { parseYaml } from "./parse-yaml.ts";
 import type { ScheduleOptions, Schedules } from "./schedules.ts";
 
 const fileNames = ["escapement.schedules.yaml", "escapement.schedules.yml", "escapement.schedules.json"];
 const optionKeys: readonly string[] = ["priority", "tags", "expireIn", "attempts", "conflict"];
 const dateKeys: readonly string[] = ["at", "startAt", "endAt"];
-/** How often the file is looked at. */
+/** How often the file is checked. */
 const watchMs = 2_000;
 
 interface Entry {
@@ -62,7 +62,7 @@ export class ScheduleFile {
     }
   }
 
-  /** All of the file is checked before any of it is put. A job that this process does not know is another process's to schedule. */
+  /** All of the file is checked before any of it is written. A job that this process does not know is another process's to schedule. */
   async #checked(entries: readonly Entry[]): Promise<Entry[]> {
     const known: Entry[] = [];
     for (const entry of entries) {
@@ -85,7 +85,7 @@ export class ScheduleFile {
       await this.#schedules.put(key, spec, job, input, options);
     }
     const keys = new Set(entries.map(({ key }) => key));
-    // What this process has put from the file and the file no longer has is gone; what others made is theirs.
+    // What this process added from the file and the file no longer has is removed; what others created is theirs.
     for (const key of this.#keys) if (!keys.has(key)) await this.#schedules.remove(key);
     this.#keys = keys;
   }
@@ -120,7 +120,7 @@ function readEntry(key: string, job: string, value: Readonly<Record<string, unkn
     name,
     dateKeys.includes(name) && typeof setting === "string" ? new Date(setting) : setting,
   ]);
-  // Put together from entries, a key `__proto__` is one that nobody knows, and not a prototype.
+  // Built from entries, a key `__proto__` is an unknown key and not a prototype.
   const options = Object.fromEntries(settings.filter(([name]) => optionKeys.includes(name)));
   const spec = Object.fromEntries(settings.filter(([name]) => !optionKeys.includes(name)));
   return { key, job, input, spec, options };

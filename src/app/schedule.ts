@@ -1,7 +1,7 @@
 import { recordError } from "../errors.ts";
 import { decodeSpec, resolveSchedule, type ScheduleSpec } from "../planner/schedule-spec.ts";
 import { decodeTemplate, type JobTemplate } from "../planner/template.ts";
-import type { ScheduleRecord } from "../store.ts";
+import type { ScheduleRecord } from "../store/schedules.ts";
 
 /** A schedule, as `schedules()` shows it. */
 export interface Schedule {
@@ -19,7 +19,7 @@ export interface Schedule {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /**
-   * Why no planner of this version can fire it. Spec, name, queue and input are then empty where they cannot be read. Left out where it is well.
+   * Why no planner of this version can fire it. Spec, name, queue and input are then empty where they cannot be read. Left out if it can be read.
    */
   readonly unreadable?: string;
 }

@@ -16,11 +16,12 @@ import {
 } from "../planner/schedule-spec.ts";
 import { decodeTemplate, encodeTemplate } from "../planner/template.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
 import { type ScheduleConflict, type Settings, scheduleConflicts } from "../settings.ts";
-import type { NewOccurrence, PutScheduleResult, ScheduleRecord, Store } from "../store.ts";
-import { withTrace } from "../trace.ts";
-import { withRetries } from "../transient.ts";
+import type { NewOccurrence, PutScheduleResult, ScheduleRecord } from "../store/schedules.ts";
+import type { Store } from "../store/store.ts";
+import { withTrace } from "../telemetry/trace.ts";
 import { backfillSchedule } from "./backfill.ts";
 import { type Occurrence, readOccurrences } from "./occurrences.ts";
 import { pausedOccurrences } from "./paused.ts";
@@ -43,7 +44,7 @@ export interface OccurrencesOptions {
   readonly limit?: number;
 }
 
-/** How often an edit is tried again that others, or the planner, were faster than. */
+/** How often an edit is retried when others, or the planner, were faster. */
 const maxTries = 20;
 /** How many steps of catching up an edit waits for. */
 const maxFired = 1_000;
@@ -78,7 +79,7 @@ export class Schedules {
   readonly #settings: Settings;
   readonly #runtime: Runtime;
   readonly #node: string;
-  /** What this process has put, to notice when it puts two things under one key. */
+  /** What this process has scheduled, to notice when it schedules two things under one key. */
   readonly #own = new Map<string, string>();
 
   constructor(connection: Connection, client: Client, settings: Settings, runtime: Runtime, node: string) {
@@ -230,7 +231,7 @@ export class Schedules {
       runAt: null,
       delayMs: 0,
       fireAt: null,
-      // It is no occurrence: its key is made of its own id, so that two triggers are two.
+      // It is not an occurrence: its key is made of its own id, so two triggers are two jobs.
       schedule: null,
       slot: slotOf(id),
       after: [],
@@ -319,7 +320,7 @@ export class Schedules {
   async #find(key: string): Promise<{ store: Store; now: number; record: ScheduleRecord | null }> {
     const store = await this.#connection.store();
     return withRetries(this.#runtime, async () => {
-      // The time last: an edit by an older one would go back over what the record says has fired.
+      // The time last: an edit by an older one would overwrite what the record says has fired.
       const [record] = await store.schedules({ keys: [key] });
       const { now } = await store.dueSchedules({ limit: 0 });
       return { store, now: now.getTime(), record: record ?? null };
@@ -338,7 +339,7 @@ export class Schedules {
     if (known !== undefined && known !== name) {
       throw new EscapementError(
         "schedule-conflict",
-        `schedule ${JSON.stringify(key)} was made for job ${JSON.stringify(known)} in this process, and now for ${JSON.stringify(name)}; give one of them another key`,
+        `schedule ${JSON.stringify(key)} was created for job ${JSON.stringify(known)} in this process, and now for ${JSON.stringify(name)}; give one of them another key`,
       );
     }
     this.#own.set(key, name);
@@ -351,13 +352,13 @@ export class Schedules {
     if (stored !== wanted && !isExplicit) {
       throw new EscapementError(
         "schedule-conflict",
-        `schedule ${JSON.stringify(record.key)} is made for job ${JSON.stringify(stored)} in the store, and here for ${JSON.stringify(wanted)}; take another key, or say conflict: "code-wins"`,
+        `schedule ${JSON.stringify(record.key)} is for job ${JSON.stringify(stored)} in the store, and here for ${JSON.stringify(wanted)}; use another key, or pass conflict: "code-wins"`,
       );
     }
     if (conflict === "error") {
       throw new EscapementError(
         "schedule-conflict",
-        `schedule ${JSON.stringify(record.key)} differs from the one in the store, and scheduleConflict is "error"; another node has other code, or the change must be made with conflict: "code-wins"`,
+        `schedule ${JSON.stringify(record.key)} differs from the one in the store, and scheduleConflict is "error"; another node has different code, or the change must be made with conflict: "code-wins"`,
       );
     }
   }
@@ -383,13 +384,13 @@ function unknownSchedule(key: string): EscapementError {
 function neverFires(key: string): EscapementError {
   return new EscapementError(
     "invalid-schedule",
-    `schedule ${JSON.stringify(key)} would never fire: there is no such time in the future`,
+    `schedule ${JSON.stringify(key)} would never fire: it has no time in the future`,
   );
 }
 
 function contended(key: string): EscapementError {
   return new EscapementError(
     "store-busy",
-    `schedule ${JSON.stringify(key)} is being changed by others all the time; try again`,
+    `schedule ${JSON.stringify(key)} keeps being changed by others; try again`,
   );
 }

@@ -1,6 +1,6 @@
 import type { JobFacts, JobOutline } from "../job.ts";
 import { canary } from "../relay/canary.ts";
-import type { JobFilter } from "../store.ts";
+import type { JobFilter } from "../store/questions.ts";
 import type { Escapement } from "./escapement.ts";
 
 /** What a tick has done, and what it had to leave. */
@@ -35,7 +35,7 @@ export async function tick(app: Escapement): Promise<Ticked> {
   watch.started();
   while (!(await watch.isOver())) await new Promise((resolve) => setTimeout(resolve, lookEveryMs));
   const left = await watch.left();
-  // What has begun may end, also where it is the next tick's: an at-most-once job that is broken off has no second try.
+  // What has begun may finish, even if it belongs to the next tick: an at-most-once job that is interrupted has no second attempt.
   await app.stop({ timeout: watch.hasOthersRunning ? "1d" : watch.longestAnswerMs });
   return { ...watch.ran, left: left() };
 }
@@ -90,7 +90,7 @@ class TickWatch {
   /** Nothing of its work is left, or nothing of it moves. */
   async isOver(): Promise<boolean> {
     if (this.#running.size > 0 || performance.now() - this.#beganAtMs <= this.#patienceMs) return false;
-    // Longer than that it is waited for by the stop.
+    // stop() waits beyond that.
     const answerMs = (await this.#countPublishing()) > 0 ? this.#app.settings.leaseMs : 0;
     if (!this.#isQuiet(answerMs) && (await this.#hasDue())) return false;
     const toPlan = await this.#readToPlan();
@@ -104,7 +104,7 @@ class TickWatch {
     return this.#othersRunning.size > 0;
   }
 
-  /** What is left, to be told once the app has stopped: until then publishes may be answered. */
+  /** What is left, reported once the app has stopped: until then publishes may be answered. */
   async left(): Promise<() => Left> {
     const startsBefore = this.#starts;
     const [rows, paused] = await Promise.all([
@@ -159,7 +159,7 @@ class TickWatch {
     app.on("reaped", ({ id, name, state }) => {
       this.ran.reaped += 1;
       this.#unpublished.delete(id);
-      // It is to be run again; one that has ended is no work.
+      // It will run again; one that has ended is not work.
       if (state === "waiting" && this.#served.has(name)) this.#happened();
     });
   }
@@ -181,7 +181,7 @@ class TickWatch {
     return name !== canary.name && runAt <= this.#began;
   }
 
-  /** How many brokers still have to answer for: one that takes long is no standstill. */
+  /** How many brokers still have to answer for: a slow one is not a standstill. */
   async #countPublishing(): Promise<number> {
     if (this.#routed.length === 0) return 0;
     return this.#app.count(this.#underway);

@@ -8,8 +8,8 @@ interface Facts {
 }
 
 /**
- * Logs each job that this process sees die or get lost, in one line: by its own hand, or through its reaper. A try that fails and is
- * repeated is no news.
+ * Logs each job that this process sees die or get lost, in one line: in its own worker, or through its reaper. An attempt that fails and is
+ * retried is not logged.
  */
 export function warnOfEnds(events: Events, log: Logger): void {
   const warn = (facts: Facts, end: string, why: string | null): void => {

@@ -1,4 +1,4 @@
-/** Parses a YAML text in a thread of its own: with enough brackets, anchors or keys, a small file keeps the parser busy for minutes. */
+/** Parses YAML in its own thread: with enough brackets, anchors or keys, a small file keeps the parser busy for minutes. */
 import { parentPort, workerData } from "node:worker_threads";
 import { parse } from "yaml";
 

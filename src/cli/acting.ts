@@ -48,17 +48,21 @@ function userName(): string {
   }
 }
 
-/** Asks on a terminal; elsewhere nobody answers, so the answer must have been given. */
+/** Asks on a terminal; elsewhere no one can answer, so `--yes` must have been given. */
 export async function confirmed(question: string, { yes }: ManyFlags): Promise<boolean> {
   if (yes === true) return true;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UsageError(`${question} Say --yes to do it, or --dry-run to count.`);
+    throw new UsageError(`${question} Pass --yes to do it, or --dry-run to count.`);
   const reader = createInterface({ input: process.stdin, output: process.stderr });
+  const interrupted = new AbortController();
+  reader.once("SIGINT", () => interrupted.abort());
   try {
-    const answer = await reader.question(`${question} [y/N] `);
+    const answer = await reader.question(`${question} [y/N] `, { signal: interrupted.signal });
     return /^y(es)?$/i.test(answer.trim());
   } catch {
     // Ctrl-C and Ctrl-D mean no.
+    if (interrupted.signal.aborted) process.exitCode = 130;
+    process.stderr.write("\n");
     return false;
   } finally {
     reader.close();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Cause, CauseCode, CauseFields } from "../diagnosis/cause.ts";
 import { sentenceOf } from "../diagnosis/sentence.ts";
-import { commandFor } from "../shell-word.ts";
+import { commandFor } from "../runtime/shell-word.ts";
 import { here } from "./app.ts";
 import { assertParses, assertPasteable, commandIn, shellWords } from "./test/advised-command.ts";
 

@@ -1,11 +1,11 @@
 import { Command } from "commander";
 import { Escapement } from "../app/escapement.ts";
 import type { Surroundings } from "../app/open-store.ts";
-import { findConfigFile, loadConfigFile } from "../config-file.ts";
 import { Operations } from "../operations/operations.ts";
-import { systemRuntime } from "../runtime.ts";
+import { findConfigFile, loadConfigFile } from "../runtime/config-file.ts";
+import { systemRuntime } from "../runtime/runtime.ts";
+import { shellWord } from "../runtime/shell-word.ts";
 import type { EscapementOptions } from "../settings.ts";
-import { shellWord } from "../shell-word.ts";
 
 export interface AppFlags {
   readonly store?: string;
@@ -14,7 +14,7 @@ export interface AppFlags {
   readonly json?: boolean;
 }
 
-/** A command about an app: which store, which namespace, and whether to answer a person or a program. */
+/** A command about an app: which store, which namespace, and whether to print for a person or a program. */
 export function appCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
@@ -63,8 +63,8 @@ export function withOperations<T>(
 }
 
 /**
- * An advice whose command, if it has one, goes to the store that this one was told of: pasted as it is, it would go elsewhere. An address
- * with a login is left out, since it would come to stand in histories and logs.
+ * An advice whose command, if it has one, goes to the store that this command was given: pasted as it is, it would go elsewhere. An address
+ * with a login is left out, since it would end up in histories and logs.
  */
 export function here(advice: string, { store, namespace, config }: AppFlags): string {
   if (!/\bescapement [a-z]/.test(advice)) return advice;

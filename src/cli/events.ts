@@ -2,15 +2,15 @@ import type { Escapement } from "../app/escapement.ts";
 import { recordError } from "../errors.ts";
 import type { AppEventName, AppEvents } from "../events.ts";
 import type { JobFacts } from "../job.ts";
-import { printable, printableJson } from "../printable.ts";
+import { printable, printableJson } from "../runtime/printable.ts";
 
 type Described = { readonly [E in AppEventName]?: (event: AppEvents[E]) => string };
 
-/** What a person wants to know of each event; those that are not here are told to programs only. */
+/** What a person wants to know of each event; the others are only for programs. */
 const described: Described = {
-  started: ({ job }) => `${of(job)} try ${job.attempt}`,
+  started: ({ job }) => `${of(job)} attempt ${job.attempt}`,
   succeeded: ({ job, ms }) => `${of(job)} in ${Math.round(ms)} ms`,
-  failed: ({ job, error, retryInMs }) => `${of(job)} ${error.message}; again in ${Math.round(retryInMs)} ms`,
+  failed: ({ job, error, retryInMs }) => `${of(job)} ${error.message}; retry in ${Math.round(retryInMs)} ms`,
   snoozed: ({ job, delayMs }) => `${of(job)} for ${delayMs} ms`,
   released: ({ job }) => `${of(job)} not started, given back`,
   dead: ({ job, reason, error }) => `${of(job)} ${reason}${error === null ? "" : `: ${error.message}`}`,
@@ -44,7 +44,7 @@ function show<E extends AppEventName>(app: Escapement, name: E, { json, withInpu
   });
 }
 
-/** An Error has nothing to say in JSON by itself; its stack is for the log. */
+/** JSON.stringify shows nothing of an Error; its stack is for the log. */
 function withErrors(value: unknown): unknown {
   if (!(value instanceof Error)) return value;
   const { name, message, code } = recordError(value);

@@ -1,14 +1,14 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { deliveries, jobStates } from "../job.ts";
 import { instantOrAgo } from "./times.ts";
 
 export function withFilter(command: Command): Command {
   return command
-    .option("--state <states>", `in any of these states: ${jobStates.join(", ")}`, oneOf(jobStates))
+    .addOption(anyOf("--state <states>", "in any of these states, such as dead,lost", jobStates))
     .option("--name <name>", "of this job; several: repeat it", several)
     .option("--queue <queue>", "in this queue; several: repeat it", several)
     .option("--tag <tag>", "with this tag; several: with all of them", several)
-    .option("--delivery <which>", `with any of these guarantees: ${deliveries.join(", ")}`, oneOf(deliveries))
+    .addOption(anyOf("--delivery <which>", "with any of these guarantees", deliveries))
     .option("--schedule <key>", "made by this schedule")
     .option(
       "--since <time>",
@@ -16,13 +16,18 @@ export function withFilter(command: Command): Command {
       instantOrAgo,
     )
     .option("--until <time>", "the same, before then", instantOrAgo)
-    .option("--error <string>", "with this in the error or the reason, whatever the case")
+    .option("--error <string>", "with this in the error or the reason, ignoring case")
     .option("--text <string>", "with this in the input, a tag, the error or the reason")
     .option("--fingerprint <id>", "that failed like this; dead and lost show the ids");
 }
 
 export function several(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
+}
+
+/** The help and the completion show the choices; the parser takes several of them. */
+function anyOf(flags: string, description: string, known: readonly string[]): Option {
+  return new Option(flags, description).choices(known).argParser(oneOf(known));
 }
 
 /** `dead,lost`, or the option repeated. */

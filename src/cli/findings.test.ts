@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { defineJob } from "../definition.ts";
-import type { SeenNode } from "../store.ts";
+import type { SeenNode } from "../store/nodes.ts";
 import { type Facts, findingsOf } from "./findings.ts";
 import { assertPasteable } from "./test/advised-command.ts";
 
@@ -50,7 +50,7 @@ const counts = (name: string, count: number): Facts["counts"] => [
   { queue: "q", name, state: "waiting", count },
 ];
 const relay: SeenNode = { ...node, id: "r1", roles: ["relay"], names: ["pay"] };
-const nowhere = { kind: "nowhere", gathers: false, address: "", open: () => assert.fail() };
+const nowhere = { kind: "nowhere", address: "", open: () => assert.fail() };
 const pay = defineJob({
   name: "pay",
   route: { transport: nowhere, destination: "-", dispatchTimeoutMs: 1_000 },
@@ -95,11 +95,11 @@ describe("the doctor", () => {
       ],
       [
         { schedules: [{ key: "s" }, { key: "t", unreadable: "unreadable: job: x" }] },
-        /^warning: schedule "t" does not fire: unreadable: job: x → put it again, or remove it: escapement schedules rm t$/,
+        /^warning: schedule "t" does not fire: unreadable: job: x → define it again, or remove it: escapement schedules rm t$/,
       ],
       [
         { oldest: [routed("a"), routed("b", { unreadable: ["tags"] })] },
-        /^warning: 1 of the 2 oldest waiting jobs looked at cannot be read throughout.* → escapement explain b$/,
+        /^warning: 1 of the 2 oldest waiting jobs looked at cannot be read completely.* → escapement explain b$/,
       ],
       [{ counts: [{ name: "job", state: "dead", count: 1 }] }, /^warning: 1 job is dead/],
       [{ counts: [{ name: "job", state: "lost", count: 4 }] }, /^warning: 4 jobs are lost/],
@@ -159,8 +159,8 @@ describe("the doctor", () => {
       routed("e", { name: "plain", relayed: false, error: error("a handler's") }),
     ];
     assert.deepEqual(found({ oldest }), [
-      'warning: "pay": 2 of the 5 oldest waiting jobs looked at could not be published and wait for another try, the latest with Error: the broker is full → escapement explain b',
-      'warning: "mail": 1 of the 5 oldest waiting jobs looked at could not be published and waits for another try → escapement explain d',
+      'warning: "pay": 2 of the 5 oldest waiting jobs looked at could not be published and wait for another attempt, the latest with Error: the broker is full → escapement explain b',
+      'warning: "mail": 1 of the 5 oldest waiting jobs looked at could not be published and waits for another attempt → escapement explain d',
     ]);
   });
 });

@@ -6,11 +6,13 @@ import { whyUnserved } from "../diagnosis/who-serves.ts";
 import { formatDuration } from "../duration.ts";
 import type { Job } from "../job.ts";
 import { canary } from "../relay/canary.ts";
+import { commandFor, shellWord } from "../runtime/shell-word.ts";
 import type { Settings } from "../settings.ts";
-import { commandFor, shellWord } from "../shell-word.ts";
-import type { CountRow, QueueConfig, SeenNode } from "../store.ts";
+import type { SeenNode } from "../store/nodes.ts";
+import type { CountRow } from "../store/questions.ts";
+import type { QueueConfig } from "../store/queues.ts";
 
-/** One thing that was looked at; `problem` breaks something, `warning` weakens or delays something. */
+/** One thing that was checked; `problem` breaks something, `warning` weakens or delays something. */
 export interface Finding {
   readonly level: "ok" | "warning" | "problem";
   readonly what: string;
@@ -40,7 +42,7 @@ const tolerableOffsetMs = 1_000;
 const shortLeaseMs = 5_000;
 const longestError = 200;
 
-/** Says of each thing whether it is well, and if not, what to do. Pure, so that every finding is tested. */
+/** Says for each thing whether it is healthy, and if not, what to do. Pure, so every finding is tested. */
 export function findingsOf(facts: Facts): Finding[] {
   return [
     store,
@@ -71,13 +73,13 @@ function durability({ health, definitions, settings }: Facts): Finding[] {
   const what =
     level === "none"
       ? "durability: everything ends with the process"
-      : "durability: acknowledged writes may be forgotten when the machine's power fails";
+      : "durability: acknowledged writes may be forgotten after a power failure";
   const strict = definitions.filter(({ delivery }) => delivery === "at-most-once").map(({ name }) => name);
   const advice = "make the store durable (see its page in the docs)";
   if (level === "weak" && strict.length > 0 && settings.acceptWeakDurability) {
     return [
       warning(
-        `${what}; acceptWeakDurability lets ${strict.join(", ")} run all the same, at most once is not kept then`,
+        `${what}; acceptWeakDurability lets ${strict.join(", ")} run anyway; at most once is then not kept`,
         advice,
       ),
     ];
@@ -93,7 +95,7 @@ function clock({ clockOffsetMs: { least, most } }: Facts): Finding[] {
   return [
     warning(
       `clock: the store's clock is ${offset} this machine's`,
-      "nothing fires early or twice for it, since the store's clock decides; but times in logs will not match: run NTP on both",
+      "this makes nothing fire early or twice, since the store's clock decides; but times in logs will not match: run NTP on both",
     ),
   ];
 }
@@ -124,11 +126,11 @@ function alive({ nodes }: Facts): Finding[] {
   return [ok(`${living.length} node${living.length === 1 ? " is" : "s are"} alive`)];
 }
 
-/** Jobs that nobody serves, in the words of `explain`. */
+/** Jobs that no node serves, in the words of `explain`. */
 function unserved(facts: Facts): Finding[] {
   const routed = namesWithRoute(facts);
   return facts.counts.flatMap(({ queue, name, state, count }) => {
-    // The canary is the relays' own: no node tells of it, and where no relay is left it expires.
+    // The canary is the relays' own: no node reports it, and where no relay is left it expires.
     if (state !== "waiting" || count === 0 || name === canary.name) return [];
     if (queue === undefined || name === undefined) return [];
     const cause = whyUnserved({ name, queue, relayed: routed.has(name) }, facts.nodes);
@@ -157,7 +159,7 @@ const servers: Readonly<Record<string, string>> = {
   "queue-not-served": "start a node with that queue among its queues, or one without the option queues",
 };
 
-/** From the definitions, and from jobs: who asks need not know all definitions. */
+/** From the definitions, and from jobs: the caller need not know all definitions. */
 function namesWithRoute({ definitions, oldest }: Facts): ReadonlySet<string> {
   return new Set([
     ...definitions.flatMap(({ name, route }) => (route === null ? [] : name)),
@@ -165,7 +167,7 @@ function namesWithRoute({ definitions, oldest }: Facts): ReadonlySet<string> {
   ]);
 }
 
-/** Jobs that were given to a broker, came back, and wait for another try. */
+/** Jobs that were given to a broker, came back, and wait for another attempt. */
 function refused({ oldest }: Facts): Finding[] {
   const backs = oldest.filter(({ relayed, rollbacks }) => relayed && rollbacks > 0);
   return Object.values(Object.groupBy(backs, ({ name }) => name)).flatMap((jobs = []) => {
@@ -176,7 +178,7 @@ function refused({ oldest }: Facts): Finding[] {
     const why = error === null ? "" : `, the latest with ${error.name}: ${firstLine(error.message)}`;
     return [
       warning(
-        `${JSON.stringify(name)}: ${among} could not be published and wait${jobs.length === 1 ? "s" : ""} for another try${why}`,
+        `${JSON.stringify(name)}: ${among} could not be published and wait${jobs.length === 1 ? "s" : ""} for another attempt${why}`,
         commandFor("explain", id),
       ),
     ];
@@ -190,7 +192,7 @@ function unreadable({ oldest, schedules }: Facts): Finding[] {
       ? []
       : warning(
           `schedule ${JSON.stringify(key)} does not fire: ${why}`,
-          `put it again, or remove it: ${commandFor("schedules rm", key)}`,
+          `define it again, or remove it: ${commandFor("schedules rm", key)}`,
         ),
   );
   const jobs = oldest.filter((job) => job.unreadable !== undefined);
@@ -200,7 +202,7 @@ function unreadable({ oldest, schedules }: Facts): Finding[] {
   return [
     ...some,
     warning(
-      `${among} cannot be read throughout: something else has written to the store`,
+      `${among} cannot be read completely: something else has written to the store`,
       commandFor("explain", first.id),
     ),
   ];
@@ -218,7 +220,7 @@ function paused({ queues, counts }: Facts): Finding[] {
     .map(({ queue }) => {
       const { what, advice } = sentenceOf({ code: "queue-paused", queue }, { id: "" });
       if (used.has(queue)) return warning(what, advice ?? "");
-      // Queues come to be with their first job, so a misspelt one is paused without complaint.
+      // A queue comes into being with its first job, so a misspelt one is paused without complaint.
       const others =
         used.size === 0 ? "no queue has one" : `queues with jobs: ${[...used].sort().join(", ")}`;
       return warning(`${what}, and no job is in it`, `check its name (${others}), or ${advice}`);

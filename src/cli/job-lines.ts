@@ -21,18 +21,23 @@ export function paintState(state: JobState): Cell {
 /** Jobs under headings. */
 export function jobTable(jobs: readonly JobSummary[], now: Date): Line[] {
   return table(
-    ["id", "job", "queue", "state", "try", "when", ""],
+    ["id", "job", "queue", "state", "attempt", "when", ""],
     jobs.map((job) => [
       job.id,
       job.name,
       job.queue,
       paintState(job.state),
-      `${job.attempt}/${job.attempts}`,
+      attemptOf(job),
       whenOf(job, now),
       whyOf(job),
     ]),
     { whole: ["id"] },
   );
+}
+
+/** Which attempt of how many; a job that runs at most once has one. */
+export function attemptOf({ attempt, attempts, delivery }: JobSummary): string {
+  return `${attempt}/${delivery === "at-most-once" ? 1 : attempts}`;
 }
 
 /** The time that matters in its state: its end, its start, or when it is due. */
@@ -42,7 +47,7 @@ function whenOf({ state, finishedAt, claimedAt, runAt }: JobSummary, now: Date):
   return state === "blocked" ? "" : away(runAt, now);
 }
 
-/** What went wrong, if anything did. An error of an earlier try says nothing about a job that succeeded. */
+/** What went wrong, if anything did. An error of an earlier attempt says nothing about a job that succeeded. */
 export function whyOf({ state, reason, error }: JobSummary): string {
   if (state === "succeeded") return "";
   const [line = ""] = (error?.message ?? "").split("\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { checkNode } from "../node-version.ts";
+import { checkNode } from "../runtime/node-version.ts";
 
-// The version is looked at before anything is loaded that an older Node could not even parse.
+// The version is checked before anything is loaded that an older Node could not even parse.
 try {
   checkNode();
 } catch (error) {

@@ -1,5 +1,5 @@
 import { inspect, styleText } from "node:util";
-import { printable, printableJson } from "../printable.ts";
+import { printable, printableJson } from "../runtime/printable.ts";
 import { cutTo, pad, widthOf } from "./text-width.ts";
 
 export type Style = Parameters<typeof styleText>[0];
@@ -15,7 +15,7 @@ export class Painted {
   }
 }
 
-/** A line for a person; what stands in a part cannot leave the line. */
+/** A line for a person; what is in a part cannot leave the line. */
 export type Line = string | readonly (string | Painted)[];
 
 /** Only on a terminal, and not where the person wants none (NO_COLOR). */
@@ -55,12 +55,12 @@ export function printList(
   for (const value of values) process.stdout.write(`${printableJson(value)}\n`);
 }
 
-/** Says something that is no part of the answer, to a person only. */
+/** Prints something that is not part of the output, for a person only. */
 export function remark(json: boolean | undefined, line: Line): void {
   if (json !== true) process.stderr.write(`${render(line, process.stderr)}\n`);
 }
 
-/** Prints an error for a person. Its own line breaks stay, indented, so that no line of it can pass for one of ours. */
+/** Prints an error for a person. Its own line breaks stay, indented, so no line of it can pass for one of ours. */
 export function printError(error: unknown, prefix = ""): void {
   const text = typeof error === "string" ? error : inspect(error);
   console.error(`${prefix}${text.split("\n").map(printable).join("\n  ")}`);
@@ -68,7 +68,7 @@ export function printError(error: unknown, prefix = ""): void {
 
 export type Cell = string | number | Painted;
 
-/** How many columns there are; none where nobody looks at them. */
+/** How many columns the terminal has; none where the output is not a terminal. */
 export function columnsOf(stream: NodeJS.WriteStream = process.stdout): number {
   return stream.isTTY ? Math.max(20, stream.columns) : Number.POSITIVE_INFINITY;
 }
@@ -76,6 +76,8 @@ export function columnsOf(stream: NodeJS.WriteStream = process.stdout): number {
 const gap = 2;
 /** A column is not made narrower than this, nor than its heading. */
 const leastWidth = 8;
+/** Where nothing is cut, cells are padded up to this. */
+const widestPadding = 60;
 
 export interface TableOptions {
   /** Headings of columns that are cut only when nothing else is left to cut: what a person copies. */
@@ -85,7 +87,7 @@ export interface TableOptions {
 }
 
 /**
- * Rows under headings, each column as wide as it must be; numbers stand at the right. Where the terminal is too narrow, the widest columns
+ * Rows under headings, each column as wide as it must be; numbers are right-aligned. Where the terminal is too narrow, the widest columns
  * give way, the last of them first.
  */
 export function table(
@@ -102,11 +104,15 @@ export function table(
   );
   const least = headings.map((heading) => Math.max(leastWidth, widthOf(heading)));
   const kept = headings.map((heading, column) => (whole.includes(heading) ? natural : least)[column] ?? 0);
-  const widths = narrowed(narrowed(natural, kept, columns), least, columns);
+  // Where nothing has to fit, one long cell must not push every other row to the right.
+  const isCut = Number.isFinite(columns);
+  const widths = isCut
+    ? narrowed(narrowed(natural, kept, columns), least, columns)
+    : natural.map((width) => Math.min(width, widestPadding));
   const line = (cells: readonly string[], styleOf: (column: number) => Style | null): Line =>
     cells.flatMap((cell, column) => {
       const text = pad(
-        cutTo(cell, widths[column] ?? 0),
+        isCut ? cutTo(cell, widths[column] ?? 0) : cell,
         widths[column] ?? 0,
         numeric[column] ? "start" : "end",
       );

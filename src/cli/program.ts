@@ -1,11 +1,12 @@
 import { Command, CommanderError } from "commander";
 import { EscapementError, recordError } from "../errors.ts";
-import { printable, printableJson } from "../printable.ts";
-import { version } from "../version.ts";
+import { printable, printableJson } from "../runtime/printable.ts";
+import { version } from "../runtime/version.ts";
 import { apiCommand, dashboardCommand } from "./commands/api.ts";
 import { auditCommand } from "./commands/audit.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { cronCommand } from "./commands/cron.ts";
+import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { enqueueCommand } from "./commands/enqueue.ts";
 import { explainCommand } from "./commands/explain.ts";
@@ -27,7 +28,16 @@ import { UsageError } from "./usage-error.ts";
 const groups: readonly (readonly [heading: string, commands: readonly (() => Command)[]])[] = [
   [
     "Run:",
-    [initCommand, startCommand, tickCommand, migrateCommand, enqueueCommand, apiCommand, dashboardCommand],
+    [
+      initCommand,
+      devCommand,
+      startCommand,
+      tickCommand,
+      migrateCommand,
+      enqueueCommand,
+      apiCommand,
+      dashboardCommand,
+    ],
   ],
   [
     "Look:",
@@ -49,7 +59,7 @@ const groups: readonly (readonly [heading: string, commands: readonly (() => Com
 ];
 
 const exitCodes = `
-Exit codes: 0 done; 1 it failed, found a problem, or could not do all that was asked; 2 the command line is wrong; 130 stopped by Ctrl-C.
+Exit codes: 0 done; 1 it failed, found a problem, or could not do all that was asked; 2 the command line is wrong; 130 stopped by Ctrl-C before it was done.
 Every command takes --json: lists are a line of JSON each, and errors are JSON on standard error.`;
 
 /** All commands, as they are parsed. */
@@ -76,7 +86,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const json = argv.includes("--json");
   const program = createProgram();
   if (json) quieten(program);
-  // Whoever reads may have read enough: `escapement jobs ls | head`.
+  // The reader may have read enough: `escapement jobs ls | head`.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
@@ -105,7 +115,7 @@ function helpCommand(program: Command): Command {
     });
 }
 
-/** Commander would end the process itself, also in the commands below a command. */
+/** Commander would end the process itself, even in subcommands. */
 function override(command: Command): Command {
   for (const one of command.commands) override(one);
   return command
@@ -115,12 +125,12 @@ function override(command: Command): Command {
     .configureOutput({ writeErr });
 }
 
-/** What was typed, or pasted, stands in the message. */
+/** What was typed, or pasted, appears in the message. */
 function writeErr(text: string): void {
   process.stderr.write(text.split("\n").map(printable).join("\n"));
 }
 
-/** A program gets one line of JSON for an error, and nothing beside it. */
+/** A program gets one line of JSON for an error, and nothing else. */
 function quieten(command: Command): void {
   command.configureOutput({ writeErr: () => {} });
   for (const one of command.commands) quieten(one);

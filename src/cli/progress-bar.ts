@@ -15,7 +15,7 @@ export class ProgressBar {
     this.#isShown = isShown && stream.isTTY;
   }
 
-  /** @param total null when nobody knows. */
+  /** @param total null when it is unknown. */
   show(text: string, done: number, total: number | null): void {
     const now = performance.now();
     if (!this.#isShown || now - this.#shownAtMs < showEveryMs) return;

@@ -19,7 +19,7 @@ interface Sample {
   readonly failed: number;
 }
 
-/** Makes rates of counts: what ended between two looks. What was pruned meanwhile makes a count fall, which is no rate. */
+/** Turns counts into rates: what ended between two looks. What was pruned meanwhile makes a count fall, which is not a rate. */
 export class RateMeter {
   #last: Sample | null = null;
   #rates: Rates = { succeeded: [], failed: [], due: new Map() };

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { describe, EscapementError } from "../errors.ts";
+import { parseExact } from "../exact-json.ts";
 
-/** The input of a job: JSON as it stands, @file, or - for standard input. */
+/** The input of a job, with all digits of its numbers: JSON as it stands, @file, or - for standard input. */
 export async function readInput(given: string): Promise<unknown> {
   const [source, where] = await sourceOf(given);
   try {
-    return JSON.parse(source);
+    return parseExact(source);
   } catch (error) {
     throw new EscapementError(
       "invalid-input",
@@ -23,6 +24,17 @@ async function sourceOf(given: string): Promise<[source: string, where: string]>
   try {
     return [readFileSync(path, "utf8"), path];
   } catch (error) {
-    throw new EscapementError("invalid-input", `cannot read ${path}: ${String(error)}`, { cause: error });
+    throw new EscapementError("invalid-input", `cannot read ${path}: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EISDIR: "it is a folder",
+  EACCES: "you have no right to",
+};
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return ("code" in error && reasons[String(error.code)]) || error.message;
 }

@@ -18,8 +18,8 @@ interface ServeFlags extends AppFlags {
   readonly redact?: readonly string[];
 }
 
-/** What is served. */
-export interface Served {
+/** A command that serves. */
+interface ServeCommand {
   readonly name: string;
   readonly about: string;
   readonly what: string;
@@ -28,18 +28,18 @@ export interface Served {
 }
 
 /** A command that serves requests about an app. */
-export function serveCommand({ name, about, what, port, create }: Served): Command {
+export function serveCommand({ name, about, what, port, create }: ServeCommand): Command {
   return appCommand(name, about)
     .option("--port <n>", "where to listen; 0 takes a free one", wholeInteger, port)
-    .option("--host <address>", "the address to listen at; another than loopback needs tokens", "127.0.0.1")
+    .option("--host <address>", "the address to listen on; any other than loopback needs tokens", "127.0.0.1")
     .option(
       "--tokens-file <file>",
-      "tokens, a line each: role:actor:token (also: ESCAPEMENT_API_TOKENS); the role is read, operate or admin",
+      "tokens, one per line: role:actor:token (also: ESCAPEMENT_API_TOKENS); the role is read, operate or admin",
     )
     .option("--base-path <path>", "a prefix of all routes, such as /escapement")
-    .option("--redact <key>", "mask this key of inputs and results in answers; several: repeat it", several)
+    .option("--redact <key>", "mask this key of inputs and results in responses; several: repeat it", several)
     .action(async (flags: ServeFlags) => {
-      const { readTokens, toNodeListener } = await import("../api/index.ts");
+      const { readTokens } = await import("../api/index.ts");
       const tokens = readTokens(process.env, flags.tokensFile ?? null);
       if (tokens.length === 0 && !isLoopback(flags.host)) throw openToAll(flags.host);
       await using app = await createApp(flags, "ask");
@@ -50,15 +50,15 @@ export function serveCommand({ name, about, what, port, create }: Served): Comma
       });
       // A store that is not there is an error now, and not at the first request.
       await app.health();
-      const server = createServer(toNodeListener(api));
-      const url = `${await listen(server, flags)}${flags.basePath ?? ""}`;
+      const served = await serve(api, flags);
+      const url = `${served.url}${flags.basePath ?? ""}`;
       const stopping = stopOnSignal();
       print(flags.json, { url, hasTokens: tokens.length > 0 }, () => [
         `${what} is at ${url}; stop it with Ctrl-C`,
         ...(tokens.length > 0 ? [] : ["it has no tokens, so it answers this machine only, as admin"]),
       ]);
       if (!stopping.aborted) await once(stopping, "abort");
-      await close(server, api);
+      await served.close();
     });
 }
 
@@ -69,29 +69,48 @@ function isLoopback(host: string): boolean {
 function openToAll(host: string): EscapementError {
   return new EscapementError(
     "invalid-option",
-    `expected tokens, since ${host} can be reached by others: set ESCAPEMENT_API_TOKENS or --tokens-file, or listen at 127.0.0.1`,
+    `expected tokens, since ${host} can be reached by others: set ESCAPEMENT_API_TOKENS or --tokens-file, or listen on 127.0.0.1`,
   );
 }
 
-async function listen(server: Server, { port, host }: ServeFlags): Promise<string> {
+/** What is served, and where. */
+export interface Served {
+  readonly url: string;
+  /** Answers under way may end; streams are ended, and connections that only wait are closed. */
+  close(): Promise<void>;
+}
+
+/** Answers requests at an address. */
+export async function serve(api: Api, at: Pick<ServeFlags, "port" | "host">): Promise<Served> {
+  const { toNodeListener } = await import("../api/index.ts");
+  const server = createServer(toNodeListener(api));
+  const url = await listen(server, at);
+  const close = async (): Promise<void> => {
+    const closed = once(server, "close");
+    api.close();
+    server.close();
+    await closed;
+  };
+  return { url, close };
+}
+
+/** Whether something else listens there. */
+export function isTaken(error: unknown): boolean {
+  return error instanceof EscapementError && recordError(error.cause).code === "EADDRINUSE";
+}
+
+async function listen(server: Server, { port, host }: Pick<ServeFlags, "port" | "host">): Promise<string> {
   try {
     server.listen(port, host);
     await once(server, "listening");
   } catch (error) {
-    throw new EscapementError(
-      "invalid-option",
-      `cannot listen at ${host}:${port}: ${recordError(error).message}`,
-    );
+    const { message, code = "" } = recordError(error);
+    const advice = ["EADDRINUSE", "EACCES"].includes(code) ? "; choose another port with --port" : "";
+    throw new EscapementError("invalid-option", `cannot listen on ${host}:${port}: ${message}${advice}`, {
+      cause: error,
+    });
   }
   const address = server.address();
   const taken = typeof address === "object" && address !== null ? address.port : port;
   return `http://${host.includes(":") ? `[${host}]` : host}:${taken}`;
-}
-
-/** Answers under way may end; streams are ended, and connections that only wait are closed. */
-async function close(server: Server, api: Api): Promise<void> {
-  const closed = once(server, "close");
-  api.close();
-  server.close();
-  await closed;
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { screenLines } from "./commands/status-screen.ts";
 import { Painted, render, table } from "./output.ts";
 import { RateMeter } from "./rates.ts";
 import { sparkline } from "./sparkline.ts";
@@ -18,6 +19,16 @@ describe("tables", () => {
       ]),
       ["id     n  what", "a      1  x", "long  20  y"],
     );
+  });
+
+  test("without a terminal nothing is cut, and one long cell does not pad every row", () => {
+    const id = "x".repeat(300);
+    const rows = text(Number.POSITIVE_INFINITY, [
+      [id, 1, "y"],
+      ["a", 2, "z"],
+    ]);
+    assert.equal(rows[1], `${id}  1  y`);
+    assert.equal(rows[2], `${"a".padEnd(60)}  2  z`);
   });
 
   test("on a narrow terminal the widest column gives way, and what a person copies stays whole", () => {
@@ -56,6 +67,35 @@ describe("figures of a screen", () => {
     assert.equal(sparkline([1, 2, 3, 4], 2), "▆█");
   });
 
+  test("a narrow screen keeps the newest side of each line of bars", () => {
+    const figures = Array.from({ length: 60 }, (_, n) => (n === 59 ? 9 : 1));
+    const rates = { succeeded: figures, failed: figures, due: new Map([["a-queue-with-a-name", figures]]) };
+    const counts = {
+      due: 123_456,
+      later: 123_456,
+      active: 100,
+      blocked: 7,
+      oldestDueAt: null,
+      isExact: true,
+    };
+    const queue = { ...counts, queue: "a-queue-with-a-name", paused: true, concurrency: null, rate: null };
+    const overview = {
+      now: new Date(0),
+      counts: [],
+      queues: [{ ...queue, oldestDueMs: 5_000 }],
+      nodes: [],
+      failures: { groups: [], count: 0, from: null, to: null, looked: 0, isPartial: false },
+    };
+    for (const columns of [60, 80, 100, 120]) {
+      const screen = screenLines(overview, rates, { columns, rows: 24, title: "escapement" });
+      const lines = screen.map((line) => render(line));
+      const newest = lines.filter((line) => line.includes("▁") || line.includes("▂"));
+      for (const line of newest) assert.match(line, /█ /, `${columns}: ${line}`);
+      assert.equal(newest.length, 2, lines.join("\n"));
+      assert(lines[1] !== undefined && widthOf(lines[1]) <= columns, lines[1]);
+    }
+  });
+
   test("rates are what ended between two looks; a count that falls is no rate", () => {
     const meter = new RateMeter();
     const look = (second: number, succeeded: number, dead: number) => ({
@@ -78,7 +118,7 @@ describe("figures of a screen", () => {
     assert.deepEqual([0, 59_999, 90_000, 7_200_000, 200_000_000].map(short), ["0s", "59s", "1m", "2h", "2d"]);
     assert.deepEqual(
       [away(new Date(99_000_000), now), away(new Date(100_090_000), now)],
-      ["16m ago", "in 1m"],
+      ["16m ago", "in 2m"],
     );
   });
 });

@@ -1,13 +1,13 @@
 /** Characters that take two columns of a terminal: of East Asia, and pictures. */
 const wide =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/u;
-/** Characters that take none: they stand on, or join, others. */
+/** Characters that take none: they sit on, or join, others. */
 const narrow = /\p{Mn}|\p{Me}|[\u200b-\u200d]/u;
 
 const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 const ascii = /^[\x20-\x7e]*$/;
 
-/** How many columns of a terminal a text takes. */
+/** How many columns of a terminal a string takes. */
 export function widthOf(text: string): number {
   if (ascii.test(text)) return text.length;
   let width = 0;
@@ -20,7 +20,7 @@ function widthOfSegment(segment: string): number {
   return [...segment].every((character) => narrow.test(character)) ? 0 : 1;
 }
 
-/** A text in so many columns; what was cut off is marked. */
+/** A string cut to that many columns; what was cut off is marked. */
 export function cutTo(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let width = 0;

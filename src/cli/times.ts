@@ -10,15 +10,19 @@ const units: readonly (readonly [number, string])[] = [
 
 /** A span in one unit, for a column: `45s`, `12m`, `3h`, `5d`. */
 export function short(ms: number): string {
-  const span = Math.max(0, ms);
-  const [unitMs, unit] = units.find(([size]) => span >= size) ?? [1_000, "s"];
-  return `${Math.floor(span / unitMs)}${unit}`;
+  return inUnits(ms, Math.floor);
 }
 
-/** How long ago, or in how long. */
+function inUnits(ms: number, round: (count: number) => number): string {
+  const span = Math.max(0, ms);
+  const [unitMs, unit] = units.find(([size]) => span >= size) ?? [1_000, "s"];
+  return `${round(span / unitMs)}${unit}`;
+}
+
+/** How long ago, or in how long. What is due in an hour stays so for more than an instant. */
 export function away(instant: Date, now: Date): string {
   const ms = instant.getTime() - now.getTime();
-  return ms > 0 ? `in ${short(ms)}` : `${short(-ms)} ago`;
+  return ms > 0 ? `in ${inUnits(Math.ceil(ms / 1_000) * 1_000, Math.round)}` : `${short(-ms)} ago`;
 }
 
 /** A point in time: `2026-11-15T03:00:00Z`, or how long ago: `90m`, `2d`. */
@@ -29,12 +33,20 @@ export function instantOrAgo(text: string): Date {
 }
 
 export function instant(text: string): Date {
-  const date = /^\d{4}-\d{2}/.test(text) ? new Date(text) : new Date(Number.NaN);
+  const date = isOnCalendar(text) ? new Date(text) : new Date(Number.NaN);
   if (Number.isNaN(date.getTime()))
     throw new InvalidArgumentError(
       "expected a time such as 2026-11-15T03:00:00Z, or how long ago, such as 90m",
     );
   return date;
+}
+
+/** `Date` would take 31 February for 3 March. */
+function isOnCalendar(text: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d{2})(?:-(\d{2}))?/.exec(text) ?? [];
+  if (year === undefined) return false;
+  const last = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  return day === undefined || (Number(day) >= 1 && Number(day) <= last);
 }
 
 /** For options of a command: `30s`. */

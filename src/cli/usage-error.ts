@@ -1,4 +1,4 @@
-/** The command line itself is wrong: it ends with 2, as what Commander refuses. */
+/** The command line itself is wrong: the exit code is 2, as for what Commander refuses. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

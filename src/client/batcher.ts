@@ -1,19 +1,18 @@
 import { EscapementError } from "../errors.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
-import type { Runtime } from "../runtime.ts";
-import type { EnqueueResult, NewJob, Store } from "../store.ts";
-import { withRetries } from "../transient.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
+import type { EnqueueResult, NewJob } from "../store/jobs.ts";
+import type { Store } from "../store/store.ts";
+import { type Chunk, writeInChunks } from "./chunks.ts";
 
 interface Pending {
   readonly job: NewJob;
-  resolve(result: EnqueueResult): void;
+  resolve(receipt: EnqueueReceipt): void;
   reject(error: unknown): void;
 }
 
-/** How many jobs one trip takes: enough that its cost is shared, few enough that nobody waits long behind it. */
-export const enqueueChunk = 1_000;
-
-/** Gathers the jobs enqueued in one turn of the event loop into one trip to the store. */
+/** Collects the jobs enqueued in one turn of the event loop into one trip to the store. */
 export class EnqueueBatcher {
   readonly #store: () => Promise<Store>;
   readonly #runtime: Runtime;
@@ -26,7 +25,8 @@ export class EnqueueBatcher {
     this.#runtime = runtime;
   }
 
-  add(job: NewJob): Promise<EnqueueResult> {
+  /** Resolves when the store has it; rejects where that is refused. */
+  add(job: NewJob): Promise<EnqueueReceipt> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ job, resolve, reject });
       if (this.#scheduled) return;
@@ -35,7 +35,7 @@ export class EnqueueBatcher {
         this.#scheduled = false;
         const batch = this.#pending;
         this.#pending = [];
-        // One batch after the other, so that jobs reach the store in the order in which they were enqueued.
+        // One batch after the other, so jobs reach the store in the order in which they were enqueued.
         this.#writing = this.#writing.then(() => this.#write(batch));
       });
     });
@@ -48,17 +48,32 @@ export class EnqueueBatcher {
   }
 
   async #write(batch: readonly Pending[]): Promise<void> {
-    for (let start = 0; start < batch.length; start += enqueueChunk) {
-      const chunk = batch.slice(start, start + enqueueChunk);
-      try {
-        const jobs = chunk.map((one) => one.job);
-        // Again if need be: their ids were made before the first try, so a repetition is the same jobs.
-        const results = await withRetries(this.#runtime, async () => (await this.#store()).enqueue({ jobs }));
-        for (const [index, one] of chunk.entries()) one.resolve(results[index] as EnqueueResult);
-      } catch (error) {
-        for (const one of chunk) one.reject(error);
-      }
-    }
+    const write = (chunk: readonly Pending[], before?: Promise<unknown>): Promise<EnqueueResult[]> => {
+      const jobs = chunk.map(({ job }) => job);
+      // A chunk that fails does not fail the others.
+      const follows = before?.catch(() => {});
+      // Repeated if need be: their ids were made before the first attempt, so a repetition adds no second job.
+      return withRetries(this.#runtime, async () => (await this.#store()).enqueue({ jobs, follows }));
+    };
+    await writeInChunks(this.#runtime.clock, batch, write, settle);
+  }
+}
+
+async function settle({ items, written }: Chunk<Pending, EnqueueResult[]>): Promise<void> {
+  try {
+    const results = await written;
+    for (let index = 0; index < items.length; index += 1)
+      answer(items[index] as Pending, results[index] as EnqueueResult);
+  } catch (error) {
+    for (const one of items) one.reject(error);
+  }
+}
+
+function answer({ resolve, reject }: Pending, result: EnqueueResult): void {
+  try {
+    resolve(receive(result));
+  } catch (error) {
+    reject(error);
   }
 }
 
@@ -67,7 +82,7 @@ export function receive(result: EnqueueResult): EnqueueReceipt {
   if (result.outcome === "refused") {
     throw new EscapementError(
       "unknown-parent",
-      `job ${JSON.stringify(result.id)} waits for ${JSON.stringify(result.parent)}, which no job has as its id; enqueue the parent first`,
+      `job ${JSON.stringify(result.id)} waits for ${JSON.stringify(result.parent)}, which does not exist; enqueue the parent first`,
     );
   }
   return { id: result.id, outcome: result.outcome };

@@ -4,47 +4,38 @@ import { type Diagnosis, diagnose, summaryOf } from "../diagnosis/diagnosis.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import type { EnqueueManyOptions, EnqueueOptions } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
+import { withoutRawNumbers } from "../exact-json.ts";
 import type { History } from "../history.ts";
 import type { Job } from "../job.ts";
 import { checkName } from "../names.ts";
-import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
+import { checkBoolean, checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { type EnqueueReceipt, idOf, type JobRef } from "../receipt.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
 import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
+import type { AuditPage, AuditParams, NewAuditEntry, NoteParams } from "../store/audit.ts";
+import type { EnqueueWithin } from "../store/claims.ts";
 import type {
-  AuditPage,
-  AuditParams,
   CancelOutcome,
-  Capabilities,
-  CountBy,
-  CountRow,
-  Depths,
   EnqueueResult,
-  EnqueueWithin,
-  Health,
-  JobFilter,
-  NewAuditEntry,
   NewJob,
-  NoteParams,
-  PartitionTable,
-  PendingMigration,
-  QueueConfig,
   RedriveOutcome,
   RemoveOutcome,
-  ScanParams,
-  ScanResult,
-  SeenNode,
-  Store,
   UpdateResult,
-} from "../store.ts";
-import { withRetries } from "../transient.ts";
-import { EnqueueBatcher, enqueueChunk, receive } from "./batcher.ts";
+} from "../store/jobs.ts";
+import type { SeenNode } from "../store/nodes.ts";
+import type { Capabilities, Health, PendingMigration } from "../store/opening.ts";
+import type { PartitionTable } from "../store/partitions.ts";
+import type { CountBy, CountRow, Depths, JobFilter, ScanParams, ScanResult } from "../store/questions.ts";
+import type { QueueConfig } from "../store/queues.ts";
+import type { Store } from "../store/store.ts";
+import { EnqueueBatcher, receive } from "./batcher.ts";
 import type { Connection } from "./connection.ts";
 import { decodeJob, decodeTrail, type TrailLine } from "./decode.ts";
 import { checkFilter, checkScanFilter } from "./filter.ts";
 import { type HistoryOptions, historyParams } from "./history.ts";
-import { type Asked, type AskedMany, asPartial, asRefused, checkOneTrip } from "./many.ts";
+import { type Asked, type AskedMany, asRefused, checkOneTrip, writeMany } from "./many.ts";
 import { encodeInput, limitKeys, makeJob } from "./new-job.ts";
 import { waitForResult } from "./result.ts";
 import { runOver, type Tally, type Target } from "./select.ts";
@@ -63,9 +54,9 @@ export interface JobChanges<Input = unknown> {
 }
 
 export interface QueueOptions {
-  /** Active jobs over all nodes; null takes the limit away. */
+  /** Active jobs over all nodes; null removes the limit. */
   readonly concurrency?: number | null;
-  /** Starts per window over all nodes; null takes the limit away. */
+  /** Starts per window over all nodes; null removes the limit. */
   readonly rate?: { readonly limit: number; readonly per: Duration } | null;
 }
 
@@ -81,7 +72,7 @@ export interface ListOptions {
 /** What can be done to all jobs that match. */
 export type ChangeVerb = "cancel" | "redrive" | "remove";
 
-/** How the store is, and what it can do. */
+/** The state of the store, and what it can do. */
 export interface AppHealth extends Health {
   readonly capabilities: Capabilities;
 }
@@ -114,7 +105,7 @@ export class Client {
   ): Promise<EnqueueReceipt> {
     const made = this.makeJob({ target, input, options });
     const job = made instanceof Promise ? await made : made;
-    if (options.tx === undefined) return receive(await this.#batcher.add(job));
+    if (options.tx === undefined) return this.#batcher.add(job);
     // Inside the caller's transaction nothing is repeated: after an error only the caller knows where the transaction stands.
     // And nothing is awaited before the write: on SQLite the transaction may be a synchronous function that is over after this turn.
     const store = this.#connection.opened ?? (await this.#connection.store());
@@ -134,11 +125,11 @@ export class Client {
   }
 
   /** Writes a job that was made elsewhere. */
-  async add(job: NewJob): Promise<EnqueueReceipt> {
-    return receive(await this.#batcher.add(job));
+  add(job: NewJob): Promise<EnqueueReceipt> {
+    return this.#batcher.add(job);
   }
 
-  /** All inputs are checked before the first is written. A call that fails in the middle tells how many were written. */
+  /** All inputs are checked before the first is written. A call that fails in the middle says how many were written. */
   async enqueueMany({ asked, isMixed, options: given }: AskedMany): Promise<EnqueueReceipt[]> {
     const options = given as EnqueueManyOptions;
     checkKnown(options, ["onProgress", "tx"], "enqueueMany");
@@ -151,24 +142,16 @@ export class Client {
     if (allOrNone) checkOneTrip(jobs, store.capabilities.acrossSlots);
     const receipts: EnqueueReceipt[] = [];
     const refused: EnqueueResult[] = [];
-    // A transaction may be a synchronous function, which is over after this turn: everything goes into it at once.
-    const chunkSize = tx === undefined ? enqueueChunk : jobs.length;
-    for (let start = 0; start < jobs.length; start += chunkSize) {
-      const chunk = jobs.slice(start, start + chunkSize);
-      const results =
-        tx === undefined
-          ? await withRetries(this.#runtime, () => store.enqueue({ jobs: chunk, allOrNone })).catch(
-              (error: unknown) => {
-                throw asPartial(error, start, jobs.length);
-              },
-            )
-          : await store.enqueue({ jobs: chunk, tx });
+    const receiveAll = (results: readonly EnqueueResult[]): void => {
       for (const result of results) {
         if (result.outcome === "refused") refused.push(result);
         else receipts.push(receive(result));
       }
       options.onProgress?.(receipts.length + refused.length, jobs.length);
-    }
+    };
+    // A transaction may be a synchronous function, which is over after this turn: everything goes into it at once.
+    if (tx !== undefined) receiveAll(await store.enqueue({ jobs, tx }));
+    else await writeMany(this.#runtime, store, { jobs, allOrNone }, receiveAll);
     if (refused.length === 0) return receipts;
     throw asRefused(refused, jobs.length, allOrNone);
   }
@@ -183,10 +166,10 @@ export class Client {
     return new TransactionEnqueuer({ make: (asked) => this.#makeJobs(asked), write, onEnqueued });
   }
 
-  async get(job: JobRef): Promise<Job | null> {
+  async get(job: JobRef, parse?: (text: string) => unknown): Promise<Job | null> {
     const id = idOf(job);
     const [found] = await this.#ask((store) => store.get({ ids: [id] }));
-    return found ? decodeJob(found) : null;
+    return found ? decodeJob(found, parse) : null;
   }
 
   async list(filter: JobFilter, options: ListOptions): Promise<{ jobs: Job[]; cursor: string | null }> {
@@ -195,7 +178,7 @@ export class Client {
     const order = checkOneOf(options.order ?? "newest", ["newest", "oldest"], "order");
     const params = { filter: checkFilter(filter), limit, order, cursor: options.cursor ?? null };
     const page = await this.#ask((store) => store.list(params));
-    return { jobs: page.jobs.map(decodeJob), cursor: page.cursor };
+    return { jobs: page.jobs.map((job) => decodeJob(job)), cursor: page.cursor };
   }
 
   async count(filter: JobFilter): Promise<number> {
@@ -233,7 +216,7 @@ export class Client {
     const id = idOf(job);
     checkKnown(changes, ["input", "runAt", "delay", "priority"], "update");
     if (changes.delay !== undefined && changes.runAt !== undefined) {
-      throw new EscapementError("invalid-option", "delay and runAt exclude each other; give one of them");
+      throw new EscapementError("invalid-option", "delay and runAt are mutually exclusive; pass one of them");
     }
     const input = "input" in changes ? await this.#changedInput(id, changes.input) : {};
     if (input === null) return { outcome: "unknown", state: null };
@@ -250,28 +233,15 @@ export class Client {
   async configureQueue(queue: string, options: QueueOptions & { paused?: boolean }): Promise<QueueConfig> {
     checkKnown(options, ["concurrency", "rate", "paused"], "configureQueue");
     const { concurrency, rate, paused } = options;
-    if (rate) checkKnown(rate, ["limit", "per"], "rate");
     const change = {
       queue: checkName(queue, "the name of a queue"),
-      ...(paused === undefined ? {} : { paused }),
+      ...(paused === undefined ? {} : { paused: checkBoolean(paused, "paused") }),
       ...(concurrency === undefined
         ? {}
         : {
             concurrency: concurrency === null ? null : checkInteger(concurrency, 1, 1_000_000, "concurrency"),
           }),
-      ...(rate === undefined
-        ? {}
-        : {
-            rate: rate && {
-              limit: checkInteger(rate.limit, 1, 1_000_000_000, "rate.limit"),
-              perMs: checkInteger(
-                parseDuration(rate.per, "rate.per"),
-                1,
-                Number.MAX_SAFE_INTEGER,
-                "rate.per",
-              ),
-            },
-          }),
+      ...(rate === undefined ? {} : { rate: rate === null ? null : checkRate(rate) }),
     };
     return this.#ask((store) => store.configureQueue(change));
   }
@@ -373,7 +343,7 @@ export class Client {
     const text = encodeInput(job.name, input, this.#settings.maxInputBytes);
     const value =
       definition.schema === null
-        ? input
+        ? withoutRawNumbers(input, text)
         : await validate(definition.schema, JSON.parse(text), `job ${JSON.stringify(job.name)}`);
     return { input: text, ...limitKeys(definition, value) };
   }
@@ -392,4 +362,12 @@ export class Client {
       `${describe(target)} is not a job that this app knows; pass what defineJob returned, or list it in jobs`,
     );
   }
+}
+
+function checkRate(rate: NonNullable<QueueOptions["rate"]>): NonNullable<QueueConfig["rate"]> {
+  checkKnown(rate, ["limit", "per"], "rate");
+  return {
+    limit: checkInteger(rate.limit, 1, 1_000_000_000, "rate.limit"),
+    perMs: checkInteger(parseDuration(rate.per, "rate.per"), 1, Number.MAX_SAFE_INTEGER, "rate.per"),
+  };
 }

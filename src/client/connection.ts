@@ -1,8 +1,8 @@
 import { EscapementError } from "../errors.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 
 /**
- * The store, opened at its first use and only once. An opening that failed is tried again by the next caller: a database that is
+ * The store, opened at its first use and only once. An opening that failed is retried by the next caller: a database that is
  * not up yet is no reason to stay broken.
  */
 export class Connection {
@@ -18,7 +18,7 @@ export class Connection {
   store = (): Promise<Store> => {
     if (this.#closed) {
       return Promise.reject(
-        new EscapementError("stopped", "this app was stopped; create a new one to go on"),
+        new EscapementError("stopped", "this app was stopped; create a new one to continue"),
       );
     }
     if (this.#opening === null) {

@@ -1,10 +1,11 @@
 import { type ErrorRecord, parseErrorRecord, readErrorRecord } from "../errors.ts";
 import type { Job } from "../job.ts";
-import type { StoredJob, TrailEntry, TrailKind } from "../store.ts";
-import { traceOf, withoutTrace } from "../trace.ts";
+import type { StoredJob } from "../store/jobs.ts";
+import type { TrailEntry, TrailKind } from "../store/questions.ts";
+import { traceOf, withoutTrace } from "../telemetry/trace.ts";
 
-/** A stored job as the public face shows it: texts of JSON become values, and what only stores need is left out. */
-export function decodeJob(stored: StoredJob): Job {
+/** A stored job as the public face shows it: JSON strings become values, by `parse`, and what only stores need is left out. */
+export function decodeJob(stored: StoredJob, parse: (text: string) => unknown = JSON.parse): Job {
   const { input, result, error, progress, tags, slot: _slot, unreadable: found = [], ...facts } = stored;
   const trace = traceOf(tags);
   const unreadable = [...found];
@@ -20,10 +21,10 @@ export function decodeJob(stored: StoredJob): Job {
     ...facts,
     tags: withoutTrace(tags),
     ...(trace === null ? {} : { trace }),
-    input: read("input", () => JSON.parse(input) as unknown),
-    result: read("result", () => parseOrNull(result)),
+    input: read("input", () => parse(input)),
+    result: read("result", () => parseOrNull(result, parse)),
     error: read("error", () => parseErrorRecord(error)),
-    progress: read("progress", () => parseOrNull(progress)),
+    progress: read("progress", () => parseOrNull(progress, parse)),
   };
   return unreadable.length === 0 ? job : { ...job, unreadable };
 }
@@ -39,6 +40,6 @@ export function decodeTrail(entry: TrailEntry): TrailLine {
   return { ...entry, kind, error: readErrorRecord(entry.error) };
 }
 
-function parseOrNull(text: string | null): unknown {
-  return text === null ? null : JSON.parse(text);
+function parseOrNull(text: string | null, parse: (text: string) => unknown): unknown {
+  return text === null ? null : parse(text);
 }

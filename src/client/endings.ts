@@ -1,54 +1,47 @@
 import { sleepAwake } from "../clock.ts";
 import type { Job, JobState } from "../job.ts";
-import { checkInteger, checkKnown } from "../options.ts";
-import type { Runtime } from "../runtime.ts";
+import { checkKnown } from "../options.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
 import { isTerminal } from "../state.ts";
-import type { JobFilter, Notice, Store, StoredJob } from "../store.ts";
-import { withRetries } from "../transient.ts";
+import type { StoredJob } from "../store/jobs.ts";
+import type { Notice } from "../store/notices.ts";
+import type { JobFilter } from "../store/questions.ts";
+import type { Store } from "../store/store.ts";
 import type { Connection } from "./connection.ts";
 import { decodeJob } from "./decode.ts";
+import { EndsSince } from "./ends-since.ts";
 import { checkFilter } from "./filter.ts";
 import type { WatchOptions } from "./watch.ts";
 
-export interface SubscribeOptions extends WatchOptions {
-  /**
-   * How many of the newest ended jobs to look at when no notice told what has ended: on SQLite and MySQL, whose notices do not say what other
-   * processes ended, and after notices were lost.
-   *
-   * @default 5_000
-   */
-  readonly lookAt?: number;
-}
+export type SubscribeOptions = WatchOptions;
 
 /** How often to look where notices say what ended, and where they do not. */
 const listeningMs = 15_000;
 const pollingMs = 1_000;
-/** Hints that come in a row share a look. */
+/** Hints in quick succession share one look. */
 const restMs = 100;
-/** Ends are told in no strict order: so far back is looked again. */
-const overlapMs = 10_000;
 const page = 1_000;
+const mostAtOnce = 5_000;
 const ends: readonly JobState[] = ["succeeded", "dead", "lost", "cancelled"];
 
-/** Tells of jobs that end from now on, wherever they ran, each end once. Resolves when it is known what "now" is: nothing after that is missed. */
+/** Reports jobs that end from now on, wherever they ran, each end once. Resolves when it is known what "now" is: nothing after that is missed. */
 export async function subscribeToEnds(
   connection: Connection,
   runtime: Runtime,
   filter: JobFilter,
   options: SubscribeOptions,
 ): Promise<AsyncGenerator<Job, void, undefined>> {
-  checkKnown(options, ["signal", "lookAt"], "subscribe");
+  checkKnown(options, ["signal"], "subscribe");
   checkFilter(filter);
-  const lookAt = checkInteger(options.lookAt ?? 5_000, 1, 1_000_000, "lookAt");
   const { now: since } = await withRetries(runtime, async () => (await connection.store()).health());
-  return follow({ connection, runtime, filter, lookAt, since, signal: options.signal ?? null });
+  return follow({ connection, runtime, filter, since, signal: options.signal ?? null });
 }
 
 interface Following {
   readonly connection: Connection;
   readonly runtime: Runtime;
   readonly filter: JobFilter;
-  readonly lookAt: number;
   readonly since: Date;
   readonly signal: AbortSignal | null;
 }
@@ -76,8 +69,7 @@ async function* follow(following: Following): AsyncGenerator<Job, void, undefine
       named = new Set();
       isUnsure = false;
       if (isAll) lookedAtMs = runtime.clock.monotonic();
-      const found = await withRetries(runtime, async () => (isAll ? look.around(ids) : look.at(ids)));
-      for (const job of look.fresh(found)) yield decodeJob(job);
+      for (const job of await (isAll ? look.around(ids) : look.at(ids))) yield decodeJob(job);
       await sleepAwake(runtime.clock, everyMs, woken);
       if (woken.aborted) wake = new AbortController();
       if (runtime.clock.monotonic() - lookedAtMs >= everyMs) isUnsure = true;
@@ -89,64 +81,42 @@ async function* follow(following: Following): AsyncGenerator<Job, void, undefine
   }
 }
 
-/** Finds what has ended, and knows what was told. */
+/** Finds what has ended, and knows what was reported. */
 class Look {
   readonly #store: Store;
+  readonly #runtime: Runtime;
   readonly #filter: JobFilter;
-  readonly #lookAt: number;
-  readonly #began: Date;
-  #latestMs: number;
-  /** When each end that was told came, by the claim that ended. */
-  readonly #told = new Map<string, number>();
+  readonly #ends: EndsSince;
 
-  constructor(store: Store, { filter, lookAt, since }: Following) {
+  constructor(store: Store, { runtime, filter, since }: Following) {
     this.#store = store;
+    this.#runtime = runtime;
     this.#filter = filter;
-    this.#lookAt = lookAt;
-    this.#began = since;
-    this.#latestMs = since.getTime();
+    this.#ends = new EndsSince({
+      scan: (params) => store.scan(params),
+      filter: { ...filter, states: filter.states?.filter(isTerminal) ?? ends },
+      since,
+      elapsedMs: () => runtime.clock.monotonic(),
+      most: mostAtOnce,
+    });
   }
 
-  /** Those of these that match. */
+  /** Those of these that match, have ended and were not reported yet, in the order of their ends. */
   async at(ids: readonly string[]): Promise<StoredJob[]> {
     const found: StoredJob[] = [];
     for (let start = 0; start < ids.length; start += page) {
       const filter = { ...this.#filter, ids: ids.slice(start, start + page) };
-      const { jobs } = await this.#store.list({ filter, limit: page, order: "oldest", cursor: null });
-      found.push(...jobs);
+      const { jobs } = await withRetries(this.#runtime, () =>
+        this.#store.list({ filter, limit: page, order: "oldest", cursor: null }),
+      );
+      found.push(...jobs.filter(({ state }) => isTerminal(state)));
     }
-    return found;
+    return this.#ends.fresh(found);
   }
 
-  /** Those, and whatever else has ended lately. */
+  /** Those, and whatever else has ended. */
   async around(ids: readonly string[]): Promise<StoredJob[]> {
-    const states = this.#filter.states?.filter(isTerminal) ?? ends;
-    const endedAfter = new Date(Math.max(this.#began.getTime(), this.#latestMs - overlapMs));
-    const filter = { ...this.#filter, states, endedAfter };
-    const found = new Set(ids);
-    let left = this.#lookAt;
-    let cursor: string | null = null;
-    do {
-      const part = await this.#store.scan({ filter, order: "newest", limit: page, lookAt: left, cursor });
-      for (const { id } of part.jobs) found.add(id);
-      left -= Math.max(1, part.looked);
-      cursor = part.cursor;
-    } while (cursor !== null && left > 0);
-    return this.at([...found]);
-  }
-
-  /** Those not told yet, in the order of their ends. */
-  fresh(jobs: readonly StoredJob[]): StoredJob[] {
-    const fresh = jobs.filter((job) => {
-      const endedMs = job.finishedAt?.getTime() ?? 0;
-      const key = `${job.id} ${job.token} ${job.redrives}`;
-      if (!isTerminal(job.state) || endedMs < this.#began.getTime() || this.#told.has(key)) return false;
-      this.#told.set(key, endedMs);
-      this.#latestMs = Math.max(this.#latestMs, endedMs);
-      return true;
-    });
-    for (const [key, endedMs] of this.#told)
-      if (endedMs < this.#latestMs - 2 * overlapMs) this.#told.delete(key);
-    return fresh.sort((a, b) => (a.finishedAt?.getTime() ?? 0) - (b.finishedAt?.getTime() ?? 0));
+    const seen = await withRetries(this.#runtime, () => this.#ends.find());
+    return this.at([...new Set([...ids, ...seen.map(({ id }) => id)])]);
   }
 }

@@ -1,10 +1,16 @@
 import { describe, EscapementError } from "../errors.ts";
 import { deliveries, jobStates } from "../job.ts";
 import { checkDate, checkKnown, checkOneOf } from "../options.ts";
-import type { JobFilter, ScanFilter } from "../store.ts";
+import type { JobFilter, ScanFilter } from "../store/questions.ts";
+import { maxTags } from "./new-job.ts";
 
 const listKeys = ["ids", "states", "names", "queues", "deliveries", "tags"] as const;
 const dateKeys = ["enqueuedAfter", "enqueuedBefore", "runAfter", "runBefore"] as const;
+
+/** What no store can keep is in none of them; some would answer a search for it with their own error. */
+export function isSought(value: unknown): value is string {
+  return typeof value === "string" && value.isWellFormed() && !value.includes("\0");
+}
 
 /** For verbs that change what matches: a condition that is undefined, or no condition at all, would mean everything. */
 export function checkChangeFilter(filter: JobFilter): JobFilter {
@@ -15,23 +21,35 @@ export function checkChangeFilter(filter: JobFilter): JobFilter {
     const what = missing === undefined ? "a condition" : `${missing[0]} to be given`;
     throw new EscapementError(
       "invalid-option",
-      `expected ${what}, since without it every job would match; for all of them say which states`,
+      `expected ${what}, since without it every job would match; to match all of them, name the states`,
     );
   }
   return filter;
 }
 
-/** Refuses a filter that would quietly match something else than was meant, most of all a misspelt one that matches everything. */
+/** Refuses a filter that would quietly match something other than intended, above all a misspelt one that matches everything. */
 export function checkFilter(filter: JobFilter): JobFilter {
   checkKnown(filter, [...listKeys, ...dateKeys, "schedule"], "a filter");
   for (const key of listKeys) {
     const values: unknown = filter[key];
-    if (values !== undefined && !(Array.isArray(values) && values.every((one) => typeof one === "string"))) {
+    if (values !== undefined && !(Array.isArray(values) && values.every(isSought))) {
       throw new EscapementError(
         "invalid-option",
-        `expected ${key} of a filter to be a list of texts, got ${describe(values)}`,
+        `expected ${key} of a filter to be a list of strings without NUL or lone surrogates, got ${describe(values)}`,
       );
     }
+  }
+  if (filter.schedule !== undefined && !isSought(filter.schedule)) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected schedule of a filter to be a string without NUL or lone surrogates, got ${describe(filter.schedule)}`,
+    );
+  }
+  if ((filter.tags?.length ?? 0) > maxTags) {
+    throw new EscapementError(
+      "invalid-option",
+      `expected tags of a filter to be at most ${maxTags}, which is what a job can have, got ${filter.tags?.length}`,
+    );
   }
   for (const state of filter.states ?? []) checkOneOf(state, jobStates, "states of a filter");
   for (const delivery of filter.deliveries ?? []) checkOneOf(delivery, deliveries, "deliveries of a filter");
@@ -47,10 +65,10 @@ export function checkScanFilter(filter: ScanFilter): ScanFilter {
   if (endedBefore !== undefined) checkDate(endedBefore, "endedBefore of a filter");
   for (const [key, value] of Object.entries({ error, text })) {
     if (value === undefined) continue;
-    if (typeof value !== "string" || value === "" || value.length > longestText) {
+    if (!isSought(value) || value === "" || value.length > longestText) {
       throw new EscapementError(
         "invalid-option",
-        `expected ${key} of a filter to be a string of 1 to ${longestText} characters, got ${describe(value)}`,
+        `expected ${key} of a filter to be a string of 1 to ${longestText} characters without NUL or lone surrogates, got ${describe(value)}`,
       );
     }
   }

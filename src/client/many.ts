@@ -2,8 +2,11 @@ import type { AnyDefinition } from "../definition.ts";
 import type { EnqueueOptions } from "../enqueue.ts";
 import { describe, EscapementError } from "../errors.ts";
 import { slotOf } from "../id.ts";
-import type { EnqueueResult, NewJob } from "../store.ts";
-import { enqueueChunk } from "./batcher.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
+import type { EnqueueParams, EnqueueResult, NewJob } from "../store/jobs.ts";
+import type { Store } from "../store/store.ts";
+import { enqueueChunk, writeInChunks } from "./chunks.ts";
 
 /** A job that was asked for, before it is made. */
 export interface Asked {
@@ -59,7 +62,7 @@ function withoutTx(options: Record<string, unknown>): EnqueueOptions {
   if (options["tx"] === undefined) return options;
   throw new EscapementError(
     "invalid-option",
-    "expected tx to be an option of enqueueMany itself, got one of an item: all its jobs go through one transaction",
+    "expected tx to be an option of enqueueMany itself, got one on an item: all its jobs go through one transaction",
   );
 }
 
@@ -68,7 +71,7 @@ export function checkOneTrip(jobs: readonly NewJob[], acrossSlots: boolean): voi
   if (jobs.length > enqueueChunk) {
     throw new EscapementError(
       "invalid-option",
-      `expected at most ${enqueueChunk} jobs of several definitions, got ${jobs.length}: more of them cannot be written all or none, unless you pass tx; enqueue them in parts`,
+      `expected at most ${enqueueChunk} jobs of several definitions, got ${jobs.length}: more than that cannot be written all or none unless you pass tx; split them up`,
     );
   }
   if (acrossSlots || new Set(jobs.map(({ id }) => slotOf(id))).size <= 1) return;
@@ -76,6 +79,28 @@ export function checkOneTrip(jobs: readonly NewJob[], acrossSlots: boolean): voi
     "invalid-option",
     "expected jobs of one slot, got ids of several: this store spreads its slots and cannot write them all or none; give ids with the same {tag}",
   );
+}
+
+/** Writes jobs in their order. Those behind a chunk that fails are not written, and the error says how many were. */
+export async function writeMany(
+  runtime: Runtime,
+  store: Store,
+  { jobs, allOrNone }: EnqueueParams,
+  onWritten: (results: readonly EnqueueResult[]) => void,
+): Promise<void> {
+  const write = (chunk: readonly NewJob[], before?: Promise<unknown>): Promise<EnqueueResult[]> => {
+    // However the chunk before it failed, that is no reason to retry this one.
+    const follows = before?.catch((cause: unknown) => {
+      throw new Error("the jobs before these were not written", { cause });
+    });
+    return withRetries(runtime, () => store.enqueue({ jobs: chunk, allOrNone, follows }));
+  };
+  await writeInChunks(runtime.clock, jobs, write, async ({ start, written }) => {
+    const results = await written.catch((error: unknown) => {
+      throw asPartial(error, start, jobs.length);
+    });
+    onWritten(results);
+  });
 }
 
 export function asRefused(
@@ -88,12 +113,12 @@ export function asRefused(
   return new EscapementError(
     "unknown-parent",
     allOrNone
-      ? `job ${who}, which no job has as its id, so none of the ${total} jobs was written; put parents before their children`
-      : `${refused.length} of ${total} jobs wait for parents that no job has as its id, the first of them ${who}; the others were written`,
+      ? `job ${who}, which does not exist, so none of the ${total} jobs was written; put parents before their children`
+      : `${refused.length} of ${total} jobs wait for parents that do not exist, the first of them ${who}; the others were written`,
   );
 }
 
-export function asPartial(error: unknown, written: number, total: number): unknown {
+function asPartial(error: unknown, written: number, total: number): unknown {
   if (!(error instanceof EscapementError)) return error;
   return new EscapementError(
     error.code,

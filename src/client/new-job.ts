@@ -3,15 +3,16 @@ import { checkPriority } from "../definition.ts";
 import { parseDuration } from "../duration.ts";
 import type { EnqueueOptions } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
+import { withoutRawNumbers } from "../exact-json.ts";
 import { slotOf } from "../id.ts";
 import { checkId, checkKey, checkName } from "../names.ts";
 import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { idOf, type JobRef } from "../receipt.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
-import type { NewJob } from "../store.ts";
-import { withTrace } from "../trace.ts";
+import type { NewJob } from "../store/jobs.ts";
+import { withTrace } from "../telemetry/trace.ts";
 
 const optionKeys = [
   "id",
@@ -26,7 +27,7 @@ const optionKeys = [
   "tx",
 ] as const satisfies (keyof EnqueueOptions)[];
 
-const maxTags = 32;
+export const maxTags = 32;
 const maxParents = 1_000;
 
 /** Makes the job that the store will keep, or throws before anything is written. A promise only where the schema is asynchronous. */
@@ -40,15 +41,17 @@ export function makeJob(
   checkKnown(options, optionKeys, "enqueue");
   // Before anything is awaited: the caller's context is that of its call.
   const trace = settings.telemetry === null ? null : settings.telemetry.current();
-  const make = (text: string, value: unknown): NewJob => {
+  const text = encodeInput(definition.name, input, settings.maxInputBytes);
+  if (trace === null && definition.schema === null)
+    return build(definition, text, withoutRawNumbers(input, text), options, settings, runtime);
+  const make = (value: unknown): NewJob => {
     const job = build(definition, text, value, options, settings, runtime);
     return trace === null ? job : { ...job, tags: withTrace(job.tags, trace) };
   };
-  const text = encodeInput(definition.name, input, settings.maxInputBytes);
-  if (definition.schema === null) return make(text, input);
+  if (definition.schema === null) return make(withoutRawNumbers(input, text));
   // What the worker will see has been through JSON, so that is what must fit the schema.
   const checked = validate(definition.schema, JSON.parse(text), `job ${JSON.stringify(definition.name)}`);
-  return checked instanceof Promise ? checked.then((value) => make(text, value)) : make(text, checked);
+  return checked instanceof Promise ? checked.then(make) : make(checked);
 }
 
 function build(
@@ -61,13 +64,13 @@ function build(
 ): NewJob {
   const id = options.id === undefined ? runtime.newId() : checkId(options.id);
   if (options.delay !== undefined && options.runAt !== undefined) {
-    throw new EscapementError("invalid-option", "delay and runAt exclude each other; give one of them");
+    throw new EscapementError("invalid-option", "delay and runAt are mutually exclusive; pass one of them");
   }
   const { unique, debounce } = definition;
   if (debounce !== null && (options.delay !== undefined || options.runAt !== undefined)) {
     throw new EscapementError(
       "invalid-option",
-      `job ${JSON.stringify(definition.name)} is debounced, so its time comes from that; leave delay and runAt out`,
+      `job ${JSON.stringify(definition.name)} is debounced, so debounce sets its time; leave out delay and runAt`,
     );
   }
   return {
@@ -89,7 +92,10 @@ function build(
         : checkInteger(options.attempts, 1, 1_000, "attempts"),
     maxCrashes: definition.maxCrashes ?? settings.maxCrashes,
     after: options.after === undefined ? noTexts : checkParents(options.after),
-    afterFailure: checkOneOf(options.afterFailure ?? "cancel", ["cancel", "run"], "afterFailure"),
+    afterFailure:
+      (options.afterFailure ?? "cancel") === "cancel"
+        ? "cancel"
+        : checkOneOf(options.afterFailure, ["cancel", "run"], "afterFailure"),
     unique:
       unique === null
         ? null
@@ -102,7 +108,9 @@ function build(
             waitMs: debounce.waitMs,
             maxMs: debounce.maxMs,
           },
-    ...limitKeys(definition, value),
+    // Field by field: this runs for every job, and spreading an object here costs more than all the rest.
+    concurrencyKey: concurrencyKeyOf(definition, value),
+    rateKey: rateKeyOf(definition, value),
     retention: definition.retention,
     relayed: definition.route !== null,
     slot: slotOf(id),
@@ -118,12 +126,17 @@ export function limitKeys(
   definition: AnyDefinition,
   value: unknown,
 ): Pick<NewJob, "concurrencyKey" | "rateKey"> {
-  const { concurrency, rate } = definition;
-  return {
-    concurrencyKey:
-      concurrency === null ? null : scopedKey(definition, "concurrency", concurrency.key, value),
-    rateKey: rate === null ? null : scopedKey(definition, "rate", rate.key, value),
-  };
+  return { concurrencyKey: concurrencyKeyOf(definition, value), rateKey: rateKeyOf(definition, value) };
+}
+
+function concurrencyKeyOf(definition: AnyDefinition, value: unknown): string | null {
+  const { concurrency } = definition;
+  return concurrency === null ? null : scopedKey(definition, "concurrency", concurrency.key, value);
+}
+
+function rateKeyOf(definition: AnyDefinition, value: unknown): string | null {
+  const { rate } = definition;
+  return rate === null ? null : scopedKey(definition, "rate", rate.key, value);
 }
 
 /** Keys of different definitions never meet: each starts with its definition's name. */
@@ -147,7 +160,7 @@ export function encodeInput(name: string, input: unknown, maxBytes: number): str
   if (bytes > maxBytes) {
     throw new EscapementError(
       "input-too-large",
-      `the input of job ${JSON.stringify(name)} has ${bytes} bytes of JSON, and ${maxBytes} are allowed; keep it elsewhere and enqueue a reference, or raise maxInputBytes`,
+      `the input of job ${JSON.stringify(name)} has ${bytes} bytes of JSON, and ${maxBytes} are allowed; store it elsewhere and enqueue a reference, or raise maxInputBytes`,
     );
   }
   return text;
@@ -163,7 +176,7 @@ function notSerialisable(name: string, why: string, cause: unknown): EscapementE
 
 function checkTags(tags: readonly string[]): readonly string[] {
   if (!Array.isArray(tags) || tags.length > maxTags) {
-    throw new EscapementError("invalid-option", `expected tags to be a list of at most ${maxTags} texts`);
+    throw new EscapementError("invalid-option", `expected tags to be a list of at most ${maxTags} strings`);
   }
   return [...new Set(tags.map((tag) => checkName(tag, "a tag")))];
 }

@@ -1,9 +1,9 @@
 import { sleepAwake } from "../clock.ts";
 import { EscapementError, readErrorRecord } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
 import { isTerminal, resultNotKept } from "../state.ts";
-import type { StoredJob } from "../store.ts";
-import { withRetries } from "../transient.ts";
+import type { StoredJob } from "../store/jobs.ts";
 import type { Connection } from "./connection.ts";
 
 /** How often to look when no notice arrives. */
@@ -13,7 +13,7 @@ const pollMs = 500;
  * Waits until a job has ended and returns its result.
  *
  * @param why says why the job has not ended, for the message of a timeout.
- * @throws EscapementError `job-failed` when it ended otherwise than succeeded, `result-not-kept`, `result-timeout`, or `not-found`.
+ * @throws EscapementError `job-failed` when it ended in any other state than succeeded, `result-not-kept`, `result-timeout`, or `not-found`.
  */
 export async function waitForResult(
   connection: Connection,
@@ -63,7 +63,7 @@ function read(job: StoredJob): unknown {
   if (job.state === "succeeded" && job.reason?.startsWith(resultNotKept)) {
     throw new EscapementError(
       "result-not-kept",
-      `job ${JSON.stringify(job.id)} has succeeded, ${job.reason}; return less, or keep it elsewhere and return where`,
+      `job ${JSON.stringify(job.id)} has succeeded, ${job.reason}; return less, or store it elsewhere and return a reference`,
     );
   }
   if (job.state === "succeeded") return readResult(job);
@@ -86,7 +86,7 @@ function readResult({ id, result }: StoredJob): unknown {
   } catch (cause) {
     throw new EscapementError(
       "unreadable-row",
-      `job ${JSON.stringify(id)} has succeeded, but something else has written to its result: it is no JSON`,
+      `job ${JSON.stringify(id)} has succeeded, but its result is not JSON: something else has written to it`,
       { cause },
     );
   }

@@ -1,7 +1,8 @@
 import { idOf, isJobLike, type JobRef } from "../receipt.ts";
-import type { Runtime } from "../runtime.ts";
-import type { JobFilter, SelectParams, SelectResult } from "../store.ts";
-import { withRetries } from "../transient.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
+import type { SelectParams, SelectResult } from "../store/jobs.ts";
+import type { JobFilter } from "../store/questions.ts";
 import { checkChangeFilter } from "./filter.ts";
 
 /** Which jobs a bulk verb is about: one, several, or all that match. */
@@ -10,7 +11,7 @@ export type Target = JobRef | readonly JobRef[] | JobFilter;
 /** How many jobs met which outcome. */
 export type Tally<O extends string> = Readonly<Partial<Record<O, number>>>;
 
-/** How many jobs one trip changes: a redrive of a million must not hold the store for its whole length. */
+/** How many jobs one trip changes: a redrive of a million must not occupy the store the whole time. */
 const selectChunk = 1_000;
 
 /** Runs a bulk verb over its target, page by page, and counts the outcomes. */

@@ -3,7 +3,8 @@ import type { EnqueueOptions, OpenTransaction, TransactionJobs } from "../enqueu
 import { EscapementError } from "../errors.ts";
 import { checkKnown } from "../options.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
-import type { EnqueueResult, EnqueueWithin, NewJob } from "../store.ts";
+import type { EnqueueWithin } from "../store/claims.ts";
+import type { EnqueueResult, NewJob } from "../store/jobs.ts";
 import { receive } from "./batcher.ts";
 import { type Asked, readMany } from "./many.ts";
 
@@ -16,7 +17,7 @@ export interface TransactionJobsParts {
 
 /**
  * Enqueues in the transaction of a handler's `tx`. Its caller need not await it, and on SQLite cannot: what it cannot enqueue fails the
- * transaction, also where nobody looked, and what is still being written is waited for.
+ * transaction, even if nobody checks, and the transaction waits for what is still being written.
  */
 export class TransactionEnqueuer implements OpenTransaction {
   readonly #parts: TransactionJobsParts;
@@ -77,7 +78,7 @@ export class TransactionEnqueuer implements OpenTransaction {
       );
     }
     const added = this.#write(ask).then(shape);
-    // Whoever does not look at it hears of it all the same, from the transaction.
+    // A caller that ignores it still learns of it, from the transaction.
     added.catch(() => {});
     return added;
   }

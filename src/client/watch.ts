@@ -1,10 +1,11 @@
 import { sleepAwake } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import type { Job, JobState } from "../job.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
 import { isTerminal } from "../state.ts";
-import type { Notice, StoredJob } from "../store.ts";
-import { withRetries } from "../transient.ts";
+import type { StoredJob } from "../store/jobs.ts";
+import type { Notice } from "../store/notices.ts";
 import type { Connection } from "./connection.ts";
 import { decodeJob, decodeTrail, type TrailLine } from "./decode.ts";
 
@@ -13,7 +14,7 @@ export type JobNews =
   /** As it stands when the watch begins, and whenever its state has changed. */
   | { readonly kind: "state"; readonly state: JobState; readonly job: Job }
   | { readonly kind: "progress"; readonly value: unknown }
-  /** A line of its trail: what its handler logged, a failed try, a person's note. */
+  /** A line of its trail: what its handler logged, a failed attempt, a person's note. */
   | { readonly kind: "line"; readonly line: TrailLine }
   /** The last one. */
   | { readonly kind: "ended"; readonly job: Job };
@@ -23,12 +24,12 @@ export interface WatchOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How often to look: nothing tells of progress and log lines, and notices can be lost. */
+/** How often to look: no notice announces progress and log lines, and notices can be lost. */
 const pollMs = 500;
 
 /**
- * Tells what happens to a job until it has ended. The store's notices of ends and cancels wake it at once, wherever they come from; everything
- * else, and what no notice told, is seen when it looks again.
+ * Yields what happens to a job until it has ended. The store's notices of ends and cancels wake it at once, wherever they come from; everything
+ * else, and what no notice reported, is seen when it looks again.
  *
  * @throws EscapementError `not-found`
  */
@@ -71,7 +72,7 @@ export async function* watchJob(
   }
 }
 
-/** Knows what was told of a job. */
+/** Remembers what was reported about a job. */
 class Told {
   #state: string | null = null;
   #progress: string | null = null;

@@ -3,11 +3,11 @@ import { describe, test } from "node:test";
 import { defineJob } from "../definition.ts";
 import { UnrecoverableError } from "../errors.ts";
 import { silentLogger } from "../log.ts";
-import type { Message } from "../message.ts";
-import { acknowledged, ambiguous, refused } from "../publish-result.ts";
+import type { Message } from "../message/message.ts";
+import { acknowledged, ambiguous, refused } from "../message/publish-result.ts";
+import type { PublishResult, Route } from "../message/transport.ts";
 import { until } from "../testing/transports/scene.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import type { PublishResult, Route } from "../transport.ts";
 import { Burial } from "./burial.ts";
 import type { DeadMessage } from "./options.ts";
 import { newReceived } from "./test/memory-source.ts";
@@ -21,7 +21,7 @@ function placeOf(answer: (message: Message) => PublishResult): { route: Route; o
     return messages.map(answer);
   };
   const open = async () => ({ publish, close: async () => {} });
-  const transport = { kind: "memory", gathers: false, address: "", open };
+  const transport = { kind: "memory", address: "", open };
   return { offered, route: { destination: "graveyard", dispatchTimeoutMs: 1_000, transport } };
 }
 

@@ -1,9 +1,9 @@
 import { type Clock, sleep } from "../clock.ts";
 import { UnrecoverableError } from "../errors.ts";
 import type { Logger } from "../log.ts";
-import { textOf } from "../publish-result.ts";
-import { reconnectDelayMs } from "../transient.ts";
-import type { Route, Transport } from "../transport.ts";
+import { textOf } from "../message/publish-result.ts";
+import type { Route, Transport } from "../message/transport.ts";
+import { reconnectDelayMs } from "../runtime/transient.ts";
 import { deadLetterOf, type LetterForm } from "./dead-letter.ts";
 import type { ConsumeOptions, DeadMessage } from "./options.ts";
 
@@ -14,20 +14,20 @@ export interface BurialParts {
   readonly log: Logger;
 }
 
-/** `refused`: nobody takes it, and nobody will. `stopped`: the consumer stopped before anybody did. */
+/** `refused`: it is not accepted, and never will be. `stopped`: the consumer stopped before it was accepted. */
 export type BurialEnd = "buried" | "refused" | "stopped";
 
 interface Trouble {
   readonly error: unknown;
-  /** Whether the message, the place, or nobody knows what, is to blame. */
+  /** What is at fault: the message, the place, or something unknown. */
   readonly with: "message" | "place" | "unknown";
 }
 
 const longestWaitMs = 30_000;
-/** After this long, what fails again and again for no reason that is known is taken to be the message's fault. */
+/** After this long, a failure that repeats for an unknown reason is blamed on the message. */
 const patienceMs = 10 * 60_000;
 
-/** Brings dead messages to where they are kept. */
+/** Sends dead messages to where they are kept. */
 export class Burial {
   readonly #parts: BurialParts;
   #transport: Promise<Transport> | null = null;
@@ -38,8 +38,8 @@ export class Burial {
   }
 
   /**
-   * A place that is away is waited for: that is nobody's fault here, and nothing is lost. A message that the place refuses for good is offered
-   * once more without what can be done without, and then it is refused: waiting would take up a slot for ever.
+   * Waits for a place that is down: nothing is at fault here, and nothing is lost. A message that the place refuses for good is offered
+   * once more in its short form, and then counts as refused: waiting would take up a slot forever.
    */
   async bury(dead: DeadMessage, stopped: AbortSignal): Promise<BurialEnd> {
     const { clock, log, deadLetter } = this.#parts;
@@ -56,7 +56,7 @@ export class Burial {
       if (trouble.with === "message" && form === "whole" && deadLetter !== null) {
         log.warn(
           { error, position, reason: dead.error },
-          "a dead message was refused; it is sent in a short form",
+          "a dead message was refused; it is sent in its short form",
         );
         form = "bare";
         continue;
@@ -68,7 +68,7 @@ export class Burial {
         );
         return "refused";
       }
-      log.error({ error, position }, "a dead message could not be put away; this is tried again");
+      log.error({ error, position }, "a dead message could not be dead-lettered; it is retried");
       await sleep(clock, Math.min(reconnectDelayMs(tries, Math.random()) * tries, longestWaitMs), stopped);
       if (stopped.aborted) return "stopped";
     }
@@ -82,7 +82,7 @@ export class Burial {
   #isRefused(trouble: Trouble, beganAt: number): boolean {
     if (trouble.with === "message") return true;
     if (this.#parts.clock.monotonic() - beganAt < patienceMs) return false;
-    // Where others get through meanwhile, it is not the place.
+    // If others get through in the meantime, the place is not at fault.
     return trouble.with === "unknown" || this.#lastBuriedAt >= beganAt;
   }
 

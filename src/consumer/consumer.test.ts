@@ -45,7 +45,7 @@ describe("what a consumer makes of a message", () => {
     });
   });
 
-  test("B5: a second copy of a message is acknowledged and not handled", async () => {
+  test("a second copy of a message is acknowledged and not handled [B5]", async () => {
     let runs = 0;
     const job = defineJob<null>({ name: "once", run: () => void runs++ });
     await using scene = await stage({ jobs: [job] });
@@ -57,7 +57,7 @@ describe("what a consumer makes of a message", () => {
     assert.equal(scene.consumer.counts.duplicates, 1);
   });
 
-  test("B5: a copy that arrives while the first is at work waits for it, and is not handled", async () => {
+  test("a copy that arrives while the first is at work waits for it, and is not handled [B5]", async () => {
     let runs = 0;
     const gate = Promise.withResolvers<void>();
     const job = defineJob<null>({

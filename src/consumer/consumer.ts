@@ -2,25 +2,25 @@ import { type Clock, sleep, systemClock } from "../clock.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
 import { StopReason } from "../handler.ts";
+import type { Delivered, SourceSession } from "../message/source.ts";
 import { ConsumerFigures, unknownName } from "../observe/consumer-figures.ts";
 import { checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
-import type { Delivered, SourceSession } from "../source.ts";
+import { Semaphore } from "../runtime/semaphore.ts";
 import { Burial } from "./burial.ts";
 import { Dispatcher } from "./dispatch.ts";
-import { Gate } from "./gate.ts";
 import { Handling, type Understood } from "./handling.ts";
 import type { ResolvedConsumeOptions } from "./options.ts";
 import { graceMs, within } from "./within.ts";
 
-/** What a consumer has done since it was made. */
+/** What a consumer has done since it was created. */
 export interface ConsumerCounts {
   readonly handled: number;
   readonly duplicates: number;
   /** Tries that failed. */
   readonly failed: number;
   readonly dead: number;
-  /** Dead messages that were refused where dead messages go: see `onBurialRefused`. */
+  /** Dead messages that `deadLetter` or `onDead` refused: see `onBurialRefused`. */
   readonly unburied: number;
   /** Messages of other namespaces. */
   readonly passedOver: number;
@@ -37,8 +37,8 @@ export class Consumer implements AsyncDisposable {
   readonly #dispatcher: Dispatcher;
   readonly #burial: Burial;
   readonly #figures: ConsumerFigures | null;
-  readonly #slots: Gate;
-  readonly #room: Gate;
+  readonly #slots: Semaphore;
+  readonly #room: Semaphore;
   readonly #inHand = new Set<Delivered>();
   readonly #working = new Set<Promise<void>>();
   readonly #lanes = new Map<string, Promise<void>>();
@@ -67,29 +67,29 @@ export class Consumer implements AsyncDisposable {
       figures: this.#figures,
     });
     this.#burial = new Burial({ deadLetter, onDead, clock, log });
-    this.#slots = new Gate(concurrency);
-    this.#room = new Gate(maxInHand);
+    this.#slots = new Semaphore(concurrency);
+    this.#room = new Semaphore(maxInHand);
   }
 
   get counts(): ConsumerCounts {
     return { ...this.#counts };
   }
 
-  /** What this consumer has counted, in the text form of Prometheus. Needs the option `metrics`. */
+  /** What this consumer has counted, in Prometheus text format. Needs the option `metrics`. */
   async metrics(): Promise<string> {
     if (this.#figures !== null) return this.#figures.text();
-    throw new EscapementError("metrics-off", "this consumer counts nothing; make it with metrics: true");
+    throw new EscapementError("metrics-off", "this consumer counts nothing; create it with metrics: true");
   }
 
-  /** The port at which `GET /metrics` is answered; null where it is not, or not yet. */
+  /** The port that serves `GET /metrics`; null if there is none, or not yet. */
   get metricsPort(): number | null {
     return this.#figures?.port ?? null;
   }
 
-  /** Begins to take messages. A broker that is down is waited for; a client that is not installed is an error. */
+  /** Starts to take messages. Waits for a broker that is down; throws if a client is not installed. */
   async start(): Promise<void> {
     if (this.#starting !== null || this.#stopping.signal.aborted) {
-      throw new EscapementError("already-started", "this consumer was started before; make a new one");
+      throw new EscapementError("already-started", "this consumer was already started; create a new one");
     }
     this.#starting = this.#begin();
     await this.#starting;
@@ -101,11 +101,11 @@ export class Consumer implements AsyncDisposable {
     const session = await from.open({ clock: this.#clock, log, capacity: maxInHand });
     this.#session = session;
     const stopExtending = this.#extend(session);
-    // The library's timers keep no process alive; a broker that is waited for is a reason to stay. On a clock of one's own nothing real is.
+    // The library's timers keep no process alive, but waiting for a broker must. With a custom clock nothing is real.
     if (this.#clock === systemClock) this.#keepAlive = setInterval(() => {}, 2 ** 30);
     this.#running = session
       .run((one) => this.#deliver(one), this.#stopping.signal)
-      // A source gives up only when trying again is pointless.
+      // A source gives up only when retrying is pointless.
       .catch((error: unknown) => log.error({ error, from: from.kind }, "the source gave up"))
       .then(() => Promise.allSettled(this.#working))
       .then(() => {
@@ -114,7 +114,7 @@ export class Consumer implements AsyncDisposable {
       });
   }
 
-  /** Takes nothing more, lets handlers finish for `timeout`, then tells them to stop. What was not finished is delivered again. */
+  /** Takes nothing more, lets handlers finish for `timeout`, then asks them to stop. Unfinished messages are redelivered. */
   stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
     checkKnown(options, ["timeout"], "stop");
     const timeoutMs = parseDuration(options.timeout ?? "30s", "the timeout of stop");
@@ -128,7 +128,7 @@ export class Consumer implements AsyncDisposable {
 
   async #end(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
-    // What is half started cannot be stopped. Whoever called start hears of its failure.
+    // A half-started consumer cannot be stopped. The caller of start gets its error.
     await this.#starting?.catch(() => {});
     const running = this.#running ?? Promise.resolve();
     const isOver = await within(this.#clock, running, timeoutMs);
@@ -136,17 +136,17 @@ export class Consumer implements AsyncDisposable {
       this.#stopped.abort(new StopReason("shutdown", "the process stops"));
       await within(this.#clock, running, graceMs);
     }
-    // Whatever still runs was given up, and is no reason to stay.
+    // Whatever still runs was given up, and must not keep the process alive.
     clearInterval(this.#keepAlive);
     await this.#session?.close().catch((error: unknown) => {
-      this.#options.log.warn({ error }, "the source did not close in order");
+      this.#options.log.warn({ error }, "the source did not close cleanly");
     });
     await this.#burial.close();
     await this.#dispatcher.stop();
     await this.#figures?.stop();
   }
 
-  /** Resolves once there is room for the next message. It is in hand from the first moment on. */
+  /** Resolves once there is room for the next message. The message is in hand from the first moment. */
   async #deliver(one: Delivered): Promise<void> {
     this.#inHand.add(one);
     const receivedAt = this.#clock.now();
@@ -154,7 +154,7 @@ export class Consumer implements AsyncDisposable {
     const work = entered
       .then(() => this.#inOrder(one, receivedAt))
       .catch((error: unknown) => {
-        this.#options.log.error({ error }, "a message was not acknowledged; it is delivered again");
+        this.#options.log.error({ error }, "a message was not acknowledged; it is redelivered");
       })
       .finally(() => {
         this.#inHand.delete(one);
@@ -165,7 +165,7 @@ export class Consumer implements AsyncDisposable {
     await entered;
   }
 
-  /** Messages of one key are handled one after the other. */
+  /** Messages of one key are handled one at a time. */
   #inOrder(one: Delivered, receivedAt: number): Promise<void> {
     const { key } = one.message;
     if (key === "") return this.#work(one, receivedAt);
@@ -187,7 +187,7 @@ export class Consumer implements AsyncDisposable {
       this.#figures?.ended(unknownName, "dead", null);
       return this.#bury(one, null, error, 0);
     }
-    // A message that comes again has waited for other reasons.
+    // A redelivered message has waited for other reasons.
     if (one.deliveries === 1) this.#figures?.received({ ...understood.facts, receivedAt });
     let failures = 0;
     let busy = 0;
@@ -239,11 +239,11 @@ export class Consumer implements AsyncDisposable {
     }
   }
 
-  /** Not a word of it shows here but that there was one. */
+  /** Reveals nothing of the message except that there was one. */
   async #passOver(one: Delivered): Promise<void> {
     if (this.#counts.passedOver === 0) {
       const text =
-        "messages of another namespace come here, and are passed over; does it have a group of its own?";
+        "messages of another namespace arrive here and are skipped; does that namespace have its own consumer group?";
       this.#options.log.warn({ position: one.position }, text);
     }
     this.#counts.passedOver += 1;
@@ -273,8 +273,8 @@ export class Consumer implements AsyncDisposable {
     }
     this.#counts.unburied += 1;
     const id = dead.facts?.id;
-    if (isKept) return log.error({ position, id }, "it is not acknowledged, and comes again later");
-    log.error({ position, id }, "it is dropped: it is not delivered again, and only the broker still has it");
+    if (isKept) return log.error({ position, id }, "it is not acknowledged, and will be redelivered");
+    log.error({ position, id }, "it is dropped: it will not be redelivered; only the broker still has it");
     return one.abandon();
   }
 
@@ -282,7 +282,7 @@ export class Consumer implements AsyncDisposable {
     return sleep(this.#clock, ms, this.#stopping.signal);
   }
 
-  /** Tells the broker now and then that what is in hand is still in hand. */
+  /** Tells the broker now and then that messages in hand are still being worked on. */
   #extend(session: SourceSession): () => void {
     const everyMs = session.extendEveryMs;
     if (everyMs === null) return () => {};
@@ -292,7 +292,7 @@ export class Consumer implements AsyncDisposable {
         beat();
         for (const one of this.#inHand) {
           one.extend().catch((error: unknown) => {
-            this.#options.log.debug({ error }, "a message could not be extended; it may be delivered again");
+            this.#options.log.debug({ error }, "a message could not be extended; it may be redelivered");
           });
         }
       });

@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
-import { bodyEncodingHeader } from "../decoding.ts";
 import { recordError } from "../errors.ts";
-import { encodeHeader, type Message } from "../message.ts";
+import { bodyEncodingHeader } from "../message/decoding.ts";
+import { encodeHeader, type Message } from "../message/message.ts";
 import type { DeadMessage } from "./options.ts";
 
-/** `bare`: without what can be done without, for a place where the whole of it does not fit. */
+/** `bare`: without optional parts, for a place where the whole of it does not fit. */
 export type LetterForm = "whole" | "bare";
 
-/** Headers of our own that a dead letter takes along as they are. Whoever sends the job once more needs those that come first. */
+/** Our own headers that a dead letter keeps as they are. Those needed to send the job again come first. */
 const needed = [
   "idempotency-key",
   "escapement-namespace",
@@ -30,12 +30,12 @@ const ours = new Set([
   "tracestate",
 ]);
 
-/** Made by whoever publishes: they say where a copy lies, and nothing of the job. */
+/** Set by the publisher: they say where a copy is, and nothing about the job. */
 const dropped = new Set(["escapement-key", "escapement-dedupe-id", "escapement-error", "escapement-tries"]);
 
 /**
- * In front of every header that is not ours: `host`, `authorization`, `nats-rollup` and their like would mean something to the broker or the
- * server that the letter goes to, and its sender is not to decide that.
+ * Prefix of every header that is not ours: `host`, `authorization`, `nats-rollup` and the like would mean something to the broker or the
+ * server that receives the letter, and the original sender must not decide that.
  */
 const foreignPrefix = "escapement-original-";
 
@@ -45,7 +45,7 @@ const longestBareValue = 512;
 const mostForeignHeaders = 32;
 const mostForeignLength = 4_096;
 
-/** A dead message on its way to where dead messages are kept. */
+/** A dead message in the form in which it is sent to where dead messages are kept. */
 export function deadLetterOf(dead: DeadMessage, destination: string, form: LetterForm): Message {
   const { message, error, tries, position } = dead;
   const text = recordError(error).message;
@@ -53,7 +53,7 @@ export function deadLetterOf(dead: DeadMessage, destination: string, form: Lette
   return {
     destination,
     key: message.key,
-    // The same message has the same one, however often it is delivered. A key of the sender's choice might be that of another dead message.
+    // The same message gets the same id, however often it is delivered. A key chosen by the sender might be that of another dead message.
     dedupeId: `dead:${hash("sha256", position, "base64url")}`,
     headers: {
       ...headers,
@@ -77,7 +77,7 @@ function wholeHeaders(headers: Headers): Record<string, string> {
       length += name.length + carried.length;
       foreign += 1;
       const fits = foreign <= mostForeignHeaders && length <= mostForeignLength;
-      // One that dies again keeps the names that it got the first time.
+      // A message that dies again keeps the names that it got the first time.
       if (fits && isName(name)) all[name.startsWith(foreignPrefix) ? name : foreignPrefix + name] = carried;
       else leftOut += 1;
     }
@@ -97,7 +97,7 @@ function isName(name: string): boolean {
   return /^[\w!#$%&'*+.^`|~-]+$/.test(name);
 }
 
-/** Values that any broker takes: those of strangers may hold whatever the broker they came from let through. */
+/** Values that any broker accepts: foreign ones may hold whatever their own broker let through. */
 function carriable(value: string): string {
   return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$|^$/.test(value) ? value : encodeHeader(value);
 }

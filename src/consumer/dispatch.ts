@@ -3,9 +3,9 @@ import type { AnyDefinition } from "../definition.ts";
 import { EscapementError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, type HandlerJob, Snooze, StopReason } from "../handler.ts";
 import type { Logger } from "../log.ts";
-import type { MessageFacts } from "../message.ts";
-import type { Around } from "../middleware.ts";
+import type { MessageFacts } from "../message/message.ts";
 import { validate } from "../schema.ts";
+import type { Around } from "../telemetry/middleware.ts";
 import { Threads } from "../worker/threads.ts";
 import { noStore } from "./no-store.ts";
 
@@ -23,7 +23,7 @@ export interface Dispatch {
   readonly stopped: AbortSignal;
   /** Fires when another copy may begin. */
   readonly lost: AbortSignal | null;
-  /** How long a handler whose time is over may go on before it is given up. */
+  /** How long a handler may continue after its timeout before it is given up. */
   readonly graceMs: number;
 }
 
@@ -48,7 +48,7 @@ export class Dispatcher {
     this.#around = around;
   }
 
-  /** Waits until the handler has settled, or has not long after its timeout. It never rejects. */
+  /** Waits until the handler has settled, or gives up some time after its timeout. It never rejects. */
   async run(dispatch: Dispatch): Promise<Ended> {
     const { definition, facts, stopped, lost, graceMs } = dispatch;
     const stop = new AbortController();
@@ -128,7 +128,7 @@ function readInput({ schema, name }: AnyDefinition, body: string): unknown {
   return schema === null ? value : validate(schema, value, what);
 }
 
-/** What a message does not carry is as the definition has it, or as it is for a job that was just enqueued. */
+/** Fields that a message does not carry come from the definition, or are those of a job that was just enqueued. */
 function describeJob({ definition, facts, attempt, attempts }: Dispatch): HandlerJob {
   return {
     id: facts.id,

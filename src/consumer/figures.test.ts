@@ -27,7 +27,7 @@ const about = (seconds: number | null, expected: number): void =>
     `expected about ${expected} s, got ${seconds}`,
   );
 
-test("B7: a consumer measures the wait in the broker, the start and the whole lateness, and counts what became of tries", async () => {
+test("a consumer measures the wait in the broker, the start and the whole lateness, and counts what became of tries [B7]", async () => {
   let tries = 0;
   const job = defineJob<string>({
     name: "work",
@@ -70,7 +70,7 @@ test("a clock that is behind makes no figure less than zero; a message that does
   assert.equal(consumer.metricsPort, null);
 });
 
-test("B7: what a relay publishes tells when, and an endpoint measures it", async () => {
+test("what a relay publishes tells when, and an endpoint measures it [B7]", async () => {
   const server = createServer();
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -7,23 +7,23 @@ import type { HandlerContext } from "../handler.ts";
 import type { InboxHold } from "../inbox/hold.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Logger } from "../log.ts";
-import type { MessageFacts } from "../message.ts";
-import { readFacts } from "../message-facts.ts";
+import { readFacts } from "../message/facts.ts";
+import type { MessageFacts } from "../message/message.ts";
+import type { ReceivedMessage } from "../message/source.ts";
 import type { ConsumerFigures } from "../observe/consumer-figures.ts";
-import type { ReceivedMessage } from "../source.ts";
 import type { Dispatcher, Ended } from "./dispatch.ts";
 import { noStore } from "./no-store.ts";
 
-/** What became of one try at a message. */
+/** The result of one try at a message. */
 export type Handled =
   | { readonly kind: "handled" }
   | { readonly kind: "duplicate" }
-  /** Another copy is at it, or the inbox cannot be reached: it costs no try. */
+  /** Another copy is being handled, or the inbox cannot be reached: it costs no try. */
   | { readonly kind: "busy"; readonly by: "copy" | "inbox"; readonly retryInMs: number }
   | { readonly kind: "snoozed"; readonly delayMs: number }
   | { readonly kind: "interrupted" }
   | { readonly kind: "failed"; readonly error: unknown }
-  /** Trying again is pointless. Who has put it away, or could not, says so where it is asked for. */
+  /** Retrying is pointless. `buried`, if present, must be called once the message was put away, or could not be. */
   | { readonly kind: "dead"; readonly error: unknown; readonly buried?: Buried };
 
 type Buried = (isBuried: boolean) => Promise<void>;
@@ -37,7 +37,7 @@ export interface HandlingParts {
   readonly dispatcher: Dispatcher;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Null where nothing is counted. */
+  /** Null if nothing is counted. */
   readonly figures: ConsumerFigures | null;
 }
 
@@ -54,7 +54,7 @@ export interface Try {
 
 const busyCopy = { kind: "busy", by: "copy" } as const;
 
-/** How long to wait before an inbox that failed is asked again. */
+/** How long to wait before asking an inbox that failed again. */
 const troubleMs = 1_000;
 
 /** A message whose headers and name were understood. */
@@ -73,8 +73,8 @@ export class Handling {
   }
 
   /**
-   * Whether a message is another namespace's, who shares the broker: then it is none of our business, whatever else is in it. One that does
-   * not say whose it is is ours to put away.
+   * Whether a message belongs to another namespace that shares the broker: then it is not for this consumer, whatever else is in it. One that
+   * names no namespace is ours to put away.
    */
   isForeign(message: ReceivedMessage): boolean {
     const { namespaces } = this.#parts;
@@ -128,16 +128,13 @@ export class Handling {
         ? await this.#once(understood, run)
         : await this.#guarded(understood, run);
     } catch (error) {
-      // Whatever the inbox cannot do now, it may do later; the message is not to blame.
-      this.#parts.log.error(
-        { error, id: understood.facts.id },
-        "the inbox failed; the message is tried again",
-      );
+      // What the inbox cannot do now, it may do later; the message is not at fault.
+      this.#parts.log.error({ error, id: understood.facts.id }, "the inbox failed; the message is retried");
       return { kind: "busy", by: "inbox", retryInMs: troubleMs };
     }
   }
 
-  /** The key is taken before the handler starts, and marked when it has ended: who finds it taken before, and not marked, never starts. */
+  /** The key is taken before the handler starts, and marked when it has ended: a copy that finds it taken and not marked never starts. */
   async #once({ facts }: Understood, run: Run): Promise<Handled> {
     const held = await this.#parts.inbox.hold({ key: onceKey(facts) });
     if (held.outcome === "duplicate") return { kind: "duplicate" };
@@ -162,7 +159,7 @@ export class Handling {
     return { kind: "dead", error: ended.error, buried };
   }
 
-  /** Where it cannot be marked, a copy that comes later is told as lost. */
+  /** If it cannot be marked, a later copy is reported as lost. */
   async #mark(hold: InboxHold, id: string): Promise<void> {
     try {
       await hold.finish();
@@ -185,7 +182,7 @@ export class Handling {
         this.#parts.log.warn({ error: ended.error, id: facts.id }, "a handler failed after it had committed");
       return { kind: "handled" };
     }
-    // A commit that a handler which was given up had under way may have come first: the next try sees it.
+    // A commit that an abandoned handler had under way may have come first: the next try sees it.
     if (ended.kind !== "returned" && !(await hold.release())) return { ...busyCopy, retryInMs: troubleMs };
     switch (ended.kind) {
       case "returned":
@@ -208,13 +205,13 @@ export class Handling {
     } catch (error) {
       await hold.release();
       if (!(error instanceof EscapementError) || error.code !== "stale-claim") throw error;
-      // Whoever took over is done, or will be; the next try sees it.
+      // The process that took over is done, or will be; the next try sees it.
       return { ...busyCopy, retryInMs: troubleMs };
     }
   }
 }
 
-/** Each redrive of an at-most-once job is a person's word that it may start once more. */
+/** Each redrive of an at-most-once job is a person's permission to start it once more. */
 function onceKey({ idempotencyKey, redrives }: MessageFacts): string {
   return redrives === 0 ? idempotencyKey : hash("sha256", `${idempotencyKey}\n${redrives}`);
 }
@@ -241,7 +238,7 @@ class MessageTransaction {
     this.#id = id;
   }
 
-  /** Whoever was given up has no more to write. */
+  /** A handler that was given up may write no more. */
   close(): void {
     this.#isOver = true;
   }
@@ -254,7 +251,7 @@ class MessageTransaction {
     if (this.#isUsed) {
       throw new EscapementError(
         "transaction-used",
-        `job ${JSON.stringify(this.#id)} has called tx before; it commits with the message's marker, so there is one`,
+        `job ${JSON.stringify(this.#id)} has already called tx; it commits with the message's marker, so there can be only one`,
       );
     }
     this.#isUsed = true;

@@ -4,10 +4,10 @@ import { systemClock } from "../clock.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError, recordError } from "../errors.ts";
 import { StopReason } from "../handler.ts";
+import type { ReceivedMessage } from "../message/source.ts";
 import { ConsumerFigures, unknownName } from "../observe/consumer-figures.ts";
 import { checkBoolean, checkInteger, checkKnown } from "../options.ts";
 import { backoffMs } from "../retry.ts";
-import type { ReceivedMessage } from "../source.ts";
 import { checkFacts } from "../transports/http/facts-signature.ts";
 import { refusalHeader } from "../transports/http/judge.ts";
 import { checkWebhook, readSecrets } from "../transports/http/signature.ts";
@@ -22,21 +22,21 @@ export interface HttpEndpointOptions extends HandlerOptions {
   readonly secret: string | readonly string[];
   /** A larger request is refused for good. @default 1048576 */
   readonly maxBodyBytes?: number;
-  /** Counts for Prometheus, asked for by `endpoint.metrics()`. Needs the package prom-client. @default false */
+  /** Counts for Prometheus, read with `endpoint.metrics()`. Needs the package prom-client. @default false */
   readonly metrics?: boolean;
 }
 
 /** What {@link httpEndpoint} returns: the same endpoint in three forms. */
 export interface HttpEndpoint {
-  /** For `node:http`, Express and their like. The body must not have been read by others. */
+  /** For `node:http`, Express and the like. Nothing else may have read the body. */
   (request: IncomingMessage, response: ServerResponse): void;
-  /** For Hono, Next.js and whoever else speaks `Request` and `Response`. */
+  /** For Hono, Next.js and anything else that uses `Request` and `Response`. */
   fetch(request: Request): Promise<Response>;
-  /** What this endpoint has counted, in the text form of Prometheus. Needs the option `metrics`. */
+  /** What this endpoint has counted, in Prometheus text format. Needs the option `metrics`. */
   metrics(): Promise<string>;
   /**
-   * Lets handlers finish for `timeout` (30 s), then tells them to stop. What comes meanwhile is answered with 503, at which an at-most-once
-   * job is dead at its sender: close the server first, so that nothing comes.
+   * Lets handlers finish for `timeout` (30 s), then asks them to stop. Requests in the meantime are answered with 503, which makes an at-most-once
+   * job dead at its sender: close the server first, so no requests arrive.
    */
   stop(options?: { readonly timeout?: Duration }): Promise<void>;
 }
@@ -45,13 +45,13 @@ interface Reply {
   readonly status: number;
   readonly text: string;
   readonly retryAfterMs?: number;
-  /** It is this job that is refused for now: the sender need not leave the endpoint alone. */
+  /** Only this job is refused for now: the sender need not avoid the endpoint. */
   readonly ofJob?: boolean;
 }
 
 /**
  * An endpoint for what `http({ url, secret })` sends: it checks the signature, and runs the handler of the job's definition through the
- * inbox. The sender keeps the job until it is done: 503 makes it try again later, any 4xx makes the job dead there.
+ * inbox. The sender keeps the job until it is done: on 503 it retries later, on any 4xx the job is dead there.
  *
  * @example
  * createServer(httpEndpoint({ jobs: [payment], inbox, secret: process.env.PAY_SECRET })).listen(8080);
@@ -73,11 +73,11 @@ export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     receive(request)
       .then((reply) => {
-        // Whoever else is in charge of the server may have answered, or hung up, when it took too long.
+        // The server's owner may have answered, or closed the connection, when it took too long.
         if (!response.headersSent && !response.destroyed)
           response.writeHead(reply.status, headersOf(reply)).end(reply.text);
       })
-      // The sender has gone in the middle; there is nobody to answer.
+      // The sender has disconnected; there is no one to answer.
       .catch(() => response.destroy());
   };
   return Object.assign(handle, {
@@ -119,7 +119,7 @@ class Endpoint {
 
   async metrics(): Promise<string> {
     if (this.#figures !== null) return this.#figures.text();
-    throw new EscapementError("metrics-off", "this endpoint counts nothing; make it with metrics: true");
+    throw new EscapementError("metrics-off", "this endpoint counts nothing; create it with metrics: true");
   }
 
   async stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
@@ -191,7 +191,7 @@ class Endpoint {
       case "interrupted":
         return stopping;
       case "dead":
-        // The sender is told by the answer, or knows that nobody knows.
+        // The answer tells the sender; if it is lost, the sender knows that the outcome is unknown.
         await handled.buried?.(true);
         this.#tries.forget(key);
         return { status: 422, text: recordError(handled.error).message };
@@ -209,7 +209,7 @@ class Endpoint {
   }
 }
 
-/** Whoever cannot sign is no sender of ours, and counts nowhere. */
+/** A request without a valid signature is not from a known sender, and is not counted. */
 const unauthorized = 401;
 const stopping: Reply = { status: 503, text: "stopping", retryAfterMs: 1_000 };
 
@@ -250,7 +250,7 @@ async function readFetched(request: Request, maxBytes: number): Promise<string |
   return Buffer.concat(chunks).toString();
 }
 
-/** Null when it is larger than allowed. The rest is let through unread, so that the answer arrives. */
+/** Null when it is larger than allowed. The rest is read and discarded, so the answer arrives. */
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;

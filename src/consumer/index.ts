@@ -2,8 +2,8 @@ import { systemClock } from "../clock.ts";
 import { Consumer } from "./consumer.ts";
 import { type ConsumeOptions, resolveConsumeOptions } from "./options.ts";
 
-export type { MessageFacts } from "../message.ts";
-export type { Delivered, ReceivedMessage, Source, SourceContext, SourceSession } from "../source.ts";
+export type { MessageFacts } from "../message/message.ts";
+export type { Delivered, ReceivedMessage, Source, SourceContext, SourceSession } from "../message/source.ts";
 export { Consumer, type ConsumerCounts } from "./consumer.ts";
 export { type HttpEndpoint, type HttpEndpointOptions, httpEndpoint } from "./http-endpoint.ts";
 export type { ConsumeOptions, DeadMessage, HandlerOptions } from "./options.ts";

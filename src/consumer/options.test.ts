@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { defineJob } from "../definition.ts";
 import { createInbox } from "../inbox/inbox.ts";
-import type { InboxStore } from "../inbox-store.ts";
-import type { Source } from "../source.ts";
+import type { Source } from "../message/source.ts";
+import type { Route } from "../message/transport.ts";
+import type { InboxStore } from "../store/inbox.ts";
 import { sqliteInbox } from "../stores/sqlite/index.ts";
-import type { Route } from "../transport.ts";
 import { http } from "../transports/http/route.ts";
 import { secret } from "../transports/http/test/place.ts";
 import { kafka, kafkaSource } from "../transports/kafka/index.ts";
@@ -57,7 +57,7 @@ describe("an inbox that is none is refused at once", () => {
     [undefined, /got undefined$/],
     [null, /got null$/],
     [sqliteInbox({ path }), /got the store without createInbox around it$/],
-    ["app.db", /got a text$/],
+    ["app.db", /got a string$/],
     [{ atomic: true }, /got an object$/],
   ];
   for (const [given, says] of cases) {
@@ -88,14 +88,14 @@ describe("an inbox that is none is refused at once", () => {
 describe("other options of a consumer that cannot be meant", () => {
   const cases: readonly (readonly [options: object, says: RegExp])[] = [
     [{ from: undefined }, /from of consume .*redisStreamsSource\(…\) returns, got undefined$/],
-    [{ from: "redis://:hidden@a" }, /from of consume .*, got a text$/],
+    [{ from: "redis://:hidden@a" }, /from of consume .*, got a string$/],
     [{ from: {} }, /from of consume .*, got an object$/],
     [{ from: deadLetter }, /from of consume .*, got a route.*; write redisStreamsSource\(/],
     [{ from: kafka({ topic: "t" }) }, /from of consume .*, got a route.*; write kafkaSource\(/],
     [{ from: nats({ subject: "s" }) }, /from of consume .*, got a route.*; write natsSource\(/],
     [{ from: http({ url: "https://host/", secret }) }, /from of consume .*; write httpEndpoint\(/],
     [{ deadLetter: null }, /deadLetter of consume .*, got null$/],
-    [{ deadLetter: "dead" }, /deadLetter of consume .*, got a text$/],
+    [{ deadLetter: "dead" }, /deadLetter of consume .*, got a string$/],
     [{ deadLetter: from }, /deadLetter of consume .*, got a source.*; write redisStreams\(/],
     [{ deadLetter: new MemorySource() }, /deadLetter of consume .*; write the route of its broker$/],
     [{ deadLetter: { ...deadLetter, dispatchTimeoutMs: 0 } }, /deadLetter of consume .*, got an object$/],
@@ -104,7 +104,7 @@ describe("other options of a consumer that cannot be meant", () => {
     [{ jobs: undefined }, /jobs of consume to be a list .*, got undefined$/],
     [{ jobs: job }, /jobs of consume to be a list .*\[payment\], got an object$/],
     [{ jobs: [job, null] }, /jobs of consume to be a list .*, got a list with null in it$/],
-    [{ jobs: ["job"] }, /jobs of consume to be a list .*, got a list with a text in it$/],
+    [{ jobs: ["job"] }, /jobs of consume to be a list .*, got a list with a string in it$/],
     [{ jobs: [{ name: "job", run: () => null }] }, /jobs of consume .*, got a list with an object in it$/],
     [{ concurrency: null }, /concurrency of consume to be a whole number .*, got null$/],
     [{ maxInHand: null }, /maxInHand of consume to be a whole number .*, got null$/],
@@ -154,7 +154,8 @@ describe("a dead-letter destination that is what is consumed", () => {
     test(`${what}: ${isSame ? "refused" : "taken"}`, () => {
       const make = () => consuming({ from: source, deadLetter: route });
       if (!isSame) return void make();
-      const says = /deadLetter of consume to be another place than what is consumed, got \S+ ".*" for both/;
+      const says =
+        /deadLetter of consume to be a different place from what is consumed, got \S+ ".*" for both/;
       assert.match(refusal(make), says);
     });
   }

@@ -2,18 +2,18 @@ import type { AnyDefinition } from "../definition.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import { consoleLogger, type Logger } from "../log.ts";
-import type { MessageFacts } from "../message.ts";
-import { type Around, checkMiddleware, composeMiddleware, type Middleware } from "../middleware.ts";
+import type { MessageFacts } from "../message/message.ts";
+import type { ReceivedMessage, Source } from "../message/source.ts";
+import type { Route } from "../message/transport.ts";
 import { checkInteger, checkKnown, checkLogger, checkOneOf, checkTexts, kindOf } from "../options.ts";
 import { type MetricsOptions, type MetricsSettings, resolveMetrics } from "../settings.ts";
-import type { ReceivedMessage, Source } from "../source.ts";
-import { checkTelemetry, type Telemetry } from "../telemetry.ts";
-import type { Route } from "../transport.ts";
+import { type Around, checkMiddleware, composeMiddleware, type Middleware } from "../telemetry/middleware.ts";
+import { checkTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 
-/** A message that will not be tried again. */
+/** A message that will not be retried. */
 export interface DeadMessage {
   readonly message: ReceivedMessage;
-  /** What its headers said of its job; null when they could not be read. */
+  /** What its headers said about its job; null when they could not be read. */
   readonly facts: MessageFacts | null;
   readonly error: unknown;
   /** How often it was tried, as far as is known. */
@@ -24,22 +24,22 @@ export interface DeadMessage {
 
 /** What every consumer needs. */
 export interface HandlerOptions {
-  /** The definitions whose handlers run here, the same ones that the sender enqueues by. */
+  /** The definitions whose handlers run here, the same ones that the sender enqueues with. */
   readonly jobs: readonly AnyDefinition[];
-  /** Keeps a second copy of a message from taking effect. Effectively-once jobs need an SQL one. It stays yours to close. */
+  /** Keeps a second copy of a message from taking effect. Effectively-once jobs need an SQL one. You must close it yourself. */
   readonly inbox: Inbox;
   /**
-   * The namespaces whose jobs run here. Messages of others, who share the topic, stream or endpoint, are passed over: acknowledged without
-   * being handled, put away or named in metrics; at an endpoint they are refused. Give each namespace a consumer group of its own.
+   * The namespaces whose jobs run here. Messages of other namespaces on the same topic, stream or endpoint are skipped: acknowledged without
+   * being handled, put away or named in metrics; at an endpoint they are refused. Give each namespace its own consumer group.
    *
    * @default all of them
    */
   readonly namespace?: string | readonly string[];
-  /** Tries of a job whose definition does not say. @default 5 */
+  /** Tries of a job whose definition sets none. @default 5 */
   readonly attempts?: number;
   /** What runs around every handler, the first outermost. @default nothing */
   readonly middleware?: readonly Middleware[];
-  /** Traces what runs here: `openTelemetry()` of `escapement/opentelemetry`. @default nothing does */
+  /** Traces what runs here: `openTelemetry()` of `escapement/opentelemetry`. @default none */
   readonly telemetry?: Telemetry;
   /** @default warnings and errors to the console */
   readonly log?: Logger;
@@ -48,26 +48,26 @@ export interface HandlerOptions {
 export interface ConsumeOptions extends HandlerOptions {
   /** Where messages come from: `kafkaSource(…)`, `natsSource(…)`, `redisStreamsSource(…)`. */
   readonly from: Source;
-  /** Handlers at a time. @default 10 */
+  /** Concurrent handlers. @default 10 */
   readonly concurrency?: number;
-  /** Messages in hand at a time, those included that wait here for their next try. @default ten times `concurrency` */
+  /** Maximum number of messages in hand, including those that wait here for their next try. @default ten times `concurrency` */
   readonly maxInHand?: number;
-  /** Where messages go that used up their tries or cannot be understood; with the error in their headers. */
+  /** Where messages go that used up their tries or cannot be understood, with the error in their headers. */
   readonly deadLetter?: Route;
   /**
-   * Called with such a message instead; it is acknowledged once this has returned. It is called again when it throws, for ten minutes at
-   * most; an `UnrecoverableError` says that it never will take this message.
+   * Called with such a message instead; it is acknowledged once this has returned. If it throws, it is called again, for ten minutes at
+   * most; an `UnrecoverableError` says that it will never accept this message.
    */
   readonly onDead?: (dead: DeadMessage) => void | Promise<void>;
   /**
-   * What becomes of a dead message that `deadLetter` or `onDead` refuses for good; either way it is logged as an error and counted.
-   * `drop`: it is not delivered again; the log says where the broker keeps it, for as long as it does. `keep`: it is not acknowledged, so
-   * that it comes again later; many of them hold up the broker's consumer (see docs/TRANSPORTS.md).
+   * What happens to a dead message that `deadLetter` or `onDead` refuses for good; either way it is logged as an error and counted.
+   * `drop`: it is not redelivered; the log says where the broker keeps it, for as long as it does. `keep`: it is not acknowledged, so
+   * it is redelivered later; many of them hold up the broker's consumer (see docs/TRANSPORTS.md).
    *
    * @default "drop"
    */
   readonly onBurialRefused?: "drop" | "keep";
-  /** Counts for Prometheus, asked for by `consumer.metrics()`, or at a port. Needs the package prom-client. @default false */
+  /** Counts for Prometheus, read with `consumer.metrics()`, or served on a port. Needs the package prom-client. @default false */
   readonly metrics?: boolean | MetricsOptions;
 }
 
@@ -110,10 +110,10 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
   if ((options.deadLetter === undefined) === (options.onDead === undefined)) {
     throw new EscapementError(
       "invalid-option",
-      "expected consume to be given one of deadLetter and onDead: a message that used up its tries has to go somewhere",
+      "expected consume to be given one of deadLetter and onDead: a message that used up its attempts has to go somewhere",
     );
   }
-  // Defaults stand here and not behind `??`, so that null is refused like any other value that is none.
+  // Defaults are here and not behind `??`, so null is refused like any other invalid value.
   const { deadLetter, onDead, onBurialRefused = "drop", metrics = false, concurrency = 10 } = options;
   checkInteger(concurrency, 1, 10_000, "concurrency of consume");
   const { maxInHand = concurrency * 10 } = options;
@@ -176,7 +176,7 @@ function checkJobs(jobs: unknown, what: string): readonly AnyDefinition[] {
   );
 }
 
-/** Known by what is called of it, not by its class: it may be of another copy of this package. */
+/** Recognised by its methods, not by its class: it may come from another copy of this package. */
 function checkInbox(inbox: unknown, what: string): Inbox {
   const { hold, atomic, begin } = fieldsOf(inbox);
   if (typeof hold === "function" && typeof atomic === "boolean") return inbox as Inbox;
@@ -220,7 +220,7 @@ function checkDeadLetter(given: unknown, from: Source): Route {
   if (!from.reads?.(route)) return route;
   throw new EscapementError(
     "invalid-option",
-    `expected deadLetter of consume to be another place than what is consumed, got ${route.transport.kind} ${describe(route.destination)} for both: a dead message would come back and die again, for ever`,
+    `expected deadLetter of consume to be a different place from what is consumed, got ${route.transport.kind} ${describe(route.destination)} for both: a dead message would come back and die again, forever`,
   );
 }
 
@@ -253,7 +253,7 @@ function isSource(value: unknown): value is Source {
   return typeof kind === "string" && typeof open === "function";
 }
 
-/** Whatever was given, as something whose fields can be asked for. */
+/** Any value, as an object whose fields can be read. */
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

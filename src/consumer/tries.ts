@@ -1,6 +1,6 @@
 const mostKeys = 100_000;
 
-/** How often messages failed in this process, for senders that do not count. The oldest are forgotten when there are too many. */
+/** How often messages failed in this process, for senders that do not count. If there are too many, the oldest are forgotten. */
 export class Tries {
   readonly #failures = new Map<string, number>();
 

@@ -147,7 +147,7 @@ describe("cron expressions", () => {
       ["10-5 * * * *", /^minute of .*runs backwards/],
       ["1/2/3 * * * *", /more than one step/],
       ["0 0 L-31 * *", /before the start/],
-      ["@often", /unknown nickname "@often"; known are @yearly/],
+      ["@often", /unknown nickname "@often"; known nicknames: @yearly/],
       ["", /got 1 in ""/],
     ];
     for (const [expression, message] of cases)

@@ -102,7 +102,7 @@ export function parseCron(expression: string): CronFields {
   if (trimmed.startsWith("@") && nicknames[trimmed] === undefined) {
     throw new EscapementError(
       "invalid-cron",
-      `unknown nickname ${describe(expression)}; known are ${Object.keys(nicknames).join(", ")}`,
+      `unknown nickname ${describe(expression)}; known nicknames: ${Object.keys(nicknames).join(", ")}`,
     );
   }
   if (parts.length !== 5 && parts.length !== 6) {

@@ -9,7 +9,7 @@ import { type Zone, zoneOf } from "./zone.ts";
 export interface FireSpec {
   /** `"0 3 * * *"`; see {@link parseCron}. */
   readonly cron?: string;
-  /** At whole multiples of this since 1970 (or since `startAt`), so that it means the same on every node and after every restart. */
+  /** At whole multiples of this since 1970 (or since `startAt`), so it means the same on every node and after every restart. */
   readonly every?: Duration;
   /** Once. */
   readonly at?: Date;

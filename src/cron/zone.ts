@@ -2,12 +2,12 @@ import { describe, EscapementError } from "../errors.ts";
 
 const dayMs = 86_400_000;
 
-/** How many days' offsets are remembered per zone before it starts anew: about 30 years. */
+/** How many days' offsets are remembered per zone before the cache is cleared: about 30 years. */
 const maxRemembered = 12_000;
 
 /**
  * A time zone: which wall time an instant shows there, and which instants show a wall time. Wall times are written as the milliseconds
- * that the same reading would be in UTC, so that they can be compared and counted.
+ * that the same reading would be in UTC, so they can be compared and counted.
  */
 export class Zone {
   readonly name: string;

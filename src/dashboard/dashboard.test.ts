@@ -147,6 +147,13 @@ describe("the API below the page", () => {
     assert.deepEqual(await app.queues(), []);
     assert.equal(await pause(tokens.operate), 200);
     const me = JSON.parse((await ask("/ops/escapement/api/me", as(tokens.operate))).text);
-    assert.deepEqual([me.actor, me.role], ["operate-person", "operate"]);
+    assert.deepEqual([me.actor, me.role, me.notice], ["operate-person", "operate", null]);
+  });
+
+  test("what everybody should know is told with who one is, and must be short", async () => {
+    const told = createDashboard(app, { insecure: true, notice: "This is <b>staging</b>." });
+    assert.equal(JSON.parse((await ask("/api/me", {}, told)).text).notice, "This is <b>staging</b>.");
+    for (const notice of ["", "x".repeat(501), 7 as unknown as string])
+      assert.throws(() => createDashboard(app, { insecure: true, notice }), /expected notice to be a string/);
   });
 });

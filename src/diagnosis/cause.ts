@@ -9,7 +9,7 @@ export interface SilentNode {
 
 /** What each reason says for a program. Instants are on the store's clock. */
 export interface CauseFields {
-  /** It has a time, and that has not come. */
+  /** Its time has not come yet. */
   "due-later": { readonly runAt: Date; readonly inMs: number };
   /** An attempt failed; the next one comes after its backoff. */
   backoff: {
@@ -66,7 +66,7 @@ export interface CauseFields {
   "all-slots-busy": { readonly nodes: number; readonly slots: number };
   /** No living relay has its route. */
   "no-relay": { readonly name: string; readonly relays: number; readonly silent: SilentNode | null };
-  /** `partition` is null before any relay has cut the namespace. */
+  /** `partition` is null before any relay has divided the namespace. */
   "partition-without-owner": { readonly partition: number | null };
   "owner-without-route": { readonly name: string; readonly partition: number; readonly owner: string };
   /** Its destination refused it; it is published again later. */
@@ -95,5 +95,5 @@ export interface CauseFields {
 
 export type CauseCode = keyof CauseFields;
 
-/** Why a job has not ended: a code for a program, with fields of its own. */
+/** Why a job has not ended: a code for a program, with its own fields. */
 export type Cause = { readonly [C in CauseCode]: { readonly code: C } & CauseFields[C] }[CauseCode];

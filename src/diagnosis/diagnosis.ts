@@ -1,7 +1,9 @@
 import type { AnyDefinition } from "../definition.ts";
 import type { JobState } from "../job.ts";
 import { isTerminal } from "../state.ts";
-import type { PartitionRecord, Store, StoredJob } from "../store.ts";
+import type { StoredJob } from "../store/jobs.ts";
+import type { PartitionRecord } from "../store/partitions.ts";
+import type { Store } from "../store/store.ts";
 import type { Cause } from "./cause.ts";
 import { lineOf, type Sentence, sentenceOf } from "./sentence.ts";
 import { serversOf } from "./who-serves.ts";
@@ -15,7 +17,7 @@ export interface Diagnosis {
   readonly causes: readonly (Cause & Sentence)[];
 }
 
-/** How many active jobs are looked through for those that hold a key; each is read with its input. */
+/** How many active jobs are searched for those that hold a key; each is read with its input. */
 const mostHoldersRead = 100;
 const mostShown = 10;
 

@@ -1,9 +1,9 @@
 import { formatDuration } from "../duration.ts";
 import type { ErrorRecord } from "../errors.ts";
-import { commandFor } from "../shell-word.ts";
+import { commandFor } from "../runtime/shell-word.ts";
 import type { Cause, CauseCode, CauseFields, SilentNode } from "./cause.ts";
 
-/** A cause for a person: what is the matter, and what to do about it, if anything. */
+/** A cause for a person: what is wrong, and what to do about it, if anything. */
 export interface Sentence {
   readonly what: string;
   readonly advice: string | null;
@@ -80,11 +80,11 @@ const sentences: Sentences = {
   "runs-alone": ({ crashes, maxCrashes }) =>
     say(
       `it crashed its worker ${crashes === 1 ? "once" : `${crashes} times`}, and crash ${maxCrashes} would make it dead, so it runs alone: a worker takes it when nothing else runs there`,
-      "let a worker run empty, or start another node; and find out why it crashes",
+      "let a worker drain, or start another node; and find out why it crashes",
     ),
   "all-slots-busy": ({ nodes, slots }) =>
     say(
-      `all ${slots === 1 ? "of the 1 slot" : `${slots} slots`} of ${nodes === 1 ? "the only node" : `the ${nodes} nodes`} that could run it are busy`,
+      `${slots} of ${slots} slots are busy on ${nodes === 1 ? "the only node" : `the ${nodes} nodes`} that could run it`,
       "wait, start more nodes, or raise their concurrency",
     ),
   "no-relay": ({ name, relays, silent }, { id }) =>
@@ -129,7 +129,7 @@ const sentences: Sentences = {
   "claimer-silent": ({ claimer, seenAt, delivery, reapers }) =>
     say(
       `its node ${claimer} ${seenAt === null ? "is gone" : `has been silent since ${iso(seenAt)}`}; when the lease runs out, ${delivery === "at-most-once" ? "it is lost, since its outcome is unknown" : "it runs again"}`,
-      reapers === 0 ? "start a node: none is alive that reaps" : null,
+      reapers === 0 ? "start a node: no living node reaps" : null,
     ),
   "owner-changed": ({ claimer, delivery }) =>
     say(
@@ -144,7 +144,7 @@ export function sentenceOf(cause: Cause, about: About): Sentence {
   return sentence(cause, about);
 }
 
-/** One line: what is the matter → what to do. */
+/** One line: what is wrong → what to do. */
 export function lineOf({ what, advice }: Sentence): string {
   return advice === null ? what : `${what} → ${advice}`;
 }

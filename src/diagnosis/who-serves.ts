@@ -1,4 +1,4 @@
-import type { SeenNode } from "../store.ts";
+import type { SeenNode } from "../store/nodes.ts";
 import type { Cause, SilentNode } from "./cause.ts";
 
 /** What decides which nodes may serve a job. */

@@ -1,16 +1,12 @@
 import type { AnyDefinition } from "../definition.ts";
 import { type ErrorRecord, readErrorRecord } from "../errors.ts";
 import { isFragile } from "../state.ts";
-import type {
-  PartitionRecord,
-  QueueConfig,
-  RateLimit,
-  RateWindow,
-  SeenNode,
-  StoredJob,
-  TrailKind,
-  Usage,
-} from "../store.ts";
+import type { RateLimit } from "../store/claims.ts";
+import type { StoredJob } from "../store/jobs.ts";
+import type { SeenNode } from "../store/nodes.ts";
+import type { PartitionRecord } from "../store/partitions.ts";
+import type { TrailKind } from "../store/questions.ts";
+import type { QueueConfig, RateWindow, Usage } from "../store/queues.ts";
 import type { Cause, CauseFields } from "./cause.ts";
 import { serversOf, whyUnserved } from "./who-serves.ts";
 
@@ -33,7 +29,7 @@ export interface Facts {
   readonly partition: PartitionRecord | null;
 }
 
-/** Why a job has not ended, what matters most first. Pure, so that every reason is tested. Empty for a job that has ended. */
+/** Why a job has not ended, what matters most first. Pure, so every reason is tested. Empty for a job that has ended. */
 export function whyWaiting(facts: Facts): Cause[] {
   const { state } = facts.job;
   if (state === "blocked")

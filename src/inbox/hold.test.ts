@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { InboxStore } from "../inbox-store.ts";
+import type { InboxStore } from "../store/inbox.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Hold } from "./hold.ts";
 

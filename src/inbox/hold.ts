@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
-import type { InboxClaim, InboxStore } from "../inbox-store.ts";
+import type { InboxClaim, InboxStore } from "../store/inbox.ts";
 
 /** The share of a lease after which a holder that cannot renew gives up, before anybody else may begin. */
 const safeShare = 0.8;
@@ -9,7 +9,7 @@ const safeShare = 0.8;
 export interface InboxHold {
   /** No copy was begun before this one. */
   readonly isFirst: boolean;
-  /** Fires when the key may no longer be held: another copy may begin, so that this one should end. */
+  /** Fires when the key may no longer be held: another copy may begin, so this one should end. */
   readonly lost: AbortSignal;
   /**
    * Runs the effect in the inbox's transaction and marks the key done together with it. The hold is over then.
@@ -94,7 +94,7 @@ export class Hold implements InboxHold {
   async release(): Promise<boolean> {
     this.abandon();
     const { store, claim } = this.#parts;
-    // If this fails, the lease runs out by itself.
+    // If this fails, the lease runs out.
     return store.release(claim).catch(() => true);
   }
 
@@ -106,7 +106,7 @@ export class Hold implements InboxHold {
       // A renewal that fails is tried again by the next; the token guards the commit in any case.
       store.extend({ ...claim, leaseMs }).then(
         (isHeld) => {
-          // The answer to a renewal that was under way at the end tells of the end.
+          // A renewal that was under way when the hold ended answers that it has ended.
           if (this.#isOver) return;
           if (isHeld) this.#endAfter(askedAtMs);
           else this.#lose();

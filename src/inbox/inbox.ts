@@ -1,10 +1,10 @@
 import { type Duration, parseDuration } from "../duration.ts";
 import { EscapementError } from "../errors.ts";
-import type { EffectInbox, InboxClaim, InboxMessage, InboxOutcome, InboxStore } from "../inbox-store.ts";
 import { checkKey } from "../names.ts";
 import { checkInteger, checkKnown } from "../options.ts";
-import { type Runtime, systemRuntime } from "../runtime.ts";
-import { withRetries } from "../transient.ts";
+import { type Runtime, systemRuntime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
+import type { EffectInbox, InboxClaim, InboxMessage, InboxOutcome, InboxStore } from "../store/inbox.ts";
 import { Hold, type InboxHold } from "./hold.ts";
 
 export interface InboxOptions {
@@ -31,7 +31,7 @@ export function createInbox(options: InboxOptions): Inbox {
   return new Inbox(options, systemRuntime);
 }
 
-/** What {@link Inbox.hold} comes to. */
+/** The result of {@link Inbox.hold}. */
 export type InboxHeld =
   | { readonly outcome: "held"; readonly hold: InboxHold }
   | { readonly outcome: "duplicate" }
@@ -133,7 +133,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
       // Another copy took over when this one's lease had run out; whether it is done is for the next delivery to see.
       return { outcome: "busy", retryInMs: this.leaseMs };
     } catch (error) {
-      // If this fails as well, the lease runs out by itself.
+      // If this fails as well, the lease runs out.
       await this.#store.release(claim).catch(() => {});
       throw error;
     } finally {

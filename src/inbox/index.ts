@@ -7,6 +7,6 @@ export type {
   InboxMessage,
   InboxOutcome,
   InboxStore,
-} from "../inbox-store.ts";
+} from "../store/inbox.ts";
 export type { InboxHold } from "./hold.ts";
 export { createInbox, Inbox, type InboxHeld, type InboxOptions } from "./inbox.ts";

@@ -1,9 +1,9 @@
-import type { Instruments } from "../instruments.ts";
 import type { MetricsRegistry, MetricsSettings } from "../settings.ts";
+import type { Instruments } from "../telemetry/instruments.ts";
 import { Observation } from "./observation.ts";
 import { Prometheus } from "./prometheus.ts";
 
-/** The name of a message that tells none that is known here: what strangers send must not make figures of its own. */
+/** The name for messages that carry no name known here: strangers must not create time series. */
 export const unknownName = "";
 
 /** A message that a consumer has taken, as far as its figures need it. */
@@ -75,7 +75,7 @@ export class ConsumerFigures {
   }
 }
 
-/** Whoever starts it, or asks for the text, hears that there is nothing to count with. */
+/** A caller that starts it, or asks for the figures, learns that there is nothing to count with. */
 const ignore = (): void => {};
 
 type Figures = ReturnType<typeof makeFigures>;

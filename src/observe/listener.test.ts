@@ -9,7 +9,7 @@ test("a port that is in use is an error of the library, which says what to do", 
   const port = await first.start(0, "127.0.0.1");
   await assert.rejects(second.start(port, "127.0.0.1"), {
     code: "metrics-unavailable",
-    message: `metrics cannot be shown at 127.0.0.1:${port}: another process, or another app of this one, uses it; give another metrics.port (0: any free one)`,
+    message: `metrics cannot be served at 127.0.0.1:${port}: another process, or another app of this one, uses it; choose another metrics.port (0: any free one)`,
   });
   await first.stop();
 });

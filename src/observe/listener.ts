@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { EscapementError } from "../errors.ts";
-import type { Probe } from "../probe.ts";
+import type { Probe } from "../telemetry/probe.ts";
 import type { Prometheus } from "./prometheus.ts";
 
 /** What orchestrators ask. */
@@ -74,7 +74,7 @@ function asPortError(error: NodeJS.ErrnoException, port: number, host: string): 
     error.code === "EADDRINUSE" ? "another process, or another app of this one, uses it" : error.message;
   return new EscapementError(
     "metrics-unavailable",
-    `metrics cannot be shown at ${host}:${port}: ${why}; give another metrics.port (0: any free one)`,
+    `metrics cannot be served at ${host}:${port}: ${why}; choose another metrics.port (0: any free one)`,
     { cause: error },
   );
 }

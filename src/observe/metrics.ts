@@ -1,7 +1,7 @@
 import type { AppEventName, AppEvents } from "../events.ts";
-import type { Instruments, Labels, Reading } from "../instruments.ts";
 import type { JobFacts } from "../job.ts";
-import type { QueueDepth } from "../store.ts";
+import type { QueueDepth } from "../store/questions.ts";
+import type { Instruments, Labels, Reading } from "../telemetry/instruments.ts";
 
 /** How a relay is doing, as its metrics tell it. */
 export interface RelayFigures {
@@ -19,7 +19,7 @@ export interface MetricsSource {
   now(): number;
   /** Null when this process has no relay, or is not started. */
   relay(): RelayFigures | null;
-  /** What the store answered last; null when another process asks it, or nobody does. */
+  /** What the store answered last; null when another process asks it, or none does. */
   depths(): QueueDepths | null;
 }
 
@@ -79,6 +79,12 @@ function observeJobs(source: MetricsSource, make: Instruments): void {
     "Handlers that were stopped because their lease could not be kept",
   );
   source.on("leaseLost", () => leases.inc({}));
+  const reaped = make.counter(
+    "escapement_reaped_total",
+    "Jobs that this process found abandoned, expired or unreadable, by what became of them",
+    ["state"],
+  );
+  source.on("reaped", ({ state }) => reaped.inc({ state }));
   const errors = make.counter("escapement_errors_total", "Trouble of this process, by what it was doing", [
     "during",
   ]);
@@ -136,7 +142,7 @@ function observeRetries(source: MetricsSource, make: Instruments): void {
   );
   const rollbacks = make.counter(
     "escapement_dispatch_rollback_total",
-    "Publishes that were refused, or of which nobody knows, and were rolled back",
+    "Publishes that were refused or went unanswered, and were rolled back",
     ["name", "why"],
   );
   const failed = make.counter(

@@ -12,7 +12,7 @@ export class Observation {
   constructor(metrics: Promise<Prometheus>, probes: ProbeAnswers | null) {
     this.#metrics = metrics;
     this.#probes = probes;
-    // Whoever starts it, or asks for the text, hears of it.
+    // A caller that starts it, or asks for the figures, gets the failure.
     this.#metrics.catch(() => {});
   }
 

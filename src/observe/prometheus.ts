@@ -1,7 +1,8 @@
 import type { Registry } from "prom-client";
 import { EscapementError } from "../errors.ts";
-import type { Counting, Instruments, Measuring, Reading } from "../instruments.ts";
+import { cannotLoad } from "../runtime/cannot-load.ts";
 import type { MetricsRegistry } from "../settings.ts";
+import type { Counting, Instruments, Measuring, Reading } from "../telemetry/instruments.ts";
 
 type Client = typeof import("prom-client");
 
@@ -23,7 +24,7 @@ export class Prometheus implements Instruments {
 
   constructor(client: Client, registry: MetricsRegistry | null) {
     this.#client = client;
-    // prom-client's own class has members that nobody could write by hand, and nothing here calls.
+    // prom-client's own class has private members, which nothing here calls.
     this.#registry = (registry as Registry | null) ?? new client.Registry();
   }
 
@@ -62,7 +63,7 @@ export class Prometheus implements Instruments {
     });
   }
 
-  /** Two apps that add to one figure could not be told apart. */
+  /** Two apps that add to one figure could not be distinguished. */
   #refuseSecond(name: string): void {
     if (this.#registry.getSingleMetric(name) === undefined) return;
     throw new EscapementError(
@@ -72,14 +73,12 @@ export class Prometheus implements Instruments {
   }
 }
 
-async function loadClient(): Promise<Client> {
-  try {
-    return await import("prom-client");
-  } catch (error) {
-    throw new EscapementError(
-      "metrics-missing-client",
-      "metrics need the package prom-client; npm install prom-client, or leave metrics out",
-      { cause: error },
-    );
-  }
+function loadClient(): Promise<Client> {
+  return import("prom-client").catch(
+    cannotLoad({
+      code: "metrics-missing-client",
+      who: "the option metrics",
+      packages: ["prom-client"],
+    }),
+  );
 }

@@ -14,11 +14,11 @@ import {
 } from "@opentelemetry/api";
 import { EscapementError } from "../errors.ts";
 import { type HandlerJob, Snooze } from "../handler.ts";
-import type { Middleware } from "../middleware.ts";
+import type { PublishResult } from "../message/transport.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
-import type { Enqueuing, Leg, Planning, Publishing, Telemetry } from "../telemetry.ts";
-import type { PublishResult } from "../transport.ts";
-import { version } from "../version.ts";
+import { version } from "../runtime/version.ts";
+import type { Middleware } from "../telemetry/middleware.ts";
+import type { Enqueuing, Leg, Planning, Publishing, Telemetry } from "../telemetry/telemetry.ts";
 import { metered } from "./instruments.ts";
 import { toSpanContext, toTrace } from "./span-context.ts";
 

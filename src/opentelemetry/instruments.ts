@@ -1,5 +1,5 @@
 import type { Meter } from "@opentelemetry/api";
-import type { Instruments } from "../instruments.ts";
+import type { Instruments } from "../telemetry/instruments.ts";
 
 const seconds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
 

@@ -1,5 +1,5 @@
 import { createTraceState, isSpanContextValid, type SpanContext } from "@opentelemetry/api";
-import { readTrace, type TraceContext } from "../trace.ts";
+import { readTrace, type TraceContext } from "../telemetry/trace.ts";
 
 /** As it is kept with a job. By the W3C's form whatever propagators the process has: who reads it may be another program. */
 export function toTrace(span: SpanContext | undefined): TraceContext | null {

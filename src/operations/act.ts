@@ -44,7 +44,7 @@ export interface Recorded<T> {
 
 /**
  * Writes down what is about to be done, does it, and adds what came of it. A process that is killed in between leaves an entry without an
- * outcome, which says just that: somebody began this, and nobody knows how far it came.
+ * outcome, which says just that: this was begun, and how far it came is unknown.
  */
 export async function recorded<T>(client: Client, act: Act, entry: Recorded<T>): Promise<T> {
   checkAct(act);

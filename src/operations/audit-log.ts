@@ -1,13 +1,14 @@
 import type { Client } from "../client/client.ts";
+import { isSought } from "../client/filter.ts";
 import { describe, EscapementError } from "../errors.ts";
 import { checkDate, checkInteger, checkKnown } from "../options.ts";
-import type { AuditEntry, AuditFilter } from "../store.ts";
+import type { AuditEntry, AuditFilter } from "../store/audit.ts";
 
 export type AuditLogFilter = AuditFilter;
 
-/** What somebody did. */
+/** What a person or program did. */
 export interface AuditLogEntry extends Omit<AuditEntry, "outcome"> {
-  /** What came of it; null while nobody knows: it is under way, or whoever did it was killed. */
+  /** The outcome; null while it is unknown: it is under way, or its process was killed. */
   readonly outcome: unknown;
 }
 
@@ -25,11 +26,10 @@ export async function readAudit(
   checkKnown(options, ["limit", "cursor"], "audit");
   for (const key of ["actors", "actions", "targets"] as const) {
     const values: unknown = filter[key];
-    if (values === undefined || (Array.isArray(values) && values.every((one) => typeof one === "string")))
-      continue;
+    if (values === undefined || (Array.isArray(values) && values.every(isSought))) continue;
     throw new EscapementError(
       "invalid-option",
-      `expected ${key} of a filter to be a list of strings, got ${describe(values)}`,
+      `expected ${key} of a filter to be a list of strings without NUL or lone surrogates, got ${describe(values)}`,
     );
   }
   if (filter.after !== undefined) checkDate(filter.after, "after of a filter");

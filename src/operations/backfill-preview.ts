@@ -32,7 +32,7 @@ export async function previewBackfill(
   if (times.length > mostTimes) {
     throw new EscapementError(
       "invalid-option",
-      `expected a backfill of at most ${mostTimes} occurrences, got more; take a shorter span`,
+      `expected a backfill of at most ${mostTimes} occurrences, got more; use a shorter span`,
     );
   }
   const rows = await app.occurrences(key, { from, to: new Date(end.getTime() + 1), limit: 100_000 });

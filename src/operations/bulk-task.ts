@@ -1,13 +1,19 @@
-import type { ChangeVerb, Client } from "../client/client.ts";
+import { setImmediate as turn } from "node:timers/promises";
+import type { ChangeVerb, Client, JobChanges } from "../client/client.ts";
 import { isTransient } from "../errors.ts";
 import { type JobState, jobStates } from "../job.ts";
-import type { JobSketch } from "../store.ts";
+import type { JobSketch } from "../store/questions.ts";
 import { checkHasCondition, type JobsFilter, scanPage } from "./find-jobs.ts";
 import { LookAhead } from "./look-ahead.ts";
 
+/** What a task does to each job: a verb of the store, or an edit. */
+export type BulkVerb = ChangeVerb | "run-now" | "priority";
+
 export interface BulkParts {
   readonly client: Client;
-  readonly verb: ChangeVerb;
+  readonly verb: BulkVerb;
+  /** For `priority`. */
+  readonly priority?: number;
   readonly filter: JobsFilter;
   /** For the trail of each job. */
   readonly reason: string;
@@ -32,15 +38,22 @@ export interface BulkProgress {
 }
 
 /** What each verb can change. */
-const statesOf: Readonly<Record<ChangeVerb, readonly JobState[]>> = {
+const statesOf: Readonly<Record<BulkVerb, readonly JobState[]>> = {
   cancel: ["blocked", "waiting", "active"],
   redrive: ["dead", "lost"],
   remove: ["succeeded", "dead", "lost", "cancelled"],
+  "run-now": ["waiting"],
+  priority: ["waiting", "blocked"],
 };
+
+/** These change jobs that have ended. */
+const endVerbs: readonly BulkVerb[] = ["redrive", "remove"];
 
 const pageSize = 200;
 const lookAtPerPage = 5_000;
 const maxTries = 6;
+/** How many edits are under way at once: each is a trip of its own. */
+const editsAtOnce = 8;
 
 /**
  * Does something to all jobs that match, in pages, oldest first. It starts at once, and goes over what was there when it started: each job
@@ -61,7 +74,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
       this.#move({ state: "failed" });
       throw error;
     });
-    // Whoever waits for it hears of it; nobody has to.
+    // A caller that awaits it gets the failure; no one has to.
     this.#done.catch(() => {});
   }
 
@@ -69,7 +82,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     return this.#progress;
   }
 
-  /** Resolves when it has ended, by itself or stopped; rejects when the store failed. */
+  /** Resolves when it has ended or was stopped; rejects when the store failed. */
   result(): Promise<BulkProgress> {
     return this.#done;
   }
@@ -81,7 +94,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<BulkProgress, void> {
     for (let shown: BulkProgress | null = null; shown === null || shown.state === "running"; ) {
-      // Whoever iterates may be slow: several steps are then one.
+      // A slow consumer gets several steps as one.
       if (this.#progress === shown) await this.#changed.promise;
       shown = this.#progress;
       yield shown;
@@ -95,6 +108,8 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     let cursor: string | null = null;
     const ahead = new LookAhead(pageSize);
     do {
+      // A store in this process answers without letting the loop turn, and Ctrl-C would not be heard.
+      await turn();
       if (this.#stopping.signal.aborted || signal?.aborted === true) return this.#move({ state: "stopped" });
       const page = await scanPage(client, filter, {
         order: "oldest",
@@ -111,7 +126,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     return this.#move({ state: "done" });
   }
 
-  /** What comes to match after the start is left out, or a task could go on for ever. */
+  /** Jobs that match only after the start are left out, or a task could run forever. */
   async #bounded(): Promise<JobsFilter> {
     const { client, filter, verb } = this.#parts;
     const { now } = await client.health();
@@ -122,7 +137,9 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
       ...filter,
       states: states.filter((state) => statesOf[verb].includes(state)),
       enqueuedBefore: before(filter.enqueuedBefore),
-      ...(verb === "cancel" ? {} : { endedBefore: before(filter.endedBefore) }),
+      ...(endVerbs.includes(verb) ? { endedBefore: before(filter.endedBefore) } : {}),
+      // What is due already must not be sent to the end of the line.
+      ...(verb === "run-now" ? { runAfter: latest(filter.runAfter, start) } : {}),
     };
   }
 
@@ -132,6 +149,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
    */
   async #act(filter: JobsFilter, found: readonly JobSketch[]): Promise<void> {
     const { client, verb, reason } = this.#parts;
+    if (verb === "run-now" || verb === "priority") return this.#edit(verb, found);
     const { endedAfter: _a, endedBefore: _b, error: _e, text: _t, fingerprint: _f, ...base } = filter;
     const before = new Map(found.map(({ id, redrives }) => [id, redrives]));
     let ids = [...before.keys()];
@@ -153,10 +171,34 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     }
   }
 
+  /** One edit may be repeated: it sets the same thing again, and a job that has started since refuses it. */
+  async #edit(verb: "run-now" | "priority", found: readonly JobSketch[]): Promise<void> {
+    const { client, priority = 0, reason } = this.#parts;
+    const changes: JobChanges = verb === "run-now" ? { delay: 0 } : { priority };
+    const left = found.map(({ id }) => id);
+    const updated: string[] = [];
+    const work = async (): Promise<void> => {
+      for (let id = left.shift(); id !== undefined; id = left.shift()) {
+        const { outcome } = await client.update(id, changes);
+        if (outcome === "updated") updated.push(id);
+        const { outcomes } = this.#progress;
+        this.#move({ outcomes: { ...outcomes, [outcome]: (outcomes[outcome] ?? 0) + 1 } });
+      }
+    };
+    await Promise.all(Array.from({ length: editsAtOnce }, work));
+    const what = verb === "run-now" ? "made due" : `priority set to ${priority}`;
+    // The audit log has it in any case.
+    await client.note({ ids: updated, text: `${what} ${reason}` }).catch(() => {});
+  }
+
   #move(change: Partial<BulkProgress>): BulkProgress {
     this.#progress = { ...this.#progress, ...change };
     this.#changed.resolve();
     this.#changed = Promise.withResolvers<void>();
     return this.#progress;
   }
+}
+
+function latest(given: Date | undefined, start: Date): Date {
+  return given !== undefined && given > start ? given : start;
 }

@@ -2,8 +2,8 @@ import type { Client } from "../client/client.ts";
 import { readErrorHead } from "../errors.ts";
 import type { JobState } from "../job.ts";
 import { checkInteger } from "../options.ts";
-import type { JobSketch, ScanFilter } from "../store.ts";
-import { defaultLookAt, scanPage } from "./find-jobs.ts";
+import type { JobSketch, ScanFilter } from "../store/questions.ts";
+import { scanPage } from "./find-jobs.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { LookAhead } from "./look-ahead.ts";
 
@@ -23,7 +23,7 @@ export interface FailureGroup {
   /** The latest of them, and what it says. */
   readonly sampleId: string;
   readonly sample: string;
-  /** How many ended when: equal parts of the time from `from` to `to`, the same for all groups, so that they can be compared. */
+  /** How many ended when: equal parts of the time from `from` to `to`, the same for all groups, so they can be compared. */
   readonly spark: readonly number[];
 }
 
@@ -33,7 +33,7 @@ export interface Failures {
   /** How many failures there are among those that were looked at. */
   readonly count: number;
   readonly looked: number;
-  /** Whether older jobs were left out: then counts and first times are of the newest only. */
+  /** Whether earlier ends were left out: then counts and first times are of the latest only. */
   readonly isPartial: boolean;
   /** The first and the last end of those that were looked at; null without any. */
   readonly from: Date | null;
@@ -46,11 +46,14 @@ type Collected = Omit<FailureGroup, "spark"> & { readonly ends: number[] };
 const pageSize = 1_000;
 const sparkParts = 24;
 
-/** Groups what is dead and lost by what went wrong, newest first, within a bounded scan. */
+/** How many failures are grouped unless more are asked for: a screen is drawn again and again. */
+export const defaultFailures = 2_000;
+
+/** Groups what is dead and lost by what went wrong, of those that ended last, within a bounded scan. */
 export async function findFailures(
   client: Client,
   filter: ScanFilter,
-  lookAtMost = defaultLookAt,
+  lookAtMost = defaultFailures,
 ): Promise<Failures> {
   const most = checkInteger(lookAtMost, 1, 10_000_000, "lookAt");
   const asked = filter.states ?? ["dead", "lost"];
@@ -65,7 +68,7 @@ export async function findFailures(
     const page = await scanPage(
       client,
       { ...filter, states },
-      { order: "newest", limit: pageSize, lookAt, cursor },
+      { by: "ended", order: "newest", limit: pageSize, lookAt, cursor },
     );
     ahead.learn(Math.min(pageSize, lookAt), page.jobs.length);
     for (const job of page.jobs) addTo(groups, job);

@@ -1,3 +1,4 @@
+import { EscapementError } from "../errors.ts";
 import type { JobState } from "../job.ts";
 import { isTerminal } from "../state.ts";
 import type { JobsFilter } from "./find-jobs.ts";
@@ -38,6 +39,11 @@ export function hasFilter(words: FilterWords): boolean {
 /** `since` and `until` mean the end of jobs where only ended ones are asked for, and their enqueueing otherwise. */
 export function filterOf(words: FilterWords): JobsFilter {
   const { state, name, queue, tag, delivery, schedule, since, until, error, text, fingerprint } = words;
+  if (since !== undefined && until !== undefined && since >= until)
+    throw new EscapementError(
+      "invalid-option",
+      `expected since to be before until (${until.toISOString()}), got ${since.toISOString()}`,
+    );
   const byEnd = state !== undefined && state.length > 0 && state.every(isTerminal);
   return {
     ...(state === undefined ? {} : { states: state }),

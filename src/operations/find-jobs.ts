@@ -1,8 +1,9 @@
 import type { Client } from "../client/client.ts";
 import { type ErrorRecord, EscapementError, readErrorHead } from "../errors.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
-import type { JobSketch, ScanFilter } from "../store.ts";
-import { withoutTrace } from "../trace.ts";
+import { isTerminal } from "../state.ts";
+import type { JobSketch, ScanFilter } from "../store/questions.ts";
+import { withoutTrace } from "../telemetry/trace.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { LookAhead } from "./look-ahead.ts";
 
@@ -15,7 +16,7 @@ export interface JobsFilter extends ScanFilter {
 export interface JobsOptions {
   /** @default 50 */
   readonly limit?: number;
-  /** @default "newest" */
+  /** By their enqueueing, or, where only ended jobs are asked for, by their ends. @default "newest" */
   readonly order?: "newest" | "oldest";
   /** How many jobs to look at, at most, before a page is answered as it is. @default 10_000 */
   readonly lookAt?: number;
@@ -36,20 +37,23 @@ export interface JobsPage {
   readonly cursor: string | null;
 }
 
-export const defaultLookAt = 10_000;
+const defaultLookAt = 10_000;
 
 export async function findJobs(client: Client, filter: JobsFilter, options: JobsOptions): Promise<JobsPage> {
   checkKnown(options, ["limit", "order", "lookAt", "cursor"], "jobs");
   const limit = checkInteger(options.limit ?? 50, 1, 10_000, "limit");
   const order = checkOneOf(options.order ?? "newest", ["newest", "oldest"], "order");
   const lookAt = checkInteger(options.lookAt ?? defaultLookAt, 1, 10_000_000, "lookAt");
+  const by = isAboutEnds(filter) ? "ended" : "enqueued";
   const found: JobSketch[] = [];
   let looked = 0;
   let cursor = options.cursor ?? null;
   const ahead = new LookAhead(limit);
+  let most: number | null = null;
   do {
     const wanted = limit - found.length;
     const page = await scanPage(client, filter, {
+      by,
       order,
       limit: wanted,
       lookAt: ahead.within(lookAt - looked),
@@ -59,11 +63,32 @@ export async function findJobs(client: Client, filter: JobsFilter, options: Jobs
     found.push(...page.jobs);
     looked += page.looked;
     cursor = page.cursor;
-  } while (cursor !== null && found.length < limit && looked < lookAt);
+    if (cursor === null || found.length === limit) break;
+    // Kept counts say cheaply whether there can be more: what is nowhere is not looked for among a million.
+    most ??= await mostThatMatch(client, filter);
+    if (found.length >= most) cursor = null;
+  } while (cursor !== null && looked < lookAt);
   return { jobs: found.map(toSummary), looked, cursor };
 }
 
+/** Every store finds ended jobs by their ends, however many others there are. */
+function isAboutEnds({ ids, states, endedAfter, endedBefore }: JobsFilter): boolean {
+  if (endedAfter !== undefined || endedBefore !== undefined) return true;
+  return ids === undefined && states !== undefined && states.length > 0 && states.every(isTerminal);
+}
+
+/** At least as many jobs as match: what the store counts of them without reading jobs. */
+async function mostThatMatch(client: Client, { states, names, queues }: JobsFilter): Promise<number> {
+  const [row] = await client.countBy([], {
+    ...(states === undefined ? {} : { states }),
+    ...(names === undefined ? {} : { names }),
+    ...(queues === undefined ? {} : { queues }),
+  });
+  return row?.count ?? 0;
+}
+
 interface Page {
+  readonly by?: "enqueued" | "ended";
   readonly order: "newest" | "oldest";
   readonly limit: number;
   readonly lookAt: number;
@@ -82,7 +107,7 @@ export async function scanPage(
   return { jobs: jobs.filter((job) => fingerprintOf(job).id === fingerprint), looked, cursor };
 }
 
-function toSummary({ errorHead, ...rest }: JobSketch): JobSummary {
+export function toSummary({ errorHead, ...rest }: JobSketch): JobSummary {
   return { ...rest, tags: withoutTrace(rest.tags), error: readErrorHead(errorHead) };
 }
 
@@ -94,6 +119,6 @@ export function checkHasCondition(filter: JobsFilter): void {
   const what = missing === undefined ? "a condition" : `${missing[0]} to be given`;
   throw new EscapementError(
     "invalid-option",
-    `expected ${what}, since without it every job would match; for all of them say which states`,
+    `expected ${what}, since without it every job would match; to match all of them, name the states`,
   );
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { readErrorHead, recordError } from "../errors.ts";
-import { errorHeadLength } from "../store.ts";
+import { errorHeadLength } from "../store/questions.ts";
 import { fingerprintOf, shapeOf } from "./fingerprint.ts";
 
 describe("the fingerprint of an error", () => {

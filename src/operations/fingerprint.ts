@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readErrorHead } from "../errors.ts";
-import type { JobSketch } from "../store.ts";
+import type { JobSketch } from "../store/questions.ts";
 
 /** What failures with the same cause have in common: the error without what changes from job to job. */
 export interface Fingerprint {

@@ -2,37 +2,29 @@ import type { Escapement } from "../app/escapement.ts";
 import type { Occurrence } from "../app/occurrences.ts";
 import type { Schedule } from "../app/schedule.ts";
 import type { OccurrencesOptions, ScheduleOptions, ScheduleOutcome } from "../app/schedules.ts";
-import type { ChangeVerb, Client, JobChanges, QueueOptions } from "../client/client.ts";
+import type { Client, JobChanges, QueueOptions } from "../client/client.ts";
 import type { TrailLine } from "../client/decode.ts";
 import type { HistoryOptions } from "../client/history.ts";
 import type { Tally } from "../client/select.ts";
 import { nextFireTimes } from "../cron/spec.ts";
-import type { AnyDefinition } from "../definition.ts";
+import { type AnyDefinition, checkPriority } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import type { EnqueueOptions } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
+import { parseExact } from "../exact-json.ts";
 import type { History } from "../history.ts";
 import type { Job } from "../job.ts";
 import { fireSpecOf, type ScheduleSpec } from "../planner/schedule-spec.ts";
 import type { EnqueueReceipt } from "../receipt.ts";
-import type {
-  CancelOutcome,
-  CountBy,
-  CountRow,
-  JobFilter,
-  PartitionTable,
-  QueueConfig,
-  QueueDepth,
-  RedriveOutcome,
-  RemoveOutcome,
-  ScanFilter,
-  SeenNode,
-  UpdateResult,
-} from "../store.ts";
+import type { CancelOutcome, RedriveOutcome, RemoveOutcome, UpdateResult } from "../store/jobs.ts";
+import type { SeenNode } from "../store/nodes.ts";
+import type { PartitionTable } from "../store/partitions.ts";
+import type { CountBy, CountRow, JobFilter, QueueDepth, ScanFilter } from "../store/questions.ts";
+import type { QueueConfig } from "../store/queues.ts";
 import { type Act, checkAct, recorded, textOf } from "./act.ts";
 import { type AuditLogFilter, type AuditLogPage, readAudit } from "./audit-log.ts";
 import { type BackfillPreview, previewBackfill } from "./backfill-preview.ts";
-import { BulkTask } from "./bulk-task.ts";
+import { BulkTask, type BulkVerb } from "./bulk-task.ts";
 import { type Children, findChildren } from "./children.ts";
 import { type Failures, findFailures } from "./failures.ts";
 import { findJobs, type JobsFilter, type JobsOptions, type JobsPage } from "./find-jobs.ts";
@@ -50,9 +42,6 @@ export interface QueueView extends QueueDepth, Omit<QueueConfig, "queue"> {
   readonly oldestDueMs: number | null;
 }
 
-/** How many failures a look at everything groups: a screen is drawn again and again. */
-const overviewFailures = 2_000;
-
 /** One look at everything, for a screen. */
 export interface Overview {
   readonly now: Date;
@@ -60,7 +49,7 @@ export interface Overview {
   readonly counts: readonly CountRow[];
   readonly queues: readonly QueueView[];
   readonly nodes: readonly SeenNode[];
-  /** Of the newest; `isPartial` says whether there are more. */
+  /** Of those that ended last; `isPartial` says whether there are more. */
   readonly failures: Failures;
 }
 
@@ -101,7 +90,7 @@ export class Operations {
   }
 
   async job(id: string): Promise<JobStory | null> {
-    const job = await this.#client.get(id);
+    const job = await this.#client.get(id, parseExact);
     if (job === null) return null;
     const [trail, diagnosis] = await Promise.all([this.#client.trail(job.id), this.#client.diagnose(job.id)]);
     return { job, trail, diagnosis };
@@ -125,13 +114,28 @@ export class Operations {
     return viewsOf(now, depths, configs);
   }
 
+  /** Whether a queue has jobs, was configured, or is served by a node that names its queues. */
+  async isQueueKnown(queue: string): Promise<boolean> {
+    const [[counted], configs, nodes] = await Promise.all([
+      this.#client.countBy([], { queues: [queue] }),
+      this.#client.queues(),
+      this.#client.nodes(),
+    ]);
+    return (
+      (counted?.count ?? 0) > 0 ||
+      configs.some((config) => config.queue === queue) ||
+      nodes.some((node) => node.queues?.includes(queue)) ||
+      this.#app.definitions.some((definition) => definition.queue === queue)
+    );
+  }
+
   async overview(): Promise<Overview> {
     const [counts, depths, configs, nodes, failures] = await Promise.all([
       this.#client.countBy(["queue", "name", "state"], {}),
       this.#client.depths(),
       this.#client.queues(),
       this.#client.nodes(),
-      this.failures({}, overviewFailures),
+      this.failures(),
     ]);
     const queues = viewsOf(depths.now, depths.queues, configs);
     return { now: depths.now, counts, queues, nodes, failures };
@@ -196,13 +200,14 @@ export class Operations {
     options: EnqueueOptions,
     act: Act,
   ): Promise<EnqueueReceipt> {
-    // The id is made first, so that the audit log names the job whatever becomes of the call.
+    // The id is made first, so the audit log names the job however the call ends.
     const id = options.id ?? this.#client.newId();
     return recorded(this.#client, act, {
       action: "enqueue",
       target: `job:${id}`,
       run: async () => {
-        const receipt = await this.#client.enqueue(job, input, { ...options, id });
+        // The types say which input goes with which definition; a name takes any.
+        const receipt = await this.#app.enqueue(job as string, input, { ...options, id });
         if (receipt.outcome === "added") await this.#note(id, act, "enqueued");
         return receipt;
       },
@@ -298,10 +303,26 @@ export class Operations {
     return this.#all("remove", filter, act, options);
   }
 
-  #all(verb: ChangeVerb, filter: JobsFilter, act: Act, { dryRun = false, signal }: BulkOptions): BulkTask {
+  /** Makes all jobs due that wait for their time. */
+  runNowAll(filter: JobsFilter, act: Act, options: BulkOptions = {}): BulkTask {
+    return this.#all("run-now", filter, act, options);
+  }
+
+  /** Sets the priority of all jobs that have not started. */
+  prioritizeAll(filter: JobsFilter, priority: number, act: Act, options: BulkOptions = {}): BulkTask {
+    return this.#all("priority", filter, act, options, checkPriority(priority, "priority"));
+  }
+
+  #all(
+    verb: BulkVerb,
+    filter: JobsFilter,
+    act: Act,
+    { dryRun = false, signal }: BulkOptions,
+    priority = 0,
+  ): BulkTask {
     checkAct(act);
     const client = this.#client;
-    const parts = { client, verb, filter, reason: textOf(act), dryRun, ...(signal && { signal }) };
+    const parts = { client, verb, priority, filter, reason: textOf(act), dryRun, ...(signal && { signal }) };
     if (dryRun) return new BulkTask(parts);
     return new BulkTask({
       ...parts,

@@ -35,7 +35,7 @@ describe("what is due after downtime", () => {
     const now = start + span + 30_000;
     const missed = span / minute + 1;
 
-    test(`K5: once: after ${name} the latest fires, the others are on record, the schedule goes on`, () => {
+    test(`once: after ${name} the latest fires, the others are on record, the schedule goes on [K5]`, () => {
       const { planned, skipped, rows, next } = workOff({ every: "1m" }, start, now);
       assert.deepEqual(planned, [start + span]);
       assert.equal(skipped, missed - 1);
@@ -43,12 +43,12 @@ describe("what is due after downtime", () => {
       assert.equal(next, start + span + minute);
     });
 
-    test(`K5: skip: after ${name} nothing fires`, () => {
+    test(`skip: after ${name} nothing fires [K5]`, () => {
       const { planned, skipped, next } = workOff({ every: "1m", misfire: "skip" }, start, now);
       assert.deepEqual([planned, skipped, next], [[], missed, start + span + minute]);
     });
 
-    test(`K5: all: after ${name} each fires, oldest first, capped, a few at a step`, () => {
+    test(`all: after ${name} each fires, oldest first, capped, a few at a step [K5]`, () => {
       const { planned, skipped, steps, next } = workOff(
         { every: "1m", misfire: "all", catchUp: 50 },
         start,

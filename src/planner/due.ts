@@ -1,12 +1,12 @@
 import type { ScheduleRules } from "./schedule-spec.ts";
 
-/** An occurrence that is less late than this was not missed: no planner is ever exactly on time. */
+/** An occurrence that is no later than this was not missed: no planner is ever exactly on time. */
 const missedAfterMs = 10_000;
 
-/** How many occurrences one step looks at: what an outage of years left behind is worked off in pieces. */
+/** How many occurrences one step looks at: what an outage of years left behind is processed in pieces. */
 const maxDue = 100_000;
 
-/** How many missed occurrences one step fires, so that a backlog does not starve what is due now. */
+/** How many missed occurrences one step fires, so a backlog does not starve what is due now. */
 const maxCatchUpStep = 10;
 
 /** A run of occurrences with the same fate; those to be fired stand alone. */
@@ -22,7 +22,7 @@ export type Decision =
 
 export interface DueDecisions {
   readonly decisions: readonly Decision[];
-  /** Where to go on: the next time to fire, or null when there is none. */
+  /** Where to continue: the next time to fire, or null when there is none. */
   readonly advanceTo: number | null;
   /** There is more to catch up with. */
   readonly more: boolean;
@@ -81,7 +81,7 @@ function fateOf(
   }
 }
 
-/** How many of the fates to take, so that at most `most` of them fire. */
+/** How many of the fates to take, so at most `most` of them fire. */
 function cutAfter(fates: readonly (string | null)[], most: number): number {
   let firing = 0;
   const place = fates.findIndex((reason) => reason === null && ++firing > most);

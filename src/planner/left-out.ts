@@ -1,8 +1,8 @@
 import type { Clock } from "../clock.ts";
 import type { Emit } from "../events.ts";
-import type { ScheduleRecord } from "../store.ts";
+import type { ScheduleRecord } from "../store/schedules.ts";
 
-/** How often the same schedule is looked at, and told of, at the most. */
+/** The same schedule is examined, and reported, at most this often. */
 const tellEveryMs = 60_000;
 
 interface Known {
@@ -11,8 +11,8 @@ interface Known {
 }
 
 /**
- * Due schedules that cannot be planned. They stay due, for a newer version of the code, or a person, may make them readable; so the planner
- * asks for that many more, and the oldest of them keep no other from its turn.
+ * Due schedules that cannot be planned. They stay due, since a newer version of the code, or a person, may make them readable; so the planner
+ * asks for that many more, and the oldest of them do not block the others.
  */
 export class LeftOut {
   readonly #clock: Clock;
@@ -30,7 +30,7 @@ export class LeftOut {
     return this.#known.size;
   }
 
-  /** Whether it was left out less than a minute ago, and is still the same: then it is again, without a word. */
+  /** Whether it was left out less than a minute ago, and is still the same: then it is left out again without a report. */
   isStill({ key, version, spec, job, nextAt }: ScheduleRecord): boolean {
     const known = this.#known.get(key);
     if (known === undefined || this.#clock.monotonic() - known.toldMs >= tellEveryMs) return false;
@@ -49,7 +49,7 @@ export class LeftOut {
     this.#emit("error", { error, during: `planning schedule ${JSON.stringify(record.key)}` });
   }
 
-  /** Ends a round: whatever was not met in it is readable now, or gone. Returns whether there are more of them than before. */
+  /** Ends a round: whatever did not appear in it is readable now, or gone. Returns whether there are more of them than before. */
   endRound(): boolean {
     const grew = this.#met.size > this.#known.size;
     this.#known = this.#met;

@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 export function unreadable(column: string, what: string): EscapementError {
   return new EscapementError(
     "unreadable-row",
-    `unreadable: ${column}: ${what}; put the schedule again, or remove it`,
+    `unreadable: ${column}: ${what}; define the schedule again, or remove it`,
   );
 }
 

@@ -2,16 +2,17 @@ import { crc32 } from "node:zlib";
 import { slotOf } from "../id.ts";
 import type { JobState } from "../job.ts";
 import { isTerminal } from "../state.ts";
-import type { Fire, NewJob, NewOccurrence, ScheduleRecord } from "../store.ts";
+import type { NewJob } from "../store/jobs.ts";
+import type { Fire, NewOccurrence, ScheduleRecord } from "../store/schedules.ts";
 import { type Decision, decideDue } from "./due.ts";
 import { unreadable } from "./parse-object.ts";
 import { decodeSpec, resolveSchedule, type ScheduleRules } from "./schedule-spec.ts";
 import { decodeTemplate, type JobTemplate } from "./template.ts";
 
-/** A schedule's next time is later than its making; clocks may be set. */
+/** A schedule's next time is later than its creation; clocks may be set. */
 const longestBeforeMs = 366 * 86_400_000;
 
-/** What the plan for a schedule rests on, besides its own record. */
+/** What the plan for a schedule is based on, besides its own record. */
 export interface PlanFacts {
   /** The store's clock. */
   readonly now: number;
@@ -34,9 +35,9 @@ export function planSchedule(record: ScheduleRecord, facts: PlanFacts): Plan {
   const rules = resolveSchedule(decodeSpec(record.spec));
   const template = decodeTemplate(record.job);
   const nextAt = record.nextAt?.getTime() ?? facts.now + 1;
-  // What is due since before the schedule was made would be worked off for years.
+  // What is due since before the schedule was made would take years to fire.
   if (nextAt < record.createdAt.getTime() - longestBeforeMs)
-    throw unreadable("nextAt", `${record.nextAt?.toISOString()} is long before it was made`);
+    throw unreadable("nextAt", `${record.nextAt?.toISOString()} is long before the schedule was created`);
   const { decisions, advanceTo, more } = decideDue(rules, nextAt, facts.now);
   const left = rules.limit === null ? Number.POSITIVE_INFINITY : rules.limit - record.fired;
   const builder = new Builder(record, rules, template, facts, left);
@@ -104,7 +105,7 @@ class Builder {
     return [plannedOccurrence(job, decision.fireAt)];
   }
 
-  /** Why an occurrence that is due must not be planned; null when nothing stands against it. */
+  /** Why an occurrence that is due must not be planned; null when nothing prevents it. */
   #obstacle(): string | null {
     if (this.#facts.disallow.includes(this.#template.name)) return "disallowed by configuration";
     if (!this.#isPreviousPending()) return null;
@@ -114,7 +115,7 @@ class Builder {
     return null;
   }
 
-  /** The job behind which the next one starts, so that two never run at once. */
+  /** The job after which the next one starts, so two never run at once. */
   #waitsFor(): string | null {
     const { overlap } = this.#rules;
     if (overlap === "allow" || overlap === "skip" || !this.#isPreviousPending()) return null;

@@ -2,9 +2,11 @@ import type { Clock } from "../clock.ts";
 import { isTransient } from "../errors.ts";
 import type { Emit } from "../events.ts";
 import type { JobState } from "../job.ts";
+import { Wakeup } from "../runtime/wakeup.ts";
 import type { Settings } from "../settings.ts";
-import type { Fire, Notice, ScheduleRecord, Store } from "../store.ts";
-import { Wakeup } from "../wakeup.ts";
+import type { Notice } from "../store/notices.ts";
+import type { Fire, ScheduleRecord } from "../store/schedules.ts";
+import type { Store } from "../store/store.ts";
 import { LeftOut } from "./left-out.ts";
 import { type Plan, planSchedule } from "./plan.ts";
 import { decodeSpec } from "./schedule-spec.ts";
@@ -22,7 +24,7 @@ export interface PlannerParts {
 const batch = 1_000;
 /** How soon a schedule that has more to catch up with is planned again: with ten a step, a hundred a second. */
 const catchUpEveryMs = 100;
-/** A round that takes longer hangs on a call: the next one begins beside it, so that other schedules go on. */
+/** A round that takes longer is stuck in a call: the next one begins beside it, so other schedules continue. */
 const patienceMs = 5_000;
 /** How many rounds may hang at once; each holds a connection until the store's own deadline. */
 const maxHanging = 3;
@@ -72,7 +74,7 @@ export class Planner {
         waitMs = ms;
       });
       await this.#patiently(round);
-      // Of a round that hangs nobody knows what it will have done; the store lets one win.
+      // A hung round may or may not have taken effect; the store lets one win.
       if (waitMs !== null || this.#hanging.size >= maxHanging) await round;
       else this.#leave(round);
       await this.#wakeup.wait(waitMs ?? 0);
@@ -120,7 +122,7 @@ export class Planner {
     }
     const fired = plans.length === 0 ? 0 : await this.#fire(plans);
     const isMoreLeftOut = this.#leftOut.endRound();
-    // Where nothing but what is left out came, the same answer would come at once.
+    // If only left-out schedules came, the same answer would come at once.
     if (due.length >= limit && (fired > 0 || isMoreLeftOut)) return 0;
     if (plans.some(({ more }) => more)) return catchUpEveryMs;
     // What was just fired has a next time too, which was not known when the store was asked.
@@ -128,7 +130,7 @@ export class Planner {
     return Math.max(0, Math.min(...times) - now.getTime());
   }
 
-  /** Returns how many the store took. One that it refuses keeps no other back. */
+  /** Returns how many the store took. One that it refuses does not block the others. */
   async #fire(plans: readonly RecordPlan[]): Promise<number> {
     const { store, node, settings } = this.#parts;
     const send = async (fires: readonly Fire[]): Promise<void> => {
@@ -154,7 +156,7 @@ export class Planner {
     return taken;
   }
 
-  /** A schedule that cannot be read, since a newer version wrote it, keeps no other back. */
+  /** A schedule that cannot be read, since a newer version wrote it, does not block the others. */
   async #plan(due: readonly ScheduleRecord[], now: number): Promise<RecordPlan[]> {
     const { settings } = this.#parts;
     const states = await this.#previousStates(due);
@@ -185,7 +187,7 @@ function mindsOverlap(spec: string): boolean {
     const { overlap } = decodeSpec(spec);
     return overlap !== undefined && overlap !== "allow";
   } catch {
-    // Whoever plans it says so.
+    // The node that plans it reports it.
     return false;
   }
 }

@@ -15,19 +15,19 @@ export interface ScheduleSpec extends FireSpec {
    * @default "once"
    */
   readonly misfire?: Misfire;
-  /** Nothing that was due longer ago is fired any more. @default "24h" */
+  /** Nothing that was due longer ago is fired. @default "24h" */
   readonly lookback?: Duration;
-  /** How many missed occurrences `misfire: "all"` fires at the most, the latest of them, oldest first. @default 100 */
+  /** At most how many missed occurrences `misfire: "all"` fires: the latest of them, oldest first. @default 100 */
   readonly catchUp?: number;
   /**
-   * When the previous job has not ended: fire all the same, not at all, once more behind it, or instead of it.
+   * When the previous job has not ended: fire anyway, not at all, once more after it, or instead of it.
    *
    * @default "allow"
    */
   readonly overlap?: Overlap;
-  /** Jobs start up to this much later, each schedule by its own fixed share of it, so that many schedules do not start at once. @default 0 */
+  /** Jobs start up to this much later, each schedule by its own fixed share of it, so many schedules do not start at once. @default 0 */
   readonly jitter?: Duration;
-  /** How often it fires in all. @default without end */
+  /** How often it fires in total. @default no limit */
   readonly limit?: number;
 }
 
@@ -52,7 +52,7 @@ export function resolveSchedule(spec: ScheduleSpec): ScheduleRules {
   if (lookbackMs > maxLookbackMs) {
     throw new EscapementError(
       "invalid-schedule",
-      `expected lookback to be at most a year, got ${lookbackMs} ms: after a long outage everything in it would be worked off`,
+      `expected lookback to be at most a year, got ${lookbackMs} ms: after a long outage everything in it would be fired`,
     );
   }
   return {
@@ -79,7 +79,7 @@ export function fireSpecOf(spec: ScheduleSpec): FireSpec {
 
 const dateKeys: readonly string[] = ["at", "startAt", "endAt"];
 
-/** A spec as the store keeps it: the same spec is the same text, whatever the order in which it was written down. */
+/** A spec as the store keeps it: the same spec is the same string, whatever the order of its keys. */
 export function encodeSpec(spec: ScheduleSpec): string {
   const entries = Object.entries(spec).filter(([, value]) => value !== undefined);
   return JSON.stringify(Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1))));

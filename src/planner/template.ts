@@ -1,16 +1,16 @@
 import { describe } from "../errors.ts";
 import { deliveries } from "../job.ts";
-import type { NewJob } from "../store.ts";
-import { withoutTrace } from "../trace.ts";
+import type { NewJob } from "../store/jobs.ts";
+import { withoutTrace } from "../telemetry/trace.ts";
 import { isObject, parseObject, unreadable } from "./parse-object.ts";
 
-/** What all jobs of a schedule have in common: a new job without what is its occurrence's. */
+/** What all jobs of a schedule have in common: a new job without what belongs to its occurrence. */
 export type JobTemplate = Omit<
   NewJob,
   "id" | "runAt" | "delayMs" | "fireAt" | "schedule" | "slot" | "after" | "afterFailure"
 >;
 
-/** As the store keeps it. Any planner can make jobs from it, also one that does not know the definition. */
+/** As the store keeps it. Any planner can make jobs from it, even one that does not know the definition. */
 export function encodeTemplate(job: NewJob): string {
   const template: JobTemplate = {
     name: job.name,
@@ -18,7 +18,7 @@ export function encodeTemplate(job: NewJob): string {
     delivery: job.delivery,
     input: job.input,
     priority: job.priority,
-    // The trace of whoever made the schedule is not that of its jobs.
+    // The trace of the caller that made the schedule is not that of its jobs.
     tags: withoutTrace(job.tags),
     expireInMs: job.expireInMs,
     attempts: job.attempts,
@@ -38,7 +38,7 @@ export function decodeTemplate(text: string): JobTemplate {
   const template = parseObject(text, "job");
   const wrong = Object.entries(checks).find(([field, isRight]) => !isRight(template[field]));
   if (wrong !== undefined) throw unreadable("job", `its ${wrong[0]} is ${describe(template[wrong[0]])}`);
-  // Each of its fields has been looked at.
+  // Each of its fields has been checked.
   return template as unknown as JobTemplate;
 }
 

@@ -1,14 +1,14 @@
-import type { Fire, FireResult, NewOccurrence } from "../store.ts";
-import type { Leg, Telemetry } from "../telemetry.ts";
-import { withTrace } from "../trace.ts";
+import type { Fire, FireResult, NewOccurrence } from "../store/schedules.ts";
+import type { Leg, Telemetry } from "../telemetry/telemetry.ts";
+import { withTrace } from "../telemetry/trace.ts";
 
-/** Fires whose jobs carry a context, and whom to tell what the store made of them. */
+/** Fires whose jobs carry a context, and who is told what the store made of them. */
 export interface TracedFires {
   readonly fires: readonly Fire[];
   fired(results: readonly FireResult[]): void;
 }
 
-/** All nodes plan alike, and one wins: only what was added by this one is told as planned. */
+/** All nodes plan alike, and one wins: only what this one added is reported as planned. */
 export function traceFires(fires: readonly Fire[], telemetry: Telemetry | null): TracedFires {
   if (telemetry === null) return { fires, fired: () => {} };
   const legs: (Leg<boolean> | null)[][] = [];

@@ -18,7 +18,7 @@ export function graceMs(leaseMs: number): number {
   return leaseMs * graceLeases;
 }
 
-/** The contact after an answer. An answer long after the one before it may be the end of an outage, in which nobody could renew. */
+/** The contact after an answer. An answer long after the one before it may be the end of an outage, in which no holder could renew. */
 export function afterAnswer(contact: Contact | null, mark: number, leaseMs: number): Contact {
   // A clock that was set back by much tells nothing about the time between.
   if (contact === null || Math.abs(mark - contact.last) > graceMs(leaseMs))
@@ -27,7 +27,7 @@ export function afterAnswer(contact: Contact | null, mark: number, leaseMs: numb
 }
 
 /**
- * Up to when leases must have run out to be reaped: at the last time the store was known to answer, so that a call that lies in a stalled
+ * Up to when leases must have run out to be reaped: at the last time the store was known to answer, so a call that lies in a stalled
  * store, and is done before those in which others renew, takes nothing from them. Null: none may be, their holders may be coming back.
  */
 export function reapableUntil(contact: Contact | null, waitMs: number): number | null {

@@ -2,7 +2,7 @@ import { type Clock, sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
 import { historyKeptMs } from "../history.ts";
 import type { Settings } from "../settings.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 import { afterAnswer, type Contact, graceMs, reapableUntil } from "./contact.ts";
 
 export interface ReaperParts {
@@ -23,7 +23,7 @@ const maxBatches = 10;
 /** A node that has said nothing for this long is forgotten. */
 const nodesKeptMs = 24 * 3_600_000;
 
-/** Ends what others left behind and forgets what nobody needs any more. Every node runs one; each step is a compare-and-set. */
+/** Ends what dead processes left behind and forgets what is past its retention. Every node runs one; each step is a compare-and-set. */
 export class Reaper {
   readonly #parts: ReaperParts;
   readonly #stopping = new AbortController();
@@ -52,7 +52,7 @@ export class Reaper {
         await this.#reap();
         if (clock.monotonic() >= nextPruneMs) {
           const isDone = await this.#prune();
-          // Whoever is left behind by what is enqueued goes on at the next turn.
+          // If pruning falls behind, continue next tick.
           nextPruneMs = clock.monotonic() + (isDone ? pruneEveryMs * (0.5 + random()) : 0);
         }
       } catch (error) {
@@ -68,7 +68,7 @@ export class Reaper {
     const { store, emit, settings, waitMs = graceMs(settings.leaseMs) } = this.#parts;
     for (let batch = 0; batch < maxBatches; batch++) {
       const until = reapableUntil(this.#contact, waitMs);
-      // What has expired while it waited is nobody's, and ends in any case.
+      // A job that expired while it waited has no holder, and ends in any case.
       const { reaped, more, mark } = await store.reap({ limit: reapLimit, until: until ?? 0 });
       this.#contact = afterAnswer(this.#contact, mark, settings.leaseMs);
       for (const job of reaped) emit("reaped", job);

@@ -2,15 +2,16 @@ import { sleep } from "../clock.ts";
 import { type AnyDefinition, defineJob } from "../definition.ts";
 import type { Emit } from "../events.ts";
 import { slotOf } from "../id.ts";
-import type { Runtime } from "../runtime.ts";
-import type { NewJob, Store } from "../store.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { NewJob } from "../store/jobs.ts";
+import type { Store } from "../store/store.ts";
 
-/** Due this long after it was enqueued: what is late beyond that is the relay's. */
+/** Due this long after it is enqueued; any further delay is the relay's. */
 const dueInMs = 1_000;
-/** One that nobody publishes, because no relay has a canary any more, ends by itself. */
+/** One that is not published, because no relay sends canaries any more, expires. */
 const expireInMs = 60_000;
 
-/** The definition behind the canary: its route ends in this process, so that only store and relay are measured. */
+/** The definition of the canary: its route ends in this process, so only store and relay are measured. */
 export const canary: AnyDefinition = defineJob<null>({
   name: "escapement-canary",
   queue: "escapement-canary",
@@ -19,7 +20,6 @@ export const canary: AnyDefinition = defineJob<null>({
     dispatchTimeoutMs: 10_000,
     transport: {
       kind: "canary",
-      gathers: false,
       address: "",
       open: async () => ({
         publish: async (messages) => messages.map(() => ({ kind: "acknowledged" })),
@@ -29,7 +29,10 @@ export const canary: AnyDefinition = defineJob<null>({
   },
 });
 
-/** Sends a small job through store and relay now and then; how late it is published tells whether the way is free, also when nobody uses it. */
+/**
+ * Sends a small job through store and relay at intervals. How late it is published shows how they are doing, even
+ * without other jobs.
+ */
 export class Canary {
   readonly #store: Store;
   readonly #runtime: Runtime;

@@ -1,12 +1,13 @@
+import { RenewalLoop } from "../claims/renewal-loop.ts";
 import { sleep } from "../clock.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { withRetries } from "../runtime/transient.ts";
 import type { Settings } from "../settings.ts";
-import type { PartitionGrant, PartitionTable, Store } from "../store.ts";
-import { reconnectDelayMs, withRetries } from "../transient.ts";
+import type { PartitionGrant, PartitionTable } from "../store/partitions.ts";
+import type { Store } from "../store/store.ts";
 import type { Partition } from "./partition.ts";
-import { fairShare } from "./share.ts";
 
 export interface OwnershipParts {
   readonly store: Store;
@@ -15,55 +16,62 @@ export interface OwnershipParts {
   readonly runtime: Runtime;
   readonly emit: Emit;
   readonly log: Logger;
-  /** Begins to fire a partition; the lease is safe until then, on the monotonic clock. */
+  /** Makes a partition that was granted; its lease is safe until then, on the monotonic clock. */
   open(grant: PartitionGrant, safeUntilMs: number): Partition;
 }
 
 /**
- * Keeps this process's share of the partitions: takes what is free, renews what it holds, gives back what is too much. Who holds what is
- * the store's decision alone; the share is only how many to ask for.
+ * Keeps this process's share of the partitions: acquires free ones, renews what it owns, gives back what is more than
+ * its share. Only the store decides who owns what; the share is how many to ask for.
  */
 export class Ownership {
   readonly #parts: OwnershipParts;
   readonly #held = new Map<number, Partition>();
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  readonly #ended = new AbortController();
+  readonly #renewal: RenewalLoop;
   #sharing: Promise<void> | null = null;
-  #renewing: Promise<void> | null = null;
   #total: number;
   #relays = 1;
-  #hasTold = false;
+  #hasReportedMore = false;
 
   constructor(parts: OwnershipParts) {
     this.#parts = parts;
     this.#total = parts.settings.relay.partitions;
+    const { settings, runtime, emit } = parts;
+    this.#renewal = new RenewalLoop({
+      clock: runtime.clock,
+      heartbeatMs: settings.heartbeatMs,
+      random: () => runtime.random(),
+      renew: () => this.#renewAll(),
+      onError: (error) => emit("error", { error, during: "renewing partitions" }),
+    });
   }
 
   get held(): readonly Partition[] {
     return [...this.#held.values()];
   }
 
-  /** How many partitions there are, as far as is known. */
+  /** How many partitions there are, as far as this process knows. */
   get total(): number {
     return this.#total;
   }
 
-  /** How many relays were alive when it was last looked. */
+  /** How many relays were alive at the last look. */
   get relays(): number {
     return this.#relays;
   }
 
   start(): void {
     this.#sharing = this.#share();
-    this.#renewing = this.#renew();
+    this.#renewal.start();
   }
 
-  /** Gives everything back: what is named may settle for so long, then the next owner takes it over. */
+  /** Gives everything back. What is named has this long to settle; then the next owner takes it over. */
   async stop(timeoutMs: number): Promise<void> {
     const { clock } = this.#parts.runtime;
     this.#stopping.abort();
-    // A grant that is on its way must be given back too.
+    // A grant that is under way must be given back too.
     await this.#sharing;
     for (const partition of this.held) partition.drain();
     const cancel = clock.after(timeoutMs, () => {
@@ -71,11 +79,10 @@ export class Ownership {
     });
     while (this.#running.size > 0) await Promise.all(this.#running);
     cancel();
-    this.#ended.abort();
-    await this.#renewing;
+    await this.#renewal.stop();
   }
 
-  // ── Taking and giving ──
+  // ── Acquiring and giving back ──
 
   async #share(): Promise<void> {
     const { settings, runtime, emit } = this.#parts;
@@ -86,7 +93,7 @@ export class Ownership {
       } catch (error) {
         emit("error", { error, during: "sharing out partitions" });
       }
-      // Twice in a poll, so that a dead owner's partitions are taken within a poll after its lease.
+      // Twice per poll, so a dead owner's partitions are acquired within a poll after its lease.
       await sleep(runtime.clock, (settings.pollMs / 2) * (0.75 + runtime.random() / 4), signal);
     }
   }
@@ -97,14 +104,14 @@ export class Ownership {
     const relays = nodes.filter(({ alive, roles }) => alive && roles.includes("relay"));
     this.#relays = Math.max(1, relays.length);
     this.#total = Math.max(table.wanted, settings.relay.partitions);
-    this.#tellOfMore(table);
+    this.#reportMore(table);
     const share = fairShare(
       owner,
       relays.map(({ id }) => id),
       this.#total,
     );
     if (this.#stopping.signal.aborted) return;
-    // They are to be cut anew, and nobody is granted one before everybody has given back the old ones.
+    // Their number is raised, and the store grants no new one before every old one is given back.
     const isLeaving = table.partitions.length > 0 && table.wanted > table.partitions.length;
     if (isLeaving) for (const partition of this.held) partition.drain();
     const want = isLeaving && this.#held.size > 0 ? 0 : share - this.#held.size;
@@ -113,13 +120,13 @@ export class Ownership {
     for (const partition of serving.slice(share)) partition.drain();
   }
 
-  #tellOfMore({ wanted }: PartitionTable): void {
+  #reportMore({ wanted }: PartitionTable): void {
     const { partitions } = this.#parts.settings.relay;
-    if (wanted <= partitions || this.#hasTold) return;
-    this.#hasTold = true;
+    if (wanted <= partitions || this.#hasReportedMore) return;
+    this.#hasReportedMore = true;
     this.#parts.log.info(
       { asked: partitions, partitions: wanted },
-      "this namespace has more partitions than relay.partitions asks for; they can be made more, never fewer",
+      "this namespace has more partitions than relay.partitions asks for; the number can be raised, never lowered",
     );
   }
 
@@ -134,7 +141,7 @@ export class Ownership {
   #open(grant: PartitionGrant, safeUntilMs: number): void {
     const { open, emit } = this.#parts;
     const { partition: number, epoch } = grant;
-    // It was lost to another and is free again, before anybody here has heard of it.
+    // It was lost to another process and is free again, before this one knew.
     this.#held.get(number)?.lose();
     const partition = open(grant, safeUntilMs);
     this.#held.set(number, partition);
@@ -146,8 +153,8 @@ export class Ownership {
   }
 
   /**
-   * A partition that is over is given back at once; where that fails, its lease runs out. So it does while a broker owes an answer: its next
-   * owner must not fire what may still be on its way.
+   * Gives back a partition that has ended; if that fails, its lease runs out. While a broker owes an answer it is left to
+   * run out too: the next owner must not publish what may still be under way.
    */
   async #close(partition: Partition): Promise<void> {
     const { store, owner, runtime, emit } = this.#parts;
@@ -162,25 +169,7 @@ export class Ownership {
     emit("partition", { ...ref, change: mayRelease ? "released" : "lost" });
   }
 
-  // ── Keeping ──
-
-  async #renew(): Promise<void> {
-    const { settings, runtime, emit } = this.#parts;
-    const { signal } = this.#ended;
-    let failures = 0;
-    while (!signal.aborted) {
-      const waitMs = failures === 0 ? settings.heartbeatMs : reconnectDelayMs(failures, runtime.random());
-      await sleep(runtime.clock, waitMs, signal);
-      if (signal.aborted) return;
-      try {
-        await this.#renewAll();
-        failures = 0;
-      } catch (error) {
-        failures += 1;
-        emit("error", { error, during: "renewing partitions" });
-      }
-    }
-  }
+  // ── Renewing ──
 
   async #renewAll(): Promise<void> {
     const { store, owner, settings, runtime } = this.#parts;
@@ -191,8 +180,18 @@ export class Ownership {
     const outcomes = await store.renewPartitions({ owner, leaseMs: settings.leaseMs, held });
     for (const [index, partition] of partitions.entries()) {
       if (outcomes[index] === "renewed") partition.renewed(sentAtMs + settings.leaseMs);
-      // Also while it is being given back: what cannot settle any more must not wait for it.
+      // Even while it is being given back: what can no longer be settled must not be waited for.
       else partition.lose();
     }
   }
+}
+
+/**
+ * How many partitions a relay should own: as many as every other, and the remainder goes to the first by name, so all
+ * relays that see each other agree without talking.
+ */
+export function fairShare(owner: string, relays: readonly string[], partitions: number): number {
+  const everyone = [...new Set([...relays, owner])].toSorted();
+  const base = Math.floor(partitions / everyone.length);
+  return everyone.indexOf(owner) < partitions % everyone.length ? base + 1 : base;
 }

@@ -1,61 +1,49 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PublishResult } from "../transport.ts";
-import { DrainRate } from "./drain-rate.ts";
-import { Gate } from "./gate.ts";
-import { StoreTime } from "./store-time.ts";
+import { BacklogRate, CheckpointPace, StoreTime } from "./pacing.ts";
 
-const refused: PublishResult = { kind: "refused", error: new Error("no"), permanent: false };
-
-test("B7: the store's time is never taken for later than it is", () => {
+test("the store's time is never taken for later than it is [B7]", () => {
   const time = new StoreTime();
-  assert.equal(time.atLeast(5), Number.NEGATIVE_INFINITY, "nothing is due while nobody knows");
+  assert.equal(time.atLeast(5), Number.NEGATIVE_INFINITY, "nothing is due while it is unknown");
   // Asked at 100, answered at 140; the store read its clock somewhere between.
-  time.heard(new Date(1_000), 140);
+  time.update(new Date(1_000), 140);
   assert.equal(time.atLeast(140), 1_000);
   assert.equal(time.atLeast(150), 1_010);
   assert.equal(time.reachedAtMs(new Date(1_010)), 150);
 });
 
-test("a gate closes for longer each time nothing gets through, and narrows", () => {
-  const gate = new Gate();
-  assert.deepEqual([gate.isOpen(0), gate.width(100)], [true, 100]);
-  assert.equal(gate.heard([refused, refused], 0, 0), 100);
-  assert.deepEqual([gate.isOpen(99), gate.isOpen(100), gate.width(100)], [false, true, 50]);
-  assert.equal(gate.heard([refused], 100, 100), 200);
-  assert.equal(gate.width(100), 25);
-  for (let n = 0; n < 40; n += 1) gate.heard([refused], 300, 300);
-  assert.deepEqual([gate.width(100), gate.isOpen(5_300)], [1, true], "all is bounded");
-  assert.equal(gate.heard([refused, { kind: "acknowledged" }], 6_000, 6_000), 0);
-  assert.equal(gate.width(100), 100);
+test("the first checkpoint after a rest goes at once, the next at its time", () => {
+  const pace = new CheckpointPace(0);
+  assert.equal(pace.waitMs(1_000, true), 0);
+  pace.begin(1_000);
+  pace.end(1_005);
+  assert.deepEqual([pace.waitMs(1_005, true), pace.waitMs(1_020, true)], [15, 0]);
+  assert.equal(pace.waitMs(1_005, false), 35, "while nothing is late it has until 1040");
+  assert.equal(pace.waitMs(2_000, false), 0);
 });
 
-test("batches that were under way together close a gate once", () => {
-  const gate = new Gate();
-  for (let n = 0; n < 16; n += 1) gate.heard([refused], n, 50 + n);
-  assert.deepEqual([gate.isOpen(149), gate.isOpen(150), gate.width(100)], [false, true, 50]);
-  assert.equal(gate.heard([{ ...refused, retryAfterMs: 500 } as PublishResult], 20, 160), 500);
-  assert.equal(gate.width(100), 50, "what a receiver asks for is no failure more");
-  assert.equal(gate.heard([refused], 660, 670), 200);
+test("a slow store gets fewer checkpoints, within bounds", () => {
+  const pace = new CheckpointPace(0);
+  pace.begin(1_000);
+  pace.end(1_016);
+  assert.equal(pace.waitMs(1_016, true), 8, "every 32 ms: the next is at 1024");
+  pace.begin(1_000);
+  pace.end(1_400);
+  assert.equal(pace.waitMs(1_000, true), 50);
 });
 
-test("a gate opens as soon as something gets through, however long it was to be closed", () => {
-  const gate = new Gate();
-  for (let n = 0; n < 10; n += 1) gate.heard([refused], 0, 0);
-  assert.deepEqual([gate.isOpen(4_999), gate.width(100)], [false, 1]);
-  assert.equal(gate.heard([{ kind: "acknowledged" }], 0, 10), 0);
-  assert.deepEqual([gate.isOpen(10), gate.width(100)], [true, 100]);
-  assert.equal(gate.heard([refused], 20, 20), 100, "and what is refused now closes it for a moment");
+test("partitions are spread over groups that write at different moments", () => {
+  const at = (partition: number): number => {
+    const pace = new CheckpointPace(partition);
+    pace.begin(8_000);
+    pace.end(8_001);
+    return 8_001 + pace.waitMs(8_001, false);
+  };
+  assert.deepEqual([0, 1, 2, 3, 4, 5].map(at), [8_080, 8_020, 8_040, 8_060, 8_080, 8_020]);
 });
 
-test("a gate stays closed as long as the receiver asks, within bounds", () => {
-  const gate = new Gate();
-  assert.equal(gate.heard([{ ...refused, retryAfterMs: 3_000 } as PublishResult], 0, 0), 3_000);
-  assert.equal(gate.heard([{ ...refused, retryAfterMs: 1e9 } as PublishResult], 0, 0), 5_000);
-});
-
-test("B9: a backlog goes at its rate, in portions, whatever was not used before", () => {
-  const rate = new DrainRate(50, 0);
+test("a backlog goes at its rate, in portions, whatever was not used before [B9]", () => {
+  const rate = new BacklogRate(50, 0);
   const takeAll = (now: number): number => {
     let many = 0;
     while (rate.take(now)) many += 1;
@@ -69,6 +57,6 @@ test("B9: a backlog goes at its rate, in portions, whatever was not used before"
   for (let now = 150; now <= 10_100; now += 50) total += takeAll(now);
   assert.equal(total, 500);
   assert.equal(takeAll(60_000), 10, "a pause is not made up for");
-  const unlimited = new DrainRate(Number.POSITIVE_INFINITY, 0);
+  const unlimited = new BacklogRate(Number.POSITIVE_INFINITY, 0);
   assert.ok(Array.from({ length: 1_000 }).every(() => unlimited.take(0)));
 });

@@ -1,23 +1,18 @@
+import { safetyMarginMs } from "../claims/lease-margin.ts";
+import type { Sending } from "../claims/outbox.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { isTransient, recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { reconnectDelayMs } from "../runtime/transient.ts";
+import { Wakeup } from "../runtime/wakeup.ts";
 import type { Settings } from "../settings.ts";
-import type { Outcome } from "../state.ts";
-import type { CheckpointResult, ClaimedJob, DueJob, PartitionGrant, PartitionRef, Store } from "../store.ts";
-import { reconnectDelayMs } from "../transient.ts";
-import type { PublishResult } from "../transport.ts";
-import { Wakeup } from "../wakeup.ts";
-import { announce } from "./announce.ts";
-import { Beats } from "./beats.ts";
-import { Departures } from "./departures.ts";
-import type { DrainRate } from "./drain-rate.ts";
-import { Flights } from "./flights.ts";
-import type { Outlets } from "./outlets.ts";
-import { Publisher } from "./publisher.ts";
-import { type Lane, laneAt, Reader } from "./reader.ts";
-import { type Settlement, Settlements } from "./settlements.ts";
-import { verdictOf, verdictOnTakeover } from "./verdict.ts";
+import type { DueJob, PartitionGrant, PartitionRef } from "../store/partitions.ts";
+import type { Store } from "../store/store.ts";
+import type { Destinations } from "./destinations.ts";
+import { InFlight, type NamedJob } from "./in-flight.ts";
+import { type Age, aheadMs, type BacklogRate, CheckpointPace } from "./pacing.ts";
+import { Reader } from "./reader.ts";
 
 export interface PartitionParts {
   readonly store: Store;
@@ -26,41 +21,33 @@ export interface PartitionParts {
   readonly runtime: Runtime;
   readonly emit: Emit;
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
-  readonly outlets: Outlets;
-  readonly drainRate: DrainRate;
-  /** How many jobs the partition may have named and not settled. */
-  readonly width: number;
+  readonly destinations: Destinations;
+  readonly backlogRate: BacklogRate;
+  /** How many jobs may be named and not settled. */
+  readonly limit: number;
   isPaused(queue: string): boolean;
-  /** A transport is left alone for so long; 0: no longer. */
-  onClosed(ms: number): void;
+  /** A destination is left alone for this long; 0: it is reachable again. */
+  onCircuit(openMs: number): void;
 }
 
-/** How many jobs one read brings, for each that a claim of a worker would: reading takes nothing away from others. */
+/** How many jobs one read brings for each that a worker would claim at once: reading takes nothing away from others. */
 const readPerBatch = 5;
-/** How long before their time jobs are named, so that only the publish itself is left to do then. At-most-once is named at its time. */
-const aheadMs = 160;
-/** A checkpoint that named nothing of what it asked for must not be repeated in a tight circle. */
+/** After a checkpoint that named less than it asked for, the next read comes after this time, not at once. */
 const minRepeatMs = 20;
 
 /**
- * Fires one partition for as long as it is held. One checkpoint at a time carries what became of published jobs to the store and brings back
- * the next that may be published; reading ahead and publishing go on meanwhile.
+ * Publishes the jobs of one partition for as long as this process owns it. One checkpoint at a time settles published
+ * jobs in the store and names the next that may be published; reading ahead and publishing go on meanwhile.
  */
 export class Partition {
   readonly #parts: PartitionParts;
   readonly #grant: PartitionGrant;
   readonly #wakeup: Wakeup;
-  readonly #publisher: Publisher;
+  readonly #pace: CheckpointPace;
   readonly reader: Reader;
-  /** Named and not settled. */
-  readonly #flights: Flights;
-  /** Those of them that wait for their time. */
-  readonly #departures: Departures;
-  readonly #beats: Beats;
-  readonly #settlements = new Settlements();
-  /** Asked to be named, and not answered: to be asked again as it was, so that no named job is stranded. */
-  #naming: readonly DueJob[] = [];
-  #namingIds: ReadonlySet<string> = new Set();
+  readonly #inFlight: InFlight;
+  /** Asked to be named, and not answered: asked again as it was, so no named job is stranded. */
+  #unanswered: ReadonlyMap<string, DueJob> = new Map();
   #mark: number;
   #safeUntilMs: number;
   #state: "serving" | "draining" | "over" = "serving";
@@ -72,42 +59,37 @@ export class Partition {
     this.#grant = grant;
     this.#safeUntilMs = safeUntilMs;
     this.#mark = grant.mark?.getTime() ?? Number.NEGATIVE_INFINITY;
-    const { runtime, store, settings, definitions, outlets } = parts;
-    this.#wakeup = new Wakeup(runtime.clock);
-    this.#flights = new Flights(parts.width, outlets.count);
-    this.#beats = new Beats(grant.partition, aheadMs / 2);
+    const { runtime, settings, emit } = parts;
+    const { clock } = runtime;
+    const isPublishable = this.#isPublishable;
+    this.#wakeup = new Wakeup(clock);
+    this.#pace = new CheckpointPace(grant.partition);
     this.reader = new Reader({
-      store,
+      ...parts,
+      clock,
+      isPublishable,
       partition: grant.partition,
-      clock: runtime.clock,
       pollMs: settings.pollMs,
       pageSize: readPerBatch * settings.batch,
-      mayGo: (job, nowMs) => this.#mayGo(job, nowMs),
-      isTaken: (id) => this.#flights.has(id) || this.#namingIds.has(id),
+      isNamed: (id) => this.#inFlight.has(id) || this.#unanswered.has(id),
       onRead: () => {
-        this.#departures.look();
+        this.#inFlight.publishDue();
         this.#wakeup.wake();
       },
-      onError: (error) => parts.emit("error", { error, during: "reading what is due on a partition" }),
+      onError: (error) => emit("error", { error, during: "reading what is due on a partition" }),
     });
-    this.#departures = new Departures({
-      clock: runtime.clock,
+    this.#inFlight = new InFlight({
+      ...parts,
+      clock,
+      isPublishable,
       time: this.reader.time,
-      onDue: (jobs) => this.#publish(jobs),
-    });
-    this.#publisher = new Publisher({
-      settings,
-      clock: runtime.clock,
-      definitions,
-      outlets,
-      emit: parts.emit,
-      timeLeftMs: () => this.#safeUntilMs - settings.leaseMs / 5 - runtime.clock.monotonic(),
-      leastMs: settings.leaseMs / 5,
-      storeNow: () => this.reader.now,
-      onClosed: parts.onClosed,
-      onResult: this.#published,
+      random: () => runtime.random(),
+      timeLeftMs: () => this.#safeUntilMs - safetyMarginMs(settings.leaseMs) - clock.monotonic(),
+      onSettled: () => this.#wakeup.wake(),
     });
   }
+
+  // ── From outside ──
 
   get ref(): PartitionRef {
     const { partition, epoch } = this.#grant;
@@ -123,62 +105,63 @@ export class Partition {
   }
 
   get inFlight(): number {
-    return this.#flights.size;
+    return this.#inFlight.size;
   }
 
-  /** How long the oldest job that is due and not settled has been so, by the store's clock. */
+  /** How overdue the oldest job is that is due and not settled, by the store's clock. */
   get lagMs(): number {
-    const { now } = this.reader;
-    const times = [this.reader.oldestAt?.getTime() ?? now, ...this.#flights.times(), now];
-    return times.reduce((most, time) => Math.max(most, now - time), 0);
+    const { now, oldestAt } = this.reader;
+    return Math.max(0, now - this.#inFlight.oldestAtMs, oldestAt === null ? 0 : now - oldestAt.getTime());
   }
 
-  /** The lease holds until then at least, on the monotonic clock. */
+  /** The lease holds at least until then, on the monotonic clock. */
   renewed(safeUntilMs: number): void {
     this.#safeUntilMs = Math.max(this.#safeUntilMs, safeUntilMs);
     this.#wakeup.wake();
   }
 
-  /** Who is asked to cancel after it was named is not published, if its time has not come. */
   cancel(ids: ReadonlySet<string>): void {
-    for (const job of this.#departures.remove(ids)) this.#settle(job, { kind: "release" });
-  }
-
-  /** Another has it: nothing more is published, and nothing more could be written. */
-  lose(): void {
-    this.#isLost = true;
-    this.end();
+    this.#inFlight.cancel(ids);
   }
 
   /** Names nothing more; over when everything that was named is settled. */
   drain(): void {
     if (this.#state === "serving") this.#state = "draining";
-    this.#stay();
+    this.#inFlight.releaseWaiting();
     this.#wakeup.wake();
   }
 
-  /** Over now; what is named and not settled is the next owner's. */
+  /** Over now; the next owner takes over what is named and not settled. */
   end(): void {
     this.#state = "over";
-    this.#stay();
+    this.#inFlight.end();
     this.reader.stop();
     this.#wakeup.wake();
   }
 
+  /** Another process owns it: nothing more is published, and nothing more could be written. */
+  lose(): void {
+    this.#isLost = true;
+    this.#inFlight.lose();
+    this.end();
+  }
+
+  // ── The loop ──
+
   async run(): Promise<void> {
     const reading = this.reader.run();
-    this.#takeOver();
+    this.#inFlight.takeOver(this.#grant.named);
     while (!this.#isOver()) {
-      if (this.#failures > 0) await this.#repair();
-      const gatherMs = this.#gatherMs();
-      if (gatherMs > 0) {
-        await this.#wakeup.wait(gatherMs);
+      if (this.#failures > 0) await this.#inFlight.republishOverdue();
+      const waitMs = this.#untilCheckpointMs();
+      if (waitMs > 0) {
+        await this.#wakeup.wait(waitMs);
         continue;
       }
-      const name = this.#choose();
-      if (name.length === 0 && this.#settlements.count === 0) {
+      const jobs = this.#chooseJobs();
+      if (jobs.length === 0 && this.#inFlight.outbox.waiting === 0) {
         await this.#wakeup.wait(this.#idleMs());
-      } else if (await this.#checkpoint(name)) {
+      } else if (await this.#checkpoint(jobs)) {
         this.#failures = 0;
       } else {
         this.#failures += 1;
@@ -186,215 +169,122 @@ export class Partition {
       }
     }
     this.end();
-    // What came too late for the loop: acknowledgements, and names that were answered after the end and not published.
-    for (let n = 3; n > 0 && this.#settlements.count > 0 && !this.#isLost; n--) await this.#checkpoint([]);
+    const { outbox } = this.#inFlight;
+    // What came too late for the loop: acknowledgements, and jobs that were named after the end and not published.
+    for (let n = 3; n > 0 && outbox.waiting > 0 && !this.#isLost; n--) await this.#checkpoint([]);
     await reading;
   }
 
   #isOver(): boolean {
     if (this.#state !== "draining") return this.#state === "over";
-    return this.#flights.size === 0 && this.#settlements.count === 0 && this.#naming.length === 0;
+    return this.#inFlight.size === 0 && this.#inFlight.outbox.waiting === 0 && this.#unanswered.size === 0;
   }
 
-  /** What an earlier owner had named is published again, but for what must not be. */
-  #takeOver(): void {
-    for (const job of this.#grant.named) {
-      const outlet = this.#parts.outlets.of(job.name);
-      this.#flights.add(job, outlet, "fresh");
-      const verdict = verdictOnTakeover(job, outlet !== undefined);
-      if (verdict === null) this.#departures.add([job]);
-      else this.#settle(job, verdict);
-    }
+  /** The first checkpoint after a rest goes at once, and so does one that is large enough to be worth its trip. */
+  #untilCheckpointMs(): number {
+    const { left, portion, outbox, hasAtMostOnce } = this.#inFlight;
+    if (this.#state !== "serving" || this.#unanswered.size > 0 || hasAtMostOnce) return 0;
+    if (outbox.waiting + Math.min(this.reader.dueWithin(this.#aheadMs), left) >= portion) return 0;
+    return this.#pace.waitMs(this.#parts.runtime.clock.monotonic(), this.reader.dueWithin(0) > 0);
   }
 
-  // ── Naming ──
-
-  #mayGo(job: Pick<DueJob, "name" | "queue">, nowMs: number): boolean {
-    const outlet = this.#parts.outlets.of(job.name);
-    return outlet?.gate.isOpen(nowMs) === true && !this.#parts.isPaused(job.queue);
-  }
-
-  /** How long to gather before the next checkpoint. The first after a rest goes at once, and so does one that is worth its trip. */
-  #gatherMs(): number {
-    if (this.#state !== "serving" || this.#naming.length > 0 || this.#flights.hasOnce) return 0;
-    const { left, portion } = this.#flights;
-    if (this.#settlements.count + Math.min(this.reader.due(this.#aheadMs), left) >= portion) return 0;
-    return this.#beats.waitMs(this.#parts.runtime.clock.monotonic(), this.reader.due(0) > 0);
-  }
-
-  /** How long before their time jobs may be named now. */
-  get #aheadMs(): number {
-    return this.#departures.size < this.#flights.ahead ? aheadMs : 0;
-  }
-
-  /** What to name next. An answer that is owed comes first: some of it may be named already. */
-  #choose(): readonly DueJob[] {
-    if (this.#naming.length > 0) return this.#naming;
-    if (this.#state !== "serving" || !this.#publisher.mayBegin) return [];
-    const { outlets, drainRate, runtime } = this.#parts;
+  /** What to name next. Jobs whose naming was not answered come first: some of them may be named already. */
+  #chooseJobs(): readonly DueJob[] {
+    if (this.#unanswered.size > 0) return [...this.#unanswered.values()];
+    if (this.#state !== "serving" || !this.#inFlight.mayPublish) return [];
+    const { destinations, backlogRate, runtime } = this.#parts;
     const [nowMs, now] = [runtime.clock.monotonic(), this.reader.now];
-    const room = this.#flights.room(this.reader.hasBacklog);
-    let ahead = this.#flights.ahead - this.#departures.size;
-    return this.reader.take(this.#aheadMs, (job: DueJob, lane: Lane) => {
-      if (room.isFull(lane)) return "full";
-      const outlet = outlets.of(job.name);
-      if (outlet === undefined || !this.#mayGo(job, nowMs) || !room.admits(job, outlet)) return false;
+    const room = this.#inFlight.room(this.reader.hasBacklog);
+    let { leftAhead } = this.#inFlight;
+    return this.reader.take(this.#aheadMs, (job: DueJob, age: Age) => {
+      if (room.isFull(age)) return "full";
+      const destination = destinations.of(job.name);
+      if (destination === undefined || !this.#isPublishable(job, nowMs) || !room.admits(job, destination))
+        return false;
       if (job.runAt.getTime() > now) {
-        if (job.delivery === "at-most-once" || ahead <= 0) return false;
-        ahead -= 1;
+        // An at-most-once job is named when it is due: a crash between naming and publishing would cost it.
+        if (job.delivery === "at-most-once" || leftAhead <= 0) return false;
+        leftAhead -= 1;
       }
-      if (lane === "backlog" && !drainRate.take(nowMs)) return "full";
-      room.take(job, outlet, lane);
+      if (age === "backlog" && !backlogRate.take(nowMs)) return "full";
+      room.take(job, destination, age);
       return true;
     });
   }
 
-  async #checkpoint(name: readonly DueJob[]): Promise<boolean> {
-    const { store, owner, emit } = this.#parts;
-    const sent = this.#settlements.take();
-    this.#beats.begin(this.#parts.runtime.clock.monotonic());
-    this.#naming = name;
-    this.#namingIds = new Set(name.map(({ id }) => id));
+  readonly #isPublishable = (job: Pick<DueJob, "name" | "queue">, nowMs: number): boolean => {
+    const breaker = this.#parts.destinations.of(job.name)?.breaker;
+    return breaker !== undefined && !breaker.isOpen(nowMs) && !this.#parts.isPaused(job.queue);
+  };
+
+  /** How long before their time jobs may be named now. */
+  get #aheadMs(): number {
+    return this.#inFlight.leftAhead > 0 ? aheadMs : 0;
+  }
+
+  #idleMs(): number {
+    const { settings, runtime, backlogRate } = this.#parts;
+    const dueMs = (this.reader.nextDueAtMs ?? Number.POSITIVE_INFINITY) - runtime.clock.monotonic();
+    // A job that is nearly due and was not named may have to wait until it is due; others come near meanwhile.
+    const nameMs = dueMs > this.#aheadMs ? dueMs - this.#aheadMs : Math.min(dueMs, aheadMs / 2);
+    const rateMs = this.reader.hasBacklog ? backlogRate.waitMs() : 0;
+    return Math.max(0, Math.min(settings.pollMs, nameMs, rateMs > 0 ? rateMs : settings.pollMs));
+  }
+
+  // ── The checkpoint: settles and names in one write ──
+
+  async #checkpoint(jobs: readonly DueJob[]): Promise<boolean> {
+    const { store, owner, runtime } = this.#parts;
+    const { outbox } = this.#inFlight;
+    const sending = outbox.take();
+    this.#unanswered = new Map(jobs.map((job) => [job.id, job]));
+    this.#pace.begin(runtime.clock.monotonic());
     try {
       const answer = await store.checkpoint({
         ...this.ref,
         owner,
-        settled: sent.map(({ job, outcome }) => ({ id: job.id, token: job.token, outcome })),
-        mark: this.#moveMark(sent),
-        name: name.map(({ id, version }) => ({ id, version })),
+        settled: sending.finishes,
+        mark: this.#advanceMark(sending),
+        name: jobs.map(({ id, version }) => ({ id, version })),
         aheadMs,
       });
-      this.#beats.end(this.#parts.runtime.clock.monotonic());
-      this.#naming = [];
-      this.#namingIds = new Set();
+      this.#pace.end(runtime.clock.monotonic());
+      this.#unanswered = new Map();
       if (answer.outcome === "stale") this.lose();
-      else if (!this.#isLost) this.#written(sent, answer, name);
+      if (this.#isLost) return true;
+      outbox.written(sending, answer.finished);
+      this.#inFlight.add(answer.named);
+      if (this.#state !== "serving") this.#inFlight.releaseWaiting();
+      // What was left out has changed, or is not due by the store's clock after all.
+      if (answer.named.length < jobs.length) runtime.clock.after(minRepeatMs, () => this.reader.readSoon());
       return true;
     } catch (error) {
-      this.#tellFailure(error, this.#settlements.putBack(sent), name);
-      if (!isTransient(error) || this.#failures === 0) emit("error", { error, during: "checkpointing" });
+      this.#failed(error, sending, jobs);
       return false;
     }
   }
 
-  #written(sent: readonly Settlement[], answer: CheckpointResult, asked: readonly DueJob[]): void {
-    for (const [index, { job, outcome }] of sent.entries()) {
-      const result = answer.finished[index];
-      this.#flights.delete(job);
-      if (result !== undefined) announce(this.#parts.emit, job, outcome, result);
-    }
-    const named: ClaimedJob[] = [];
-    const { now } = this.reader;
-    for (const job of answer.named) {
-      // Each token is published once, also when an answer is repeated.
-      if (this.#flights.isSame(job)) continue;
-      this.#flights.add(job, this.#parts.outlets.of(job.name), laneAt(job.runAt, now));
-      if (job.cancelRequested || this.#state === "over") this.#settle(job, { kind: "release" });
-      else named.push(job);
-    }
-    this.#departures.add(named);
-    if (this.#state !== "serving") this.#stay();
-    // What was left out has changed, or is not due by the store's clock after all.
-    if (answer.named.length < asked.length) {
-      this.#parts.runtime.clock.after(minRepeatMs, () => this.reader.soon());
-    }
-  }
-
-  // ── Publishing ──
-
-  #publish(jobs: readonly ClaimedJob[]): void {
-    const nowMs = this.#parts.runtime.clock.monotonic();
-    const parted = Map.groupBy(jobs, (job) => this.#mayGo(job, nowMs));
-    this.#publisher.publish(parted.get(true) ?? []);
-    // Its queue was paused since, or its broker got into trouble.
-    for (const job of parted.get(false) ?? []) this.#settle(job, { kind: "release" });
-  }
-
-  /** What was named and waits for its time is given back. */
-  #stay(): void {
-    const waiting = this.#departures.clear();
-    if (!this.#isLost) for (const job of waiting) this.#settle(job, { kind: "release" });
-  }
-
-  /** A figure of progress: the time of the latest job that the broker has acknowledged. */
-  #moveMark(sent: readonly Settlement[]): Date | null {
+  /** A progress figure: the time of the latest job that a broker has acknowledged. */
+  #advanceMark({ entries }: Sending<NamedJob>): Date | null {
     const before = this.#mark;
-    for (const { job, outcome } of sent) {
-      if (outcome.kind === "succeed") this.#mark = Math.max(this.#mark, job.runAt.getTime());
+    for (const { held, outcome } of entries) {
+      if (outcome.kind === "succeed") this.#mark = Math.max(this.#mark, held.job.runAt.getTime());
     }
     return this.#mark > before ? new Date(this.#mark) : null;
   }
 
-  #tellFailure(thrown: unknown, rollbacks: readonly Settlement[], name: readonly DueJob[]): void {
+  /** Everything is sent again as it was. Jobs are reported once, not for every failure in a row. */
+  #failed(thrown: unknown, sending: Sending<NamedJob>, jobs: readonly DueJob[]): void {
     const { emit } = this.#parts;
-    const rest = { error: recordError(thrown), retryInMs: this.#retryInMs(), ambiguous: false };
-    for (const { job } of rollbacks) emit("dispatchRetry", { job, phase: "rollback_write", ...rest });
-    if (this.#failures > 0) return;
-    for (const job of name) emit("dispatchRetry", { job, phase: "dispatched_write", ...rest });
-  }
-
-  // ── Settling ──
-
-  readonly #published = (job: ClaimedJob, result: PublishResult | "unsent"): void => {
-    const { emit, runtime } = this.#parts;
-    if (this.#isLost || !this.#flights.isSame(job)) return;
-    if (result === "unsent") return this.#settle(job, { kind: "release" });
-    const outcome = verdictOf(job, result, runtime.random());
-    if (outcome.kind === "rollback" && result.kind !== "acknowledged") {
-      emit("dispatchRetry", {
-        job,
-        phase: "publish",
-        error: recordError(result.error),
-        retryInMs: outcome.delayMs,
-        ambiguous: result.kind === "ambiguous",
-      });
-    }
-    this.#settle(job, outcome);
-  };
-
-  #settle(job: ClaimedJob, outcome: Outcome): void {
-    this.#flights.decide(job, true);
-    this.#settlements.add(job, outcome, this.#parts.runtime.clock.monotonic());
-    this.#wakeup.wake();
-  }
-
-  /**
-   * A rollback that could not be written for as long as its route's dispatch timeout is given up: the job is still named, so it is published
-   * again instead. The store is asked first, since the write may have been done and only its answer lost.
-   */
-  async #repair(): Promise<void> {
-    const { definitions, runtime, store, owner, emit } = this.#parts;
-    const overdue = this.#settlements.overdue(definitions, runtime.clock.monotonic());
-    if (overdue.length === 0 || !this.#publisher.mayBegin) return;
-    try {
-      const stored = await store.get({ ids: overdue.map(({ job }) => job.id) });
-      this.#settlements.remove(overdue);
-      const again: ClaimedJob[] = [];
-      for (const [index, { job }] of overdue.entries()) {
-        const found = stored[index];
-        const isOurs = found?.state === "active" && found.claimer === owner && found.token === job.token;
-        if (isOurs) {
-          this.#flights.decide(job, false);
-          again.push(job);
-        } else this.#flights.delete(job);
-      }
-      if (this.#state !== "over") this.#publisher.publish(again);
-      else for (const job of again) this.#flights.delete(job);
-    } catch (error) {
-      emit("error", { error, during: "looking for jobs whose rollback was not written" });
-    }
+    const [error, retryInMs] = [recordError(thrown), this.#retryInMs()];
+    this.#inFlight.putBack(sending, error, retryInMs);
+    const isFirst = this.#failures === 0;
+    for (const job of isFirst ? jobs : [])
+      emit("dispatchRetry", { job, phase: "dispatched_write", error, retryInMs, ambiguous: false });
+    if (isFirst || !isTransient(thrown)) emit("error", { error: thrown, during: "checkpointing" });
   }
 
   #retryInMs(): number {
     return reconnectDelayMs(this.#failures + 1, this.#parts.runtime.random());
-  }
-
-  #idleMs(): number {
-    const { settings, runtime, drainRate } = this.#parts;
-    const dueMs = (this.reader.nextDueMs() ?? Number.POSITIVE_INFINITY) - runtime.clock.monotonic();
-    // What is near and was not named may have to wait until it is due; others come near meanwhile.
-    const nameMs = dueMs > this.#aheadMs ? dueMs - this.#aheadMs : Math.min(dueMs, aheadMs / 2);
-    const rateMs = this.reader.hasBacklog ? drainRate.waitMs() : 0;
-    return Math.max(0, Math.min(settings.pollMs, nameMs, rateMs > 0 ? rateMs : settings.pollMs));
   }
 }

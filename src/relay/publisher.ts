@@ -1,48 +1,47 @@
 import type { Clock } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Emit } from "../events.ts";
-import { checkDispatchable } from "../mend.ts";
-import { encodeMessage, type Message } from "../message.ts";
+import { encodeMessage, type Message } from "../message/message.ts";
+import { ambiguous } from "../message/publish-result.ts";
+import type { PublishOptions, PublishResult } from "../message/transport.ts";
+import { checkKey } from "../names.ts";
+import { validate } from "../schema.ts";
 import type { Settings } from "../settings.ts";
-import type { ClaimedJob } from "../store.ts";
-import type { Leg } from "../telemetry.ts";
-import { traceOf } from "../trace.ts";
-import type { PublishOptions, PublishResult, Route } from "../transport.ts";
-import { messageKey } from "./message-key.ts";
-import type { Outlet } from "./outlet.ts";
-import type { Outlets } from "./outlets.ts";
+import type { ClaimedJob } from "../store/claims.ts";
+import type { Leg } from "../telemetry/telemetry.ts";
+import { traceOf } from "../telemetry/trace.ts";
+import { checkDispatchable } from "../unreadable.ts";
+import type { Destination } from "./destinations.ts";
+import type { NamedJob } from "./in-flight.ts";
 
 export interface PublisherParts {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly definitions: ReadonlyMap<string, AnyDefinition>;
-  readonly outlets: Outlets;
   readonly emit: Emit;
-  /** How long the partition may still be relied on to be ours. */
+  /** How long this process can still rely on owning the partition. */
   timeLeftMs(): number;
-  /** How much of that a publish must have to begin: who asks too late to hear the answer has only made a copy, or lost a job. */
-  readonly leastMs: number;
   /** The store's clock, a lower bound. */
   storeNow(): number;
-  onClosed(ms: number): void;
-  /** Exactly once for each job; `unsent` where it was not handed to the transport at all. */
-  onResult(job: ClaimedJob, result: PublishResult | "unsent"): void;
+  /** A destination is left alone for this long; 0: it is reachable again. */
+  onCircuit(openMs: number): void;
+  /** Exactly once for each job; `unsent` if it was not handed to the transport at all. */
+  onResult(named: NamedJob, result: PublishResult | "unsent"): void;
 }
 
-interface Parcel {
-  readonly job: ClaimedJob;
+interface Outgoing {
+  readonly named: NamedJob;
   readonly message: Message;
   readonly leg: Leg<PublishResult | "unsent"> | null;
 }
 
-/** Jobs that one call of a transport takes. */
-interface Batch {
-  readonly outlet: Outlet;
-  readonly route: Route;
-  readonly jobs: ClaimedJob[];
-}
+/**
+ * A publish does not begin with less than this part of the lease left: if its answer came too late, it would only have
+ * made a copy, or lost an at-most-once job.
+ */
+const leastLease = 1 / 5;
 
-/** Hands named jobs to their transports, and says what became of each. */
+/** Hands named jobs to their destinations, and reports what became of each. */
 export class Publisher {
   readonly #parts: PublisherParts;
 
@@ -50,135 +49,122 @@ export class Publisher {
     this.#parts = parts;
   }
 
-  /** Whether there is time enough for a publish. */
+  /** Whether there is enough time for a publish. */
   get mayBegin(): boolean {
-    return this.#parts.timeLeftMs() >= this.#parts.leastMs;
+    return this.#parts.timeLeftMs() >= leastLease * this.#parts.settings.leaseMs;
   }
 
-  publish(jobs: readonly ClaimedJob[]): void {
-    // Jobs of different timeouts do not wait for each other's, and each outlet hears of its own alone.
-    const batches = new Map<Outlet, Map<number, Batch>>();
-    for (const job of jobs) {
-      const outlet = this.#parts.outlets.of(job.name);
-      const route = this.#parts.definitions.get(job.name)?.route ?? null;
-      if (outlet === undefined || route === null) {
-        this.#parts.onResult(job, "unsent");
-        continue;
-      }
-      const ofOutlet = batches.get(outlet) ?? new Map<number, Batch>();
-      batches.set(outlet, ofOutlet);
-      const batch = ofOutlet.get(route.dispatchTimeoutMs) ?? { outlet, route, jobs: [] };
-      ofOutlet.set(route.dispatchTimeoutMs, batch);
-      batch.jobs.push(job);
+  publish(jobs: readonly NamedJob[]): void {
+    // Jobs with different timeouts do not wait for each other, and each destination gets only its own results.
+    for (const [destination, itsJobs] of Map.groupBy(jobs, (named) => named.destination)) {
+      if (destination === undefined) for (const named of itsJobs) this.#parts.onResult(named, "unsent");
+      else
+        for (const [timeoutMs, batch] of Map.groupBy(itsJobs, (named) => named.dispatchTimeoutMs))
+          void this.#send(destination, timeoutMs, batch);
     }
-    for (const ofOutlet of batches.values()) for (const batch of ofOutlet.values()) void this.#send(batch);
   }
 
-  async #send({ outlet, route, jobs }: Batch): Promise<void> {
-    const { clock, onResult, onClosed, timeLeftMs } = this.#parts;
-    const made = jobs.map((job) => this.#parcel(job));
-    // Only an asynchronous schema makes it wait: between here and the transport nothing else may come.
-    const parcels = made.some((one) => one instanceof Promise)
+  async #send(destination: Destination, timeoutMs: number, jobs: readonly NamedJob[]): Promise<void> {
+    const { clock, emit, onResult, onCircuit, timeLeftMs, storeNow } = this.#parts;
+    const made = jobs.map((named) => this.#outgoing(named, destination));
+    // Only an asynchronous schema makes this wait: otherwise jobs reach the transport in this turn of the event loop.
+    const all = made.some((one) => one instanceof Promise)
       ? await Promise.all(made)
-      : (made as (Parcel | null)[]);
-    const ready = parcels.filter((parcel) => parcel !== null);
+      : (made as (Outgoing | null)[]);
+    const ready = all.filter((one) => one !== null);
     if (ready.length === 0) return;
     const leftMs = timeLeftMs();
     if (!this.mayBegin) {
-      for (const { job, leg } of ready) {
+      for (const { named, leg } of ready) {
         leg?.end("unsent");
-        onResult(job, "unsent");
+        onResult(named, "unsent");
       }
       return;
     }
-    const sentAtMs = clock.monotonic();
-    const storeNow = this.#parts.storeNow();
-    const results = await this.#call(outlet, ready, {
-      timeoutMs: Math.min(route.dispatchTimeoutMs, leftMs),
+    const [sentAtMs, sentAt] = [clock.monotonic(), storeNow()];
+    const results = await callTransport(destination, ready, {
+      timeoutMs: Math.min(timeoutMs, leftMs),
       // The partition is renewed meanwhile.
-      answerLeftMs: () => Math.min(sentAtMs + route.dispatchTimeoutMs - clock.monotonic(), timeLeftMs()),
+      answerLeftMs: () => Math.min(sentAtMs + timeoutMs - clock.monotonic(), timeLeftMs()),
     });
     const nowMs = clock.monotonic();
-    const isShut = !outlet.gate.isOpen(nowMs);
-    const closedMs = outlet.heard(results, sentAtMs, nowMs);
-    if (closedMs > 0 || isShut) onClosed(closedMs);
-    const ms = clock.monotonic() - sentAtMs;
-    for (const [index, { job, message, leg }] of ready.entries()) {
-      const result = results[index] ?? missing;
+    const wasOpen = destination.breaker.isOpen(nowMs);
+    const openMs = destination.record(results, sentAtMs, nowMs);
+    if (openMs > 0 || wasOpen) onCircuit(openMs);
+    for (const [index, { named, leg }] of ready.entries()) {
+      const result = results[index] ?? unanswered;
       leg?.end(result);
-      if (result.kind === "acknowledged")
-        this.#tell(job, outlet, message, ms, storeNow - job.runAt.getTime());
-      onResult(job, result);
+      if (result.kind === "acknowledged") {
+        const { kind: transport, name } = destination;
+        const lateMs = Math.max(0, sentAt - named.job.runAt.getTime());
+        emit("published", { job: named.job, transport, destination: name, ms: nowMs - sentAtMs, lateMs });
+      }
+      onResult(named, result);
     }
   }
 
-  async #call(outlet: Outlet, parcels: readonly Parcel[], options: PublishOptions): Promise<PublishResult[]> {
-    try {
-      return await outlet.transport.publish(
-        parcels.map(({ message }) => message),
-        options,
-      );
-    } catch (thrown) {
-      // It promised not to throw, so nobody knows how far it came.
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      return parcels.map(() => ({ kind: "ambiguous", error }));
-    }
-  }
-
-  /** The message of a job; null when its input no longer fits its definition, which the job does not survive. */
-  #parcel(job: ClaimedJob): Parcel | null | Promise<Parcel | null> {
+  /** The message of a job; null if its input no longer fits its definition, which ends the job. */
+  #outgoing(
+    named: NamedJob,
+    { kind: transport, name: destination }: Destination,
+  ): Outgoing | null | Promise<Outgoing | null> {
+    const { settings, definitions, onResult, storeNow } = this.#parts;
+    const { job } = named;
+    const withKey = (key: string): Outgoing => {
+      const trace = traceOf(job.tags);
+      const leg = settings.telemetry?.publishing({ job, trace, transport, destination }) ?? null;
+      const now = storeNow();
+      // Right after a takeover nothing is known of the store's clock.
+      const publishedAt = Number.isFinite(now) ? new Date(now) : null;
+      const place = { destination, key, publishedAt, trace: leg?.trace ?? trace };
+      return { named, message: encodeMessage(settings.namespace, job, place), leg };
+    };
     const refuse = (thrown: unknown): null => {
-      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      this.#parts.onResult(job, { kind: "refused", error, permanent: true });
+      onResult(named, { kind: "refused", error: errorOf(thrown), permanent: true });
       return null;
     };
     try {
-      const definition = this.#parts.definitions.get(job.name);
-      if (definition === undefined || definition.route === null) return null;
       checkDispatchable(job);
-      const { destination } = definition.route;
-      const now = this.#parts.storeNow();
-      // Right after a takeover nothing is known of the store's clock.
-      const publishedAt = Number.isFinite(now) ? new Date(now) : null;
-      const toParcel = (key: string): Parcel => {
-        const leg = this.#begin(job, destination);
-        const trace = leg?.trace ?? traceOf(job.tags);
-        const message = encodeMessage(this.#parts.settings.namespace, job, {
-          destination,
-          key,
-          publishedAt,
-          trace,
-        });
-        return { job, message, leg };
-      };
-      const key = messageKey(definition, job);
-      return key instanceof Promise ? key.then(toParcel).catch(refuse) : toParcel(key);
+      const key = messageKey(definitions.get(job.name), job);
+      return key instanceof Promise ? key.then(withKey).catch(refuse) : withKey(key);
     } catch (error) {
       return refuse(error);
     }
   }
+}
 
-  #begin(job: ClaimedJob, destination: string): Parcel["leg"] {
-    const { settings, outlets } = this.#parts;
-    const { telemetry } = settings;
-    if (telemetry === null) return null;
-    const transport = outlets.of(job.name)?.kind ?? "";
-    return telemetry.publishing({ job, trace: traceOf(job.tags), transport, destination });
-  }
-
-  #tell(job: ClaimedJob, outlet: Outlet, message: Message, ms: number, lateMs: number): void {
-    const { destination } = message;
-    this.#parts.emit("published", {
-      job,
-      transport: outlet.kind,
-      destination,
-      ms,
-      lateMs: Math.max(0, lateMs),
-    });
+async function callTransport(
+  { transport }: Destination,
+  outgoing: readonly Outgoing[],
+  options: PublishOptions,
+): Promise<PublishResult[]> {
+  try {
+    const messages = outgoing.map(({ message }) => message);
+    return await transport.publish(messages, options);
+  } catch (thrown) {
+    // It promised not to throw, so how far it got is unknown.
+    return outgoing.map(() => ({ kind: "ambiguous", error: errorOf(thrown) }));
   }
 }
 
-const missing: PublishResult = {
-  kind: "ambiguous",
-  error: new Error("the transport gave no answer for this message"),
-};
+/**
+ * What keeps messages together in a broker: the concurrency key if the definition has one, otherwise the job's id.
+ * Throws, or rejects, when the input no longer fits its definition. A promise only if the schema is asynchronous.
+ */
+function messageKey(definition: AnyDefinition | undefined, job: ClaimedJob): string | Promise<string> {
+  const key = definition?.concurrency?.key ?? null;
+  if (definition === undefined || key === null) return job.id;
+  const what = `job ${JSON.stringify(definition.name)}`;
+  // The value was validated against this definition's schema, which is what its key function takes.
+  const keyOf = (value: unknown): string => checkKey(key(value as never), `the concurrency key of ${what}`);
+  const input: unknown = JSON.parse(job.input);
+  if (definition.schema === null) return keyOf(input);
+  const value = validate(definition.schema, input, what);
+  return value instanceof Promise ? value.then(keyOf) : keyOf(value);
+}
+
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+const unanswered = ambiguous("the transport gave no answer for this message");

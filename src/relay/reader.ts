@@ -1,10 +1,8 @@
 import type { Clock } from "../clock.ts";
-import type { DueJob, DuePlace, PartitionDue, Store } from "../store.ts";
-import { Wakeup } from "../wakeup.ts";
-import { StoreTime } from "./store-time.ts";
-
-/** `fresh`: due just now, or soon. `backlog`: due for more than {@link freshMs}. */
-export type Lane = "fresh" | "backlog";
+import { Wakeup } from "../runtime/wakeup.ts";
+import type { DueJob, DuePlace, PartitionDue } from "../store/partitions.ts";
+import type { Store } from "../store/store.ts";
+import { type Age, ageAt, freshMs, ReadPace, StoreTime } from "./pacing.ts";
 
 export interface ReaderParts {
   readonly store: Store;
@@ -13,72 +11,74 @@ export interface ReaderParts {
   readonly pollMs: number;
   /** How many jobs one read brings. */
   readonly pageSize: number;
-  /** Whether a job could be named now as far as this process is concerned: its route known and open, its queue not paused. */
-  mayGo(job: DueJob, nowMs: number): boolean;
+  /** Whether this process could publish the job now: its route is known and reachable, its queue not paused. */
+  isPublishable(job: DueJob, nowMs: number): boolean;
   /** Already named, or being named. */
-  isTaken(id: string): boolean;
+  isNamed(id: string): boolean;
   onRead(): void;
   onError(error: unknown): void;
 }
 
-/** What has been due for longer is a backlog. */
-const freshMs = 1_000;
-/** How many of a backlog's first are looked at again while it drains: this part of a page. */
+/** While a backlog drains, this part of a page is read again from its head. */
 const headPart = 1 / 10;
-/** How many pages of jobs that cannot go one look passes over. */
+/** How many pages of jobs that cannot be published one read skips. */
 const maxPages = 8;
-/** How soon after a read another one may follow, when notices ask for it. */
-const noticeGapMs = 10;
-/** Its multiples lie evenly between whole numbers, however many there are. */
-const goldenRatio = 0.618_034;
-/** How soon after a read that failed. */
-const afterErrorMs = 500;
+
+/** What {@link Reader} found on one page or several. */
+interface Pages {
+  /** Those that can be published. */
+  readonly jobs: DueJob[];
+  readonly last: DuePlace | null;
+  /** There may be more behind the last. */
+  readonly isFull: boolean;
+  readonly nextAt: Date | null;
+  /** Nothing up to here could be published; null when the first page had something. */
+  readonly skippedTo: DuePlace | null;
+}
 
 /**
- * Reads ahead what its partition will fire, and holds it until it is due. Behind a page full of backlog it reads what is fresh by itself, so
- * that neither waits for the other; over pages full of jobs that cannot go now it steps, and looks at them again after a while.
+ * Reads ahead what its partition will publish, and holds it until it is named. Behind a page full of backlog it reads
+ * fresh jobs separately, so neither waits for the other. It skips pages full of jobs that cannot be published now, and
+ * reads them again after a while.
  */
 export class Reader {
   readonly #parts: ReaderParts;
   readonly #wakeup: Wakeup;
+  readonly #pace: ReadPace;
   readonly time = new StoreTime();
+  /** By their time. */
   #jobs: DueJob[] = [];
-  /** There is more behind what was read: here. */
-  #last: DuePlace | null = null;
-  #isHungry = false;
+  /** There is more behind this place. */
+  #readTo: DuePlace | null = null;
+  #wantsMore = false;
   #stopped = false;
-  #readAtMs = Number.NEGATIVE_INFINITY;
-  /** A storm of notices keeps the store busy with reads for a third of the time at the most. */
-  #gapMs = noticeGapMs;
-  /** On the monotonic clock. */
-  #nextReadMs = Number.NEGATIVE_INFINITY;
-  /** Up to here nothing could go, and it is not looked at again before {@link #lookBackMs}. */
-  #passed: DuePlace | null = null;
-  #passingSinceMs = 0;
-  #lookBackMs = Number.POSITIVE_INFINITY;
-  /** How many jobs in the store's answers could not go. */
+  /** Up to here nothing could be published, and it is not read again before {@link #rereadAtMs}. */
+  #skippedTo: DuePlace | null = null;
+  #skippingSinceMs = 0;
+  #rereadAtMs = Number.POSITIVE_INFINITY;
   #withheld = 0;
 
   constructor(parts: ReaderParts) {
     this.#parts = parts;
     this.#wakeup = new Wakeup(parts.clock);
+    this.#pace = new ReadPace(parts.partition, parts.pollMs);
   }
 
   async run(): Promise<void> {
     const { clock, pollMs, onError, onRead } = this.#parts;
     while (!this.#stopped) {
-      const waitMs = this.#nextReadMs - clock.monotonic();
-      if (waitMs > 0 && !this.#isHungry) {
+      const waitMs = this.#pace.waitMs(clock.monotonic());
+      if (waitMs > 0 && !this.#wantsMore) {
         await this.#wakeup.wait(Math.min(waitMs, pollMs));
         continue;
       }
       try {
-        if (waitMs > 0) await this.#readOn();
-        else await this.#look();
+        if (waitMs > 0) await this.#readNextPage();
+        else await this.#readAgain();
         onRead();
       } catch (error) {
-        this.#isHungry = false;
-        this.#nextReadMs = Math.min(this.#nextReadMs, clock.monotonic() + afterErrorMs);
+        this.#wantsMore = false;
+        this.#pace.failed(clock.monotonic());
         onError(error);
       }
     }
@@ -89,16 +89,16 @@ export class Reader {
     this.#wakeup.wake();
   }
 
-  /** Something may have become due: look again, but not in a tight circle. */
-  soon(): void {
-    this.#nextReadMs = Math.min(this.#nextReadMs, this.#readAtMs + this.#gapMs);
+  /** Something may have become due. */
+  readSoon(): void {
+    this.#pace.hint();
     this.#wakeup.wake();
   }
 
-  /** What could not go may go now. */
-  again(): void {
-    this.#passed = null;
-    this.soon();
+  /** Jobs that could not be published may be publishable now. */
+  rereadSkipped(): void {
+    this.#skippedTo = null;
+    this.readSoon();
   }
 
   /** The store's clock, a lower bound. */
@@ -106,91 +106,124 @@ export class Reader {
     return this.time.atLeast(this.#parts.clock.monotonic());
   }
 
+  /** How many jobs in the store's answers could not be published. */
+  get withheld(): number {
+    return this.#withheld;
+  }
+
+  /** The time of the oldest job here. */
+  get oldestAt(): Date | null {
+    return this.#jobs[0]?.runAt ?? null;
+  }
+
+  get hasBacklog(): boolean {
+    const { oldestAt } = this;
+    return oldestAt !== null && ageAt(oldestAt, this.now) === "backlog";
+  }
+
+  /** How many of the jobs here are due within this time. */
+  dueWithin(ms: number): number {
+    return firstFrom(this.#jobs, Math.floor(this.now + ms) + 1);
+  }
+
+  /** On the monotonic clock: when the next job here is due; null when all are, or there are none. */
+  get nextDueAtMs(): number | null {
+    const next = this.#jobs[this.dueWithin(0)];
+    return next === undefined ? null : this.time.reachedAtMs(next.runAt);
+  }
+
   /**
-   * Takes jobs out that are due within `aheadMs`, the fresh ones first. Those that `admit` refuses stay; when it says "full" nothing more
-   * is asked.
+   * Takes out jobs that are due within `aheadMs`, fresh ones first. Those that `admit` refuses stay; after "full" it is
+   * not asked about others of that age.
    */
-  take(aheadMs: number, admit: (job: DueJob, lane: Lane) => boolean | "full"): DueJob[] {
-    const { now } = this;
+  take(aheadMs: number, admit: (job: DueJob, age: Age) => boolean | "full"): DueJob[] {
     const jobs = this.#jobs;
-    const [fresh, later] = [firstFrom(jobs, now - freshMs), firstFrom(jobs, Math.floor(now + aheadMs) + 1)];
+    const fresh = firstFrom(jobs, this.now - freshMs);
     const taken = new Set<DueJob>();
-    const look = (from: number, to: number, lane: Lane): void => {
-      for (let index = from; index < to; index += 1) {
-        const job = jobs[index];
-        const answer = job !== undefined && admit(job, lane);
+    const takeFrom = (candidates: readonly DueJob[], age: Age): void => {
+      for (const job of candidates) {
+        const answer = admit(job, age);
         if (answer === "full") return;
-        if (answer && job !== undefined) taken.add(job);
+        if (answer) taken.add(job);
       }
     };
-    look(fresh, later, "fresh");
-    look(0, fresh, "backlog");
+    takeFrom(jobs.slice(fresh, this.dueWithin(aheadMs)), "fresh");
+    takeFrom(jobs.slice(0, fresh), "backlog");
     if (taken.size === 0) return [];
     this.#jobs = jobs.filter((job) => !taken.has(job));
-    if (this.#last !== null && this.#jobs.length < this.#parts.pageSize / 2) {
-      this.#isHungry = true;
+    if (this.#readTo !== null && this.#jobs.length < this.#parts.pageSize / 2) {
+      this.#wantsMore = true;
       this.#wakeup.wake();
     }
     return [...taken];
   }
 
-  /** Whether there is backlog in hand. */
-  get hasBacklog(): boolean {
-    const first = this.#jobs[0];
-    return first !== undefined && laneAt(first.runAt, this.now) === "backlog";
-  }
-
-  /** How many of the jobs in hand are due within so long. */
-  due(withinMs: number): number {
-    return firstFrom(this.#jobs, Math.floor(this.now + withinMs) + 1);
-  }
-
-  /** The oldest that is in hand. */
-  get oldestAt(): Date | null {
-    return this.#jobs[0]?.runAt ?? null;
-  }
-
-  get withheld(): number {
-    return this.#withheld;
-  }
-
-  /** On the monotonic clock: when the next of the jobs in hand is due; null when all are, or there are none. */
-  nextDueMs(): number | null {
-    const next = this.#jobs[firstFrom(this.#jobs, Math.floor(this.now) + 1)];
-    return next === undefined ? null : this.time.reachedAtMs(next.runAt);
-  }
-
-  async #look(): Promise<void> {
-    const { clock, pollMs } = this.#parts;
-    this.#readAtMs = clock.monotonic();
-    this.#nextReadMs = this.#readAtMs + pollMs;
-    if (this.#last === null || this.#jobs.length === 0) await this.#read();
-    else await this.#lookBeside();
-    this.#gapMs = Math.max(noticeGapMs, 3 * (clock.monotonic() - this.#readAtMs));
-  }
-
   /** The next page of a backlog. */
-  async #readOn(): Promise<void> {
-    this.#isHungry = false;
-    const page = await this.#pages(this.#last);
-    this.#last = page.isFull ? page.last : null;
+  async #readNextPage(): Promise<void> {
+    this.#wantsMore = false;
+    const page = await this.#readPages(this.#readTo);
+    this.#readTo = page.isFull ? page.last : null;
     this.#merge(page.jobs);
-    if (!page.isFull) this.#schedule(page.nextAt);
+    if (!page.isFull) this.#planNext(page.nextAt);
   }
 
-  /** In the middle of a backlog only its head, where late jobs come in, and what is fresh are looked at again. */
-  async #lookBeside(): Promise<void> {
-    const head = await this.#page(this.#passed, Math.ceil(this.#parts.pageSize * headPart));
-    const fresh = await this.#pages(this.#freshFrom);
-    this.#merge([...head.going, ...fresh.jobs]);
-    this.#schedule(fresh.isFull ? null : fresh.nextAt);
+  async #readAgain(): Promise<void> {
+    const { clock } = this.#parts;
+    this.#pace.begin(clock.monotonic());
+    if (this.#readTo === null || this.#jobs.length === 0) await this.#readFromStart();
+    else await this.#readBesideBacklog();
+    this.#pace.end(clock.monotonic());
   }
 
-  /** What was read anew takes the place of what was in hand. */
+  /** In the middle of a backlog only its head, where late jobs appear, and fresh jobs are read again. */
+  async #readBesideBacklog(): Promise<void> {
+    const head = await this.#readPage(this.#skippedTo, Math.ceil(this.#parts.pageSize * headPart));
+    const fresh = await this.#readPages(this.#freshFrom);
+    this.#merge([...head.publishable, ...fresh.jobs]);
+    this.#planNext(fresh.isFull ? null : fresh.nextAt);
+  }
+
+  async #readFromStart(): Promise<void> {
+    const { clock } = this.#parts;
+    this.#wantsMore = false;
+    if (clock.monotonic() >= this.#rereadAtMs) {
+      this.#skippedTo = null;
+      this.#rereadAtMs = Number.POSITIVE_INFINITY;
+    }
+    this.#withheld = 0;
+    if (this.#skippedTo === null) this.#skippingSinceMs = clock.monotonic();
+    const main = await this.#readPages(this.#skippedTo);
+    const isSkipping = main.isFull && main.jobs.length === 0;
+    this.#skippedTo = main.skippedTo ?? this.#skippedTo;
+    this.#planReread(isSkipping);
+    const freshFrom = this.#freshFrom;
+    const isBacklogged = main.isFull && main.last !== null && main.last.runAt < freshFrom.runAt;
+    const fresh = isBacklogged ? await this.#readPages(freshFrom) : null;
+    this.#readTo = main.isFull ? main.last : null;
+    // A read that was sent before a checkpoint may show what that checkpoint has named.
+    this.#jobs = [...main.jobs, ...(fresh?.jobs ?? [])].filter(({ id }) => !this.#parts.isNamed(id));
+    this.#planNext(isBacklogged ? (fresh?.nextAt ?? null) : main.isFull ? null : main.nextAt);
+    if (isSkipping) this.#pace.continueSoon(clock.monotonic());
+  }
+
+  /** The longer it takes to skip what cannot be published, the less often that is read again. */
+  #planReread(isSkipping: boolean): void {
+    const nowMs = this.#parts.clock.monotonic();
+    if (isSkipping || this.#skippedTo === null) this.#rereadAtMs = Number.POSITIVE_INFINITY;
+    else if (this.#rereadAtMs === Number.POSITIVE_INFINITY)
+      this.#rereadAtMs = nowMs + Math.max(this.#parts.pollMs, 10 * (nowMs - this.#skippingSinceMs));
+  }
+
+  /** What is due before `nextAt` is here, or was left out on purpose. */
+  #planNext(nextAt: Date | null): void {
+    if (nextAt !== null) this.#pace.nextDueAt(this.time.reachedAtMs(nextAt));
+  }
+
+  /** What was just read replaces what was here. */
   #merge(jobs: readonly DueJob[]): void {
     const byId = new Map([...this.#jobs, ...jobs].map((job) => [job.id, job]));
     this.#jobs = [...byId.values()]
-      .filter(({ id }) => !this.#parts.isTaken(id))
+      .filter(({ id }) => !this.#parts.isNamed(id))
       .sort((a, b) => a.runAt.getTime() - b.runAt.getTime());
   }
 
@@ -198,93 +231,39 @@ export class Reader {
     return { runAt: new Date(this.now - freshMs), order: 0 };
   }
 
-  async #read(): Promise<void> {
-    const { clock } = this.#parts;
-    this.#isHungry = false;
-    if (clock.monotonic() >= this.#lookBackMs) {
-      this.#passed = null;
-      this.#lookBackMs = Number.POSITIVE_INFINITY;
-    }
-    this.#withheld = 0;
-    if (this.#passed === null) this.#passingSinceMs = clock.monotonic();
-    const main = await this.#pages(this.#passed);
-    this.#passed = main.passed ?? this.#passed;
-    const isPassing = main.isFull && main.jobs.length === 0;
-    // The longer it takes to step over what cannot go, the rarer it is done.
-    const passingMs = Math.max(this.#parts.pollMs, 10 * (clock.monotonic() - this.#passingSinceMs));
-    if (isPassing || this.#passed === null) this.#lookBackMs = Number.POSITIVE_INFINITY;
-    else if (this.#lookBackMs === Number.POSITIVE_INFINITY) this.#lookBackMs = clock.monotonic() + passingMs;
-    const freshFrom = this.#freshFrom;
-    const isBacklogged = main.isFull && main.last !== null && main.last.runAt < freshFrom.runAt;
-    const fresh = isBacklogged ? await this.#pages(freshFrom) : null;
-    this.#last = main.isFull ? main.last : null;
-    // A read that was sent before a naming may show what has been named since.
-    this.#jobs = [...main.jobs, ...(fresh?.jobs ?? [])].filter(({ id }) => !this.#parts.isTaken(id));
-    this.#schedule(isBacklogged ? (fresh?.nextAt ?? null) : main.isFull ? null : main.nextAt);
-    if (isPassing) this.#nextReadMs = Math.min(this.#nextReadMs, clock.monotonic() + noticeGapMs);
-  }
-
-  #schedule(nextAt: Date | null): void {
-    if (nextAt === null) return;
-    // What is due by then is in hand or was left out on purpose; only what lies ahead is worth a wake-up. Halfway there: where jobs
-    // stand close together, the next is always just behind what was read.
-    const halfwayMs = this.time.reachedAtMs(nextAt) - this.#aheadMs / 2;
-    this.#nextReadMs = Math.min(this.#nextReadMs, this.#inTurn(halfwayMs));
-    this.#nextReadMs = Math.max(this.#nextReadMs, this.#readAtMs + noticeGapMs);
-  }
-
-  /** About then, and not at the same moment as the other partitions: together they would keep the store from everything else. */
-  #inTurn(atMs: number): number {
-    const everyMs = this.#aheadMs / 2;
-    const turnMs = ((this.#parts.partition * goldenRatio) % 1) * everyMs;
-    return Math.round((atMs - turnMs) / everyMs) * everyMs + turnMs;
-  }
-
-  get #aheadMs(): number {
-    return Math.min(this.#parts.pollMs, 1_000);
-  }
-
-  /** Reads on until there is a page's worth of jobs that can go, or enough pages were looked at. */
-  async #pages(from: DuePlace | null): Promise<{
-    readonly jobs: DueJob[];
-    readonly last: DuePlace | null;
-    readonly isFull: boolean;
-    readonly nextAt: Date | null;
-    /** Up to where nothing could go; null when the first page had something. */
-    readonly passed: DuePlace | null;
-  }> {
+  /** Reads until there is half a page of jobs that can be published, nothing more, or enough pages. */
+  async #readPages(from: DuePlace | null): Promise<Pages> {
     const { pageSize } = this.#parts;
     const jobs: DueJob[] = [];
     let after = from;
-    let passed: DuePlace | null = null;
+    let skippedTo: DuePlace | null = null;
     for (let page = 1; ; page += 1) {
-      const { due, going } = await this.#page(after, pageSize);
-      jobs.push(...going);
+      const { due, publishable } = await this.#readPage(after, pageSize);
+      jobs.push(...publishable);
       const isFull = due.jobs.length >= pageSize;
-      if (isFull && jobs.length === 0) passed = due.last;
+      if (isFull && jobs.length === 0) skippedTo = due.last;
       if (!isFull || jobs.length >= pageSize / 2 || page >= maxPages) {
-        return { jobs, last: due.last, isFull, nextAt: due.nextAt, passed };
+        return { jobs, last: due.last, isFull, nextAt: due.nextAt, skippedTo };
       }
       after = due.last;
     }
   }
 
-  async #page(after: DuePlace | null, limit: number): Promise<{ due: PartitionDue; going: DueJob[] }> {
-    const { store, partition, clock, mayGo } = this.#parts;
-    const due = await store.partitionDue({ partition, aheadMs: this.#aheadMs, limit, after });
+  async #readPage(
+    after: DuePlace | null,
+    limit: number,
+  ): Promise<{ due: PartitionDue; publishable: DueJob[] }> {
+    const { store, partition, clock, isPublishable } = this.#parts;
+    const due = await store.partitionDue({ partition, aheadMs: this.#pace.aheadMs, limit, after });
     const nowMs = clock.monotonic();
-    this.time.heard(due.now, nowMs);
-    const going = due.jobs.filter((job) => mayGo(job, nowMs));
-    this.#withheld += due.jobs.length - going.length;
-    return { due, going };
+    this.time.update(due.now, nowMs);
+    const publishable = due.jobs.filter((job) => isPublishable(job, nowMs));
+    this.#withheld += due.jobs.length - publishable.length;
+    return { due, publishable };
   }
 }
 
-export function laneAt(runAt: Date, now: number): Lane {
-  return runAt.getTime() < now - freshMs ? "backlog" : "fresh";
-}
-
-/** Where the first job stands that is not due before this instant. Instants are whole milliseconds. */
+/** The index of the first job that is not due before this instant. Instants are whole milliseconds. */
 function firstFrom(jobs: readonly DueJob[], instant: number): number {
   let low = 0;
   let high = jobs.length;

@@ -2,12 +2,14 @@ import { sleep } from "../clock.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Settings } from "../settings.ts";
-import type { Notice, Store } from "../store.ts";
-import { DrainRate } from "./drain-rate.ts";
-import { Outlets } from "./outlets.ts";
+import type { DestinationState, PartitionLag } from "../store/nodes.ts";
+import type { Notice } from "../store/notices.ts";
+import type { Store } from "../store/store.ts";
+import { Destinations } from "./destinations.ts";
 import { Ownership } from "./ownership.ts";
+import { BacklogRate } from "./pacing.ts";
 import { Partition } from "./partition.ts";
 
 export interface RelayParts {
@@ -21,9 +23,9 @@ export interface RelayParts {
   readonly log: Logger;
 }
 
-/** How a relay is doing, at this moment. */
+/** How the relay of this process is doing. */
 export interface RelayStatus {
-  /** The partitions that this process holds. */
+  /** How many partitions this process owns. */
   readonly held: number;
   /** How many partitions there are. */
   readonly partitions: number;
@@ -31,17 +33,23 @@ export interface RelayStatus {
   readonly relays: number;
   /** Named and not settled. */
   readonly inFlight: number;
-  /** How long the oldest job that is due on a held partition has been so. */
+  /** How overdue the oldest due job on an owned partition is. */
   readonly lagMs: number;
-  /** Due jobs that this relay leaves alone: it does not know their route, their queue is paused, or their broker is in trouble. */
+  /**
+   * Due jobs that this relay cannot publish: their route is unknown here, their queue paused or their destination
+   * unreachable.
+   */
   readonly withheld: number;
 }
 
-/** Publishes jobs that have a route when they are due: it owns partitions, and fires each of them. It never runs handlers. */
+/**
+ * Publishes jobs that have a route when they are due: it owns partitions, and publishes the jobs of each. It never runs
+ * handlers.
+ */
 export class Relay {
   readonly #parts: RelayParts;
   readonly #stopping = new AbortController();
-  #outlets: Outlets | null = null;
+  #destinations: Destinations | null = null;
   #ownership: Ownership | null = null;
   #paused: ReadonlySet<string> = new Set();
   #unsubscribe: (() => Promise<void>) | null = null;
@@ -52,10 +60,11 @@ export class Relay {
   }
 
   get status(): RelayStatus {
+    const { settings } = this.#parts;
     const held = this.#ownership?.held ?? [];
     return {
       held: held.length,
-      partitions: this.#ownership?.total ?? this.#parts.settings.relay.partitions,
+      partitions: this.#ownership?.total ?? settings.relay.partitions,
       relays: this.#ownership?.relays ?? 1,
       inFlight: held.reduce((sum, { inFlight }) => sum + inFlight, 0),
       lagMs: held.reduce((most, { lagMs }) => Math.max(most, lagMs), 0),
@@ -63,24 +72,37 @@ export class Relay {
     };
   }
 
+  /** How each destination is doing, those in trouble first. */
+  get destinations(): DestinationState[] {
+    return this.#destinations?.states ?? [];
+  }
+
+  /** Partitions on which a job has been due for at least `leastMs` and is not published yet, the longest wait first. */
+  lags(leastMs: number): PartitionLag[] {
+    return (this.#ownership?.held ?? [])
+      .map(({ ref, lagMs }) => ({ partition: ref.partition, lagMs: Math.round(lagMs) }))
+      .filter(({ lagMs }) => lagMs >= leastMs)
+      .toSorted((a, b) => b.lagMs - a.lagMs);
+  }
+
   async start(): Promise<void> {
     const { store, settings, runtime, definitions, log } = this.#parts;
     const { clock } = runtime;
-    const outlets = await Outlets.open(definitions.values(), { clock, log });
-    this.#outlets = outlets;
+    const destinations = await Destinations.open(definitions.values(), { clock, log });
+    this.#destinations = destinations;
     await this.#readPaused();
-    const drainRate = new DrainRate(settings.relay.backlogPerSecond, clock.monotonic());
+    const backlogRate = new BacklogRate(settings.relay.backlogPerSecond, clock.monotonic());
     const ownership = new Ownership({
       ...this.#parts,
       open: (grant, safeUntilMs) =>
         new Partition(
           {
             ...this.#parts,
-            outlets,
-            drainRate,
-            width: Math.max(1, Math.floor(settings.relay.inFlight / ownership.total)),
+            destinations,
+            backlogRate,
+            limit: Math.max(1, Math.floor(settings.relay.inFlight / ownership.total)),
             isPaused: (queue) => this.#paused.has(queue),
-            onClosed: (ms) => void clock.after(ms, () => this.#again()),
+            onCircuit: (openMs) => void clock.after(openMs, () => this.#rereadSkipped()),
           },
           grant,
           safeUntilMs,
@@ -92,13 +114,16 @@ export class Relay {
     ownership.start();
   }
 
-  /** Names nothing more, waits up to `timeoutMs` for brokers that still have to answer, writes what they said, and gives its partitions back. */
+  /**
+   * Names nothing more, waits up to `timeoutMs` for brokers to answer, settles what they answered, and gives its
+   * partitions back.
+   */
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
     await this.#ownership?.stop(timeoutMs);
     await this.#watching;
     await this.#unsubscribe?.();
-    await this.#outlets?.close();
+    await this.#destinations?.close();
   }
 
   readonly #notice = (notice: Notice): void => {
@@ -108,11 +133,11 @@ export class Relay {
       for (const partition of this.#ownership?.held ?? []) partition.cancel(ids);
     }
     if (notice.kind === "jobs" && this.#concerns(notice.queues)) {
-      for (const { reader } of this.#ownership?.held ?? []) reader.soon();
+      for (const { reader } of this.#ownership?.held ?? []) reader.readSoon();
     }
   };
 
-  /** Whether any job of these queues could be the relay's; it may be one of an unknown name, which then costs a look. */
+  /** Whether jobs of these queues may have a route. */
   #concerns(queues: readonly string[] | null): boolean {
     if (queues === null) return true;
     return [...this.#parts.definitions.values()].some(
@@ -120,13 +145,13 @@ export class Relay {
     );
   }
 
-  #again(): void {
-    for (const { reader } of this.#ownership?.held ?? []) reader.again();
+  #rereadSkipped(): void {
+    for (const { reader } of this.#ownership?.held ?? []) reader.rereadSkipped();
   }
 
   // ── Paused queues ──
 
-  /** Notices may be lost, so it is also asked now and then. */
+  /** Notices may be lost, so the store is also asked at every poll. */
   async #watch(): Promise<void> {
     const { settings, runtime } = this.#parts;
     while (!this.#stopping.signal.aborted) {
@@ -147,6 +172,6 @@ export class Relay {
     const before = this.#paused;
     const queues = await this.#parts.store.queues();
     this.#paused = new Set(queues.flatMap(({ queue, paused }) => (paused ? queue : [])));
-    if ([...before].some((queue) => !this.#paused.has(queue))) this.#again();
+    if ([...before].some((queue) => !this.#paused.has(queue))) this.#rereadSkipped();
   }
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Delivery } from "../job.ts";
-import type { ClaimedJob } from "../store.ts";
-import type { PublishResult } from "../transport.ts";
+import type { PublishResult } from "../message/transport.ts";
+import type { ClaimedJob } from "../store/claims.ts";
 import { verdictOf, verdictOnTakeover } from "./verdict.ts";
 
 const error = new Error("full");
@@ -21,7 +21,7 @@ describe("what a broker's word means", () => {
     assert.deepEqual(kinds({ kind: "ambiguous", error }), ["lose", "rollback", "rollback"]);
   });
 
-  test("D3: each try waits longer, up to a minute, or as long as the receiver asks, up to an hour", () => {
+  test("each try waits longer, up to a minute, or as long as the receiver asks, up to an hour [D3]", () => {
     const delayMs = (token: number, retryAfterMs?: number): number => {
       const refusal = { kind: "refused", error, permanent: false } as const;
       const result = retryAfterMs === undefined ? refusal : { ...refusal, retryAfterMs };

@@ -1,8 +1,8 @@
 import { describe, EscapementError } from "../errors.ts";
 import { kindOf } from "../options.ts";
-import type { StoreFactory } from "../store.ts";
+import type { StoreFactory } from "../store/opening.ts";
 
-/** Which store a URL means. Each is loaded only when it is asked for, so that nobody needs the clients of the others. */
+/** Which store a URL means. Each is loaded only when it is used, so no one needs the clients of the others. */
 const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> = {
   async sqlite(url) {
     const { sqlite } = await import("./sqlite/index.ts");

@@ -7,8 +7,8 @@ import { systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import { silentLogger } from "../log.ts";
 import { storeFromUrl } from "./open.ts";
+import { parseUrl } from "./postgres/connection/url.ts";
 import { postgres, postgresInbox } from "./postgres/index.ts";
-import { parseUrl } from "./postgres/url.ts";
 
 const server = await testbed.postgres();
 const mysqlServer = await testbed.mysql();
@@ -69,7 +69,7 @@ describe("the URL of a store", () => {
     assert.match((await refusal("foo.db")).message, /got "foo\.db"; a SQLite file is "sqlite:foo\.db"$/);
     assert.match((await refusal("oracle://user:secret@h")).message, /got "oracle:…"$/);
     assert.match((await refusal("user:secret@h")).message, /got "user:…"$/);
-    assert.match((await refusal("USER:secret@h")).message, /got a text$/);
+    assert.match((await refusal("USER:secret@h")).message, /got a string$/);
   });
 
   test("a parameter that nobody knows is refused; those of libpq and of hosts pass", async () => {

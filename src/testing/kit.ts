@@ -3,7 +3,7 @@ import type { ResultOptions } from "../client/client.ts";
 import type { Clock } from "../clock.ts";
 import { type Duration, parseDuration } from "../duration.ts";
 import type { JobRef } from "../receipt.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { EscapementOptions } from "../settings.ts";
 import { type MemoryStoreFactory, memory } from "../stores/memory/index.ts";
 import { seededRandom } from "./seeded-random.ts";

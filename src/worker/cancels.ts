@@ -1,9 +1,10 @@
-import type { ClaimRef, Store } from "../store.ts";
+import type { ClaimRef } from "../store/claims.ts";
+import type { Store } from "../store/store.ts";
 import type { Held } from "./held.ts";
 
 /**
- * The held claims that a notice names and that the store really wants stopped. A notice is only a hint: others can write to the
- * channel too, and stopping an at-most-once job ends it.
+ * The held claims that a notice names and that the store really wants stopped. A notice is only a hint: others can
+ * write to the channel too, and stopping an at-most-once job ends it.
  */
 export async function cancelledAmong(
   store: Store,

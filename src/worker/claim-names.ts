@@ -1,5 +1,5 @@
 import type { AnyDefinition } from "../definition.ts";
-import type { ClaimName } from "../store.ts";
+import type { ClaimName } from "../store/claims.ts";
 
 /** Jobs that go through a route are never claimed; those enqueued before their definition had one still run here. */
 export function claimNames(definitions: ReadonlyMap<string, AnyDefinition>): ClaimName[] {

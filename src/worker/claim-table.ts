@@ -1,4 +1,4 @@
-import type { ClaimRef } from "../store.ts";
+import type { ClaimRef } from "../store/claims.ts";
 import type { Renewal } from "./renewer.ts";
 
 /** Ids have at most 255 characters (names.ts). */
@@ -21,7 +21,7 @@ class Rows {
     this.#characters = new Uint16Array(sheet);
   }
 
-  /** A version that is odd says that the row is being written; it rises by two with each claim, and 0 is nobody's. */
+  /** A version that is odd says that the row is being written; it rises by two with each claim, and 0 is no claim's. */
   write(row: number, version: number, { id, token, timeoutAtMs }: Renewal): void {
     const start = row * rowBytes;
     // An exchange, unlike a store, lets nothing that follows it happen before it.
@@ -37,7 +37,7 @@ class Rows {
     Atomics.store(this.#integers, (row * rowBytes) / 4, 0);
   }
 
-  /** Undefined where there is none, or where it changes at this moment: then it came, or went, after whoever reads began. */
+  /** Undefined where there is none, or where it changes at this moment: then it came, or went, after the read began. */
   read(row: number): Renewal | undefined {
     const start = row * rowBytes;
     const version = Atomics.load(this.#integers, start / 4);
@@ -57,8 +57,8 @@ class Rows {
 }
 
 /**
- * The claims that the main loop holds, in memory that the heartbeat's thread reads by itself when it renews them: that a claim comes and goes
- * costs no message, and a main loop that is blocked keeps nothing from the thread.
+ * The claims that the main loop holds, in memory that the heartbeat's thread reads by itself when it renews them: that
+ * a claim comes and goes costs no message, and a main loop that is blocked keeps nothing from the thread.
  */
 export class ClaimTable {
   readonly #onSheet: (sheet: Sheet) => void;

@@ -1,13 +1,14 @@
+import type { Outbox, Sending } from "../claims/outbox.ts";
 import { EscapementError, isTransient } from "../errors.ts";
 import type { Emit } from "../events.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { reconnectDelayMs } from "../runtime/transient.ts";
+import { Wakeup } from "../runtime/wakeup.ts";
 import type { Settings } from "../settings.ts";
 import { isFragile } from "../state.ts";
-import type { ClaimedJob, ClaimName, ClaimParams, ClaimResult, Store } from "../store.ts";
-import { reconnectDelayMs } from "../transient.ts";
-import { Wakeup } from "../wakeup.ts";
+import type { ClaimedJob, ClaimName, ClaimParams, ClaimResult } from "../store/claims.ts";
+import type { Store } from "../store/store.ts";
 import type { Held } from "./held.ts";
-import type { Outbox, Sending } from "./outbox.ts";
 
 /** What the claimer must know about the jobs that are here. */
 export interface Slots {
@@ -18,6 +19,8 @@ export interface Slots {
   ready(): number;
   /** How many should, by how fast handlers are. */
   wanted(): number;
+  /** Whether handlers may start: not before all of the process is ready. */
+  isOpen(): boolean;
 }
 
 export interface ClaimerParts {
@@ -29,17 +32,20 @@ export interface ClaimerParts {
   /** Null: all queues. */
   readonly queues: readonly { readonly queue: string; readonly concurrency: number | null }[] | null;
   readonly slots: Slots;
-  readonly outbox: Outbox;
+  readonly outbox: Outbox<Held>;
   readonly emit: Emit;
   /** An outcome that the store cannot take was given up; the lease of its job will run out. */
   onGivenUp(held: Held): void;
-  /** Starts jobs, or gives them back; `sentAtMs` is when the claim was asked for, on the monotonic clock, `storeNow` the store's time of it. */
+  /**
+   * Starts jobs, or gives them back; `sentAtMs` is when the claim was asked for, on the monotonic clock, `storeNow` the
+   * store's time of it.
+   */
   onClaimed(jobs: readonly ClaimedJob[], sentAtMs: number, storeNow: Date): void;
 }
 
 /** How claiming goes. Instants are on the monotonic clock. */
 export interface ClaimerStatus {
-  /** When the loop last turned; null before the first time. */
+  /** When the loop last ran; null before the first time. */
   readonly turnedAtMs: number | null;
   /** When a claim was last answered; null before the first time. */
   readonly claimedAtMs: number | null;
@@ -53,7 +59,7 @@ export interface ClaimerStatus {
   readonly isFull: boolean;
 }
 
-/** Whether it is what was to be written that the store cannot take, and not the store that is in trouble. */
+/** Whether what was to be written is at fault, and not the store. */
 function isOutcomesFault(error: unknown): boolean {
   return !(error instanceof EscapementError) || !error.code.startsWith("store-");
 }
@@ -61,15 +67,16 @@ function isOutcomesFault(error: unknown): boolean {
 /** How many leases to work normally between two attempts to become idle. */
 const drainPauseLeases = 4;
 
-/** A claim that found nothing although the store said "now": do not ask again in a tight circle. */
+/** A claim that found nothing although the store said "now": do not ask again in a tight loop. */
 const minRepeatMs = 20;
 
 /** How far jobs claimed ahead may run down before more are asked for: a trip for each would cost more than it saves. */
 const refillBelow = 0.5;
 
 /**
- * The loop between this process and the store. A trip carries outcomes there and new jobs back; while one that claims is under way, one more may
- * carry outcomes. A claim whose reply is lost is repeated as it was: the same sequence, so the same jobs. So there is never a second one beside it.
+ * The loop between this process and the store. A trip carries outcomes there and new jobs back; while one that claims
+ * is under way, one more may carry outcomes. A claim whose reply is lost is repeated as it was: the same sequence, so
+ * the same jobs. So there is never a second one beside it.
  */
 export class Claimer {
   readonly #parts: ClaimerParts;
@@ -90,9 +97,9 @@ export class Claimer {
   #pausedUntilMs = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
-  /** The last claim brought all it had asked for, so there may be more to claim ahead. */
+  /** The last claim returned all it had asked for, so there may be more to claim ahead. */
   #hasMore = false;
-  /** Told, since the last claim was sent, that there may be something: its answer may be older than that. */
+  /** Notified, since the last claim was sent, that there may be something: its answer may be older than that. */
   #isHinted = false;
   /** On the monotonic clock: until when this process takes nothing, to be idle for a fragile job that waits. */
   #drainUntilMs = Number.NEGATIVE_INFINITY;
@@ -119,7 +126,7 @@ export class Claimer {
   }
 
   /** Something may be claimable: ask at the next turn. */
-  hungry(): void {
+  requestClaim(): void {
     this.#askAtMs = 0;
     this.#isHinted = true;
     this.#wakeup.wake();
@@ -182,17 +189,18 @@ export class Claimer {
     return this.#parts.outbox.isEmpty && this.#unanswered === null;
   }
 
-  /** The claim to send, or null when this process wants nothing, or has no room, or not the right. */
+  /** The claim to send, or null when this process wants nothing, or has no room, or may not claim. */
   #nextClaim(): ClaimParams | null {
-    // An unanswered claim may have taken jobs: it is repeated also when stopping, so that they can be given back.
+    // An unanswered claim may have taken jobs: it is repeated even when stopping, so they can be given back.
     if (this.#unanswered !== null) return this.#unanswered.claim;
     const { settings, slots, names, claimer, outbox, runtime } = this.#parts;
     const running = slots.running() + slots.ready();
-    const free = Math.max(0, Math.min(settings.concurrency - running, settings.batch));
+    const isOpen = slots.isOpen();
+    const free = isOpen ? Math.max(0, Math.min(settings.concurrency - running, settings.batch)) : 0;
     const wanted = this.#askAtMs <= runtime.clock.monotonic() || outbox.waiting > 0;
     if (!this.#claiming || !wanted || names.length === 0) return null;
     if (this.#exclusive !== null || (this.#isDraining() && running > 0)) return null;
-    const ahead = this.#aheadOf(free);
+    const ahead = isOpen ? this.#aheadOf(free) : this.#firstAhead();
     if (free + ahead === 0) return null;
     const queues = this.#queueLimits(free, ahead);
     if (queues !== null && queues.length === 0) return null;
@@ -205,11 +213,24 @@ export class Claimer {
       ahead,
       queues,
       names,
-      alone: running === 0,
+      alone: isOpen && running === 0,
     };
   }
 
-  /** How many to claim ahead; without room for another job, only where there were more the last time, and not for a few. */
+  /**
+   * The first claim leaves before handlers may start, and only takes jobs ahead: the death of the process then costs
+   * no job a crash, and loses none.
+   */
+  #firstAhead(): number {
+    const { settings, queues } = this.#parts;
+    const isLimited = queues?.some(({ concurrency }) => concurrency !== null) ?? false;
+    if (this.#sequence > 0 || settings.lookAheadMs === 0 || isLimited) return 0;
+    return Math.min(settings.concurrency, settings.batch);
+  }
+
+  /**
+   * How many to claim ahead; without room for another job, only where there were more the last time, and not for a few.
+   */
   #aheadOf(free: number): number {
     const { slots, queues } = this.#parts;
     // With a limit of its own for a queue, what waits here would count against it.
@@ -265,8 +286,9 @@ export class Claimer {
   }
 
   /**
-   * Takes nothing for a lease, so that the process may become idle. A handler that takes longer must not stop everything for the sake of one job: then
-   * others are claimed again for a while, and the fragile one waits for another node, or the next lull.
+   * Takes nothing for a lease, so the process may become idle. A handler that takes longer must not stop everything for
+   * the sake of one job: then others are claimed again for a while, and the fragile one waits for another node, or the
+   * next lull.
    */
   #drain(isWanted: boolean): void {
     const { runtime, settings } = this.#parts;
@@ -276,7 +298,7 @@ export class Claimer {
       this.#drainUntilMs = now + settings.leaseMs;
   }
 
-  #narrow(sending: Sending): void {
+  #narrow(sending: Sending<Held>): void {
     const given = this.#parts.outbox.narrow(sending);
     if (given !== null) this.#parts.onGivenUp(given);
   }

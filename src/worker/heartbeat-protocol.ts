@@ -1,4 +1,5 @@
-import type { ClaimRef, StoreAddress } from "../store.ts";
+import type { ClaimRef } from "../store/claims.ts";
+import type { StoreAddress } from "../store/opening.ts";
 import type { Sheet } from "./claim-table.ts";
 
 export interface HeartbeatPlan {

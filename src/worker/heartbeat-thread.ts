@@ -2,7 +2,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../clock.ts";
 import { consoleLogger } from "../log.ts";
-import type { Store, StoreContext } from "../store.ts";
+import type { StoreContext } from "../store/opening.ts";
+import type { Store } from "../store/store.ts";
 import { ClaimTableReader } from "./claim-table.ts";
 import {
   type HeartbeatMessage,
@@ -15,7 +16,7 @@ import {
 } from "./heartbeat-protocol.ts";
 import { Renewer } from "./renewer.ts";
 
-/** A main loop that has not turned for this long is given up: its leases run out. */
+/** A main loop that has not run for this long is given up: its leases run out. */
 const maxSilenceMs = 5 * 60_000;
 
 async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): Promise<void> {
@@ -36,7 +37,7 @@ async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): 
     mayRenew({ timeoutAtMs }) {
       const silent = silenceMs();
       if (silent > maxSilenceMs) return false;
-      // A loop that turns watches over its timeouts itself; a blocked one cannot.
+      // A loop that is not blocked watches its timeouts itself; a blocked one cannot.
       return silent < plan.leaseMs || timeoutAtMs === null || clock.monotonic() < timeoutAtMs;
     },
     onRenewed: (claims, sentAtMs) => tell({ kind: "renewed", claims, sentAtMs }),

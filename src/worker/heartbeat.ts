@@ -1,7 +1,8 @@
 import { Worker as Thread } from "node:worker_threads";
 import type { Logger } from "../log.ts";
-import { siblingModule } from "../sibling-module.ts";
-import type { ClaimRef, StoreAddress } from "../store.ts";
+import { siblingModule } from "../runtime/sibling-module.ts";
+import type { ClaimRef } from "../store/claims.ts";
+import type { StoreAddress } from "../store/opening.ts";
 import { ClaimTable } from "./claim-table.ts";
 import {
   type HeartbeatMessage,
@@ -22,19 +23,22 @@ export interface Heartbeat {
   readonly ready: Promise<void>;
   /** Keeps a claim from now on, in place of an earlier one of the same job. */
   keep(renewal: Renewal): void;
-  /** Keeps it no longer. */
+  /** Stops keeping it. */
   drop(claim: ClaimRef): void;
-  /** Told regularly that the main loop turns. */
+  /** Called regularly, to show that the main loop runs. */
   pulse(): void;
   /**
-   * When the latest renewal that covers a claim kept since `keptSinceMs` was sent, or null. It answers at once, also when the
-   * news of that renewal is still waiting behind a blocked main loop.
+   * When the latest renewal that covers a claim kept since `keptSinceMs` was sent, or null. It answers at once, even when
+   * the news of that renewal is still waiting behind a blocked main loop.
    */
   renewedAtMs(keptSinceMs: number): number | null;
   stop(): Promise<void>;
 }
 
-/** In the main loop: for stores that no second thread can reach, and for simulations. A handler that blocks the loop also blocks it. */
+/**
+ * In the main loop: for stores that no second thread can reach, and for simulations. A handler that blocks the loop
+ * also blocks it.
+ */
 export function loopHeartbeat(parts: Omit<RenewerParts, "held" | "mayRenew" | "onCovered">): Heartbeat {
   const claims = new Map<string, Renewal>();
   const held = (): Renewal[] => [...claims.values()];
@@ -57,7 +61,7 @@ export interface ThreadHeartbeatParts
   readonly address: StoreAddress;
   readonly namespace: string;
   readonly log: Logger;
-  /** The thread ended by itself: nobody keeps the leases any more. */
+  /** The thread ended on its own: nothing renews the leases any more. */
   readonly onGone: () => void;
 }
 
@@ -65,8 +69,8 @@ const bundledHeartbeat =
   "escapement was bundled, and a bundle has no file to start the heartbeat's thread from; mark escapement as external in the bundler";
 
 /**
- * In a thread of its own, with a connection of its own: a handler may block the main loop and still keeps its lease. With a long lease
- * it need not be waited for: what is held meanwhile, it finds when it is there.
+ * In its own thread, with its own connection: a handler may block the main loop and still keep its lease.
+ * With a long lease nothing has to wait for it: it finds what is held meanwhile when it is ready.
  *
  * @returns null when there can be no thread; the caller falls back to the main loop.
  */

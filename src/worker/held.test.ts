@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defineJob } from "../definition.ts";
 import type { StopReason } from "../handler.ts";
-import type { ClaimedJob } from "../store.ts";
+import type { ClaimedJob } from "../store/claims.ts";
 import { Held } from "./held.ts";
 
 const hold = (): Held =>

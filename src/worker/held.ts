@@ -1,28 +1,34 @@
 import type { AnyDefinition } from "../definition.ts";
 import type { Timing } from "../events.ts";
 import { type StopCause, StopReason } from "../handler.ts";
-import type { ClaimedJob } from "../store.ts";
+import type { ClaimedJob } from "../store/claims.ts";
+import type { RunningJob } from "../store/nodes.ts";
 import type { Renewal } from "./renewer.ts";
 
 /** A claim that this process holds, from the store's answer until its outcome is written. */
 export class Held {
   readonly job: ClaimedJob;
   readonly definition: AnyDefinition;
-  /** When the store's answer was here, on the monotonic clock. */
+  /** When the store's answer arrived, on the monotonic clock. */
   readonly claimedAtMs: number;
-  /** When it was due by the store's clock, told on the monotonic clock. */
+  /** When it was due by the store's clock, as an instant of the monotonic clock. */
   readonly dueAtMs: number;
   /** When its handler was called, on the monotonic clock; before that, as if it had been at once. */
   startedAtMs: number;
-  /** Since when the heartbeat knows of it, on the monotonic clock; before that, never. */
+  /** Since when the heartbeat has known of it, on the monotonic clock; before that, never. */
   keptSinceMs = Number.POSITIVE_INFINITY;
-  /** When the lease ends by our own reckoning: counted from before the call was sent, so never later than the store's. */
+  /**
+   * When the lease ends by our own reckoning: counted from before the call was sent, so never later than the store's.
+   */
   safeUntilMs: number;
-  /** Why the handler was told to stop; see {@link stop} for which of several reasons stands. */
+  /** Why the handler must stop; see {@link stop} for which of several reasons counts. */
   stopCause: StopCause | null = null;
   /** Its outcome is decided and on its way to the store; what the handler does from now on changes nothing. */
   recorded = false;
-  /** Where its `tx` stands. Once that is on its way the claim may end by it, and the store's calling the claim stale is no loss. */
+  /**
+   * Where its `tx` stands. Once that is on its way the claim may end by it, and the store's calling the claim stale is
+   * no loss.
+   */
   transaction: "none" | "open" | "committed" = "none";
   #controllerMade: AbortController | null = null;
   #endControllerMade: AbortController | null = null;
@@ -68,7 +74,7 @@ export class Held {
     return Number.isFinite(this.keptSinceMs);
   }
 
-  /** How it has gone by this moment of the monotonic clock. */
+  /** How it has gone so far, at this moment of the monotonic clock. */
   timingAt(nowMs: number): Timing {
     return { ms: nowMs - this.startedAtMs, lateMs: Math.max(0, this.startedAtMs - this.dueAtMs) };
   }
@@ -80,8 +86,8 @@ export class Held {
   }
 
   /**
-   * Fires the handler's signal; false when that changes nothing. A cancel only asks, so whatever comes after it still counts: a
-   * cancelled handler that does not listen times out like any other.
+   * Fires the handler's signal; false when that changes nothing. A cancel only asks, so whatever comes after it still
+   * counts: a cancelled handler that does not listen times out like any other.
    */
   stop(cause: StopCause, message: string): boolean {
     if (this.stopCause !== null && (this.stopCause !== "cancelled" || cause === "cancelled")) return false;
@@ -105,4 +111,17 @@ export class Held {
 
 export function asRenewal(held: Held): Renewal {
   return { id: held.job.id, token: held.job.token, timeoutAtMs: held.timeoutAtMs };
+}
+
+/** What has run for at least `leastMs`, the longest first, with what is left of each lease. */
+export function longestRunning(running: Iterable<Held>, leastMs: number, nowMs: number): RunningJob[] {
+  return [...running]
+    .filter((held) => nowMs - held.startedAtMs >= leastMs)
+    .toSorted((a, b) => a.startedAtMs - b.startedAtMs)
+    .map(({ job: { id, name }, startedAtMs, safeUntilMs }) => ({
+      id,
+      name,
+      forMs: Math.round(nowMs - startedAtMs),
+      leaseMs: Math.round(safeUntilMs - nowMs),
+    }));
 }

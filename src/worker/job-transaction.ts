@@ -3,10 +3,11 @@ import { sleepAwake } from "../clock.ts";
 import type { EnqueueVerbs, JobsForHandlers, TransactionJobs } from "../enqueue.ts";
 import { EscapementError, isCausedBy, isTransient } from "../errors.ts";
 import type { HandlerContext } from "../handler.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { reconnectDelayMs, withRetries } from "../runtime/transient.ts";
 import type { Success } from "../state.ts";
-import type { EnqueueWithin, Store, TransactResult } from "../store.ts";
-import { reconnectDelayMs, withRetries } from "../transient.ts";
+import type { EnqueueWithin, Report, TransactResult } from "../store/claims.ts";
+import type { Store } from "../store/store.ts";
 import type { Held } from "./held.ts";
 import { succeedWith } from "./outcome.ts";
 import type { Reporter } from "./reporter.ts";
@@ -25,7 +26,7 @@ const inside = new AsyncLocalStorage<{ readonly of: JobTransaction; readonly job
 
 type Tx = HandlerContext<unknown>["tx"];
 
-/** How long a transaction that could not begin is tried again. */
+/** How long a transaction that could not begin is retried. */
 const beginMs = 10_000;
 
 /** The handler's `tx`: its writes and the job's success commit together, once. */
@@ -34,6 +35,8 @@ export class JobTransaction {
   readonly #parts: JobTransactionParts;
   /** What `tx` threw because the store was in trouble. */
   readonly #breaks = new Set<unknown>();
+  /** What the commit is to write. */
+  #reported: Report | null = null;
   #used = false;
   committed = false;
   value: unknown = null;
@@ -44,7 +47,10 @@ export class JobTransaction {
     this.#parts = parts;
   }
 
-  /** Whether a handler failed because the store did, under its `tx`: that is nobody's failure. The handler may have wrapped what it was told. */
+  /**
+   * Whether a handler failed because the store failed under its `tx`: that is not the handler's failure. It may have
+   * wrapped the error.
+   */
   isBrokenBy(error: unknown): boolean {
     return this.#breaks.size > 0 && isCausedBy(error, (one) => this.#breaks.has(one));
   }
@@ -64,20 +70,23 @@ export class JobTransaction {
     if (this.#used) {
       throw new EscapementError(
         "transaction-used",
-        `job ${JSON.stringify(id)} has called tx before; it commits with the job's success, so there is one`,
+        `job ${JSON.stringify(id)} has already called tx; it commits with the job's success, so there can be only one`,
       );
     }
     this.#used = true;
     this.#held.transaction = "open";
     const { reporter } = this.#parts;
     if (!reporter.isWritten(this.#held)) await reporter.flush();
+    await reporter.withhold(this.#held);
     const answer = await this.#transact(fn).catch((error: unknown) => {
       this.#used = false;
       this.#held.transaction = "none";
+      this.#giveReportsBack();
       throw error;
     });
     if (answer.outcome === "stale") {
       this.#held.transaction = "none";
+      this.#giveReportsBack();
       throw new EscapementError(
         "stale-claim",
         `job ${JSON.stringify(id)} is no longer this handler's: everything was rolled back`,
@@ -85,9 +94,18 @@ export class JobTransaction {
     }
     this.committed = true;
     this.#held.transaction = "committed";
+    reporter.release(this.#held);
     this.value = answer.value;
     return answer.value;
   };
+
+  /** Nothing was committed: what was to be written with it is sent like any other report. */
+  #giveReportsBack(): void {
+    const { reporter } = this.#parts;
+    if (this.#reported !== null) reporter.putBack(this.#held, this.#reported);
+    this.#reported = null;
+    reporter.release(this.#held);
+  }
 
   /** The same watch over a `tx` that commits elsewhere, in an inbox. */
   readonly watch = (tx: Tx): Tx => {
@@ -119,6 +137,10 @@ export class JobTransaction {
             this.success = succeedWith(value, maxResultBytes);
             return this.success;
           },
+          report: () => {
+            this.#reported = this.#parts.reporter.take(this.#held);
+            return this.#reported;
+          },
         });
       } catch (error) {
         if (!call.isNotToBlame(error)) throw error;
@@ -138,22 +160,29 @@ export class JobTransaction {
 
   #call<T, Db>(call: Call<T, Db>, db: Db, enqueue: EnqueueWithin): Awaited<T> | Promise<Awaited<T>> {
     const open = this.#parts.jobs.within(enqueue);
+    // A slow function may be watched while it runs.
+    this.#giveReportsBack();
     return inside.run({ of: this, jobs: open.jobs }, () =>
-      open.run(() => this.#reported(call.run(db, open.jobs))),
+      open.run(() => this.#withhold(call.run(db, open.jobs))),
     ) as Awaited<T> | Promise<Awaited<T>>;
   }
 
-  /** What the function reported is written before the commit that ends the job. One that must be synchronous leaves no time for it. */
-  #reported<T>(value: T): T | Promise<Awaited<T>> {
+  /** What the function has reported is written by the commit that ends the job. */
+  #withhold<T>(value: T): T | Promise<Awaited<T>> {
     const { reporter } = this.#parts;
-    if (!(value instanceof Promise)) return value;
+    if (!(value instanceof Promise)) {
+      void reporter.withhold(this.#held);
+      return value;
+    }
     return value.then(async (returned) => {
-      if (!reporter.isWritten(this.#held)) await reporter.flush();
+      await reporter.withhold(this.#held);
       return returned;
     });
   }
 
-  /** Asked when the answer to a commit is missing. Where nobody can say, the outcome that is written next finds it out. */
+  /**
+   * Asked when the answer to a commit is missing. Where that stays unknown, the outcome that is written next finds out.
+   */
   async #hasCommitted(): Promise<boolean> {
     const { store, claimer, runtime } = this.#parts;
     const { id, token } = this.#held.job;
@@ -168,7 +197,7 @@ export class JobTransaction {
 
 type TxFunction<T, Db> = (db: Db, jobs: TransactionJobs) => T;
 
-/** One call of the caller's function, and how far it came. */
+/** One call of the caller's function, and how far it got. */
 class Call<T, Db> {
   readonly #fn: TxFunction<T, Db>;
   started = false;

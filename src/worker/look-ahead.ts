@@ -1,6 +1,6 @@
 /** However short the handlers are: as many as a trip carries well. */
 const most = 1_000;
-/** What the inputs of jobs that wait here may take up, so that large ones do not fill the memory. */
+/** How many bytes the inputs of jobs that wait here may take, so large ones do not fill the memory. */
 const mostCharacters = 4 * 1024 * 1024;
 /** How much one job changes what is expected of the next. */
 const weight = 1 / 16;
@@ -8,8 +8,8 @@ const weight = 1 / 16;
 const shortestMs = 0.01;
 
 /**
- * How many jobs to claim before there is room for them: as many as this process will start within `spanMs`, judged by the handlers that it has
- * seen. Of slow ones, that is none: they are left to whoever has room.
+ * How many jobs to claim before there is room for them: as many as this process will start within `spanMs`, judged by
+ * the handlers that it has seen. With slow ones that is none: they are left to processes that have room.
  */
 export class LookAhead {
   readonly #spanMs: number;

@@ -2,9 +2,9 @@ import type { AnyDefinition } from "../definition.ts";
 import { EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { Snooze, type StopCause } from "../handler.ts";
 import { afterFailure, afterStoreFailure, type Outcome, resultNotKept, type Success } from "../state.ts";
-import type { ClaimedJob } from "../store.ts";
+import type { ClaimedJob } from "../store/claims.ts";
 
-/** How a handler came to its end. */
+/** How a handler ended. */
 export type Ending =
   | { readonly kind: "returned"; readonly value: unknown }
   | { readonly kind: "threw"; readonly error: unknown }
@@ -33,7 +33,7 @@ export function decideOutcome(
   }
   if (ending.kind === "threw" || ending.kind === "store-failed") {
     const interrupted = stopCause === "shutdown" || stopCause === "lease-lost";
-    // An interruption is not the handler's failure: it costs no try. At-most-once has no second try to give.
+    // An interruption is not the handler's failure: it uses up no attempt. At-most-once has no second attempt.
     if (interrupted && job.delivery !== "at-most-once") return { kind: "snooze", delayMs: 0 };
     if (ending.kind === "store-failed") return afterStoreFailure(job, recordedOf(ending.error), random);
     return fail(ending.error, isUnrecoverable(ending.error));
@@ -56,7 +56,7 @@ export const released: Outcome = { kind: "release" };
 
 /** What is recorded of a handler that did not settle in the time a shutdown gives. */
 export function abandoned(job: ClaimedJob, leaseMs: number): Outcome {
-  // It may still be running, so nobody else starts it before the lease would have ended.
+  // It may still be running, so it is not started elsewhere before the lease would have ended.
   if (job.delivery !== "at-most-once") return { kind: "snooze", delayMs: leaseMs };
   return { kind: "lose", reason: "its handler was still running when the process stopped" };
 }
@@ -104,7 +104,7 @@ export function succeedWith(value: unknown, maxBytes: number): Success {
   } catch (error) {
     return without(whyNoJson(error));
   }
-  if (text === undefined) return without(`a ${typeof value} has no JSON`);
+  if (text === undefined) return without(`a ${typeof value} cannot be written as JSON`);
   const bytes = text.length * 3 <= maxBytes ? 0 : Buffer.byteLength(text);
   if (bytes <= maxBytes) return { kind: "succeed", result: text };
   const counted = [bytes, maxBytes].map((one) => one.toLocaleString("en"));
@@ -113,5 +113,5 @@ export function succeedWith(value: unknown, maxBytes: number): Success {
 
 export function whyNoJson(error: unknown): string {
   const [line = ""] = recordError(error).message.split("\n");
-  return `it has no JSON (${line})`;
+  return `it cannot be written as JSON (${line})`;
 }

@@ -54,7 +54,10 @@ export class Ready {
     this.#watch();
   }
 
-  /** Fills up again after a job has ended; now and then not before the loop has turned, so that outcomes can leave while others run. */
+  /**
+   * Fills up again after a job has ended; now and then only after the loop has turned, so outcomes can leave while
+   * others run.
+   */
   refill(): void {
     if (this.size === 0) return;
     const { clock } = this.#parts;
@@ -90,7 +93,7 @@ export class Ready {
     const held = this.#waiting[this.#gone];
     if (held === undefined) return undefined;
     this.#gone += 1;
-    // The list is cut off now and then, so that taking the first one costs nothing.
+    // The list is trimmed now and then, so taking the first one costs nothing.
     if (this.#gone === this.#waiting.length || this.#gone > 1_000) {
       this.#waiting = this.#waiting.slice(this.#gone);
       this.#gone = 0;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { ExtendParams, Store } from "../store.ts";
+import type { ExtendParams } from "../store/claims.ts";
+import type { Store } from "../store/store.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { Renewer } from "./renewer.ts";
 

@@ -1,6 +1,8 @@
+import { RenewalLoop } from "../claims/renewal-loop.ts";
 import { type Clock, sleep } from "../clock.ts";
-import type { ClaimRef, ExtendResult, Store } from "../store.ts";
-import { reconnectDelayMs } from "../transient.ts";
+import { reconnectDelayMs } from "../runtime/transient.ts";
+import type { ClaimRef, ExtendResult } from "../store/claims.ts";
+import type { Store } from "../store/store.ts";
 
 /** A claim to keep alive. */
 export interface Renewal extends ClaimRef {
@@ -21,8 +23,9 @@ export interface RenewerParts {
   mayRenew(renewal: Renewal): boolean;
   onRenewed(claims: readonly ClaimRef[], sentAtMs: number): void;
   /**
-   * Everything that was held at `sentAtMs` has been renewed by calls sent then or later, but for what `onStale` named, and for what another
-   * transaction has locked all the time: nobody can take that away either, and it is asked for again soon.
+   * Everything that was held at `sentAtMs` has been renewed by calls sent then or later, except what `onStale` named, and
+   * what another transaction has locked all the time: it cannot be taken away either, and is renewed again
+   * soon.
    */
   onCovered(sentAtMs: number): void;
   onStale(claims: readonly ClaimRef[]): void;
@@ -35,45 +38,27 @@ const renewChunk = 1_000;
 /** How often claims that another transaction has locked are asked for again, before the next heartbeat's turn. */
 const lockedTries = 4;
 
-/** Keeps leases alive, at each heartbeat and, after a failure, as soon as the store answers again. It runs in the main loop or in a thread of its own. */
+/** Keeps the leases of claimed jobs alive. It runs in the main loop or in its own thread. */
 export class Renewer {
   readonly #parts: RenewerParts;
   /** What the store called stale, until it is held no longer. */
   #stale: ReadonlySet<string> = new Set();
-  readonly #stopping = new AbortController();
-  #running: Promise<void> | null = null;
+  readonly #loop: RenewalLoop;
 
   constructor(parts: RenewerParts) {
     this.#parts = parts;
+    this.#loop = new RenewalLoop({ ...parts, renew: (signal) => this.#renewAll(signal) });
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
+    await this.#loop.stop();
   }
 
-  async #run(): Promise<void> {
-    const { clock, heartbeatMs, random, onError } = this.#parts;
-    const { signal } = this.#stopping;
-    let failures = 0;
-    while (!signal.aborted) {
-      await sleep(clock, failures === 0 ? heartbeatMs : reconnectDelayMs(failures, random()), signal);
-      if (signal.aborted) return;
-      try {
-        await this.#renewAll();
-        failures = 0;
-      } catch (error) {
-        failures += 1;
-        onError(error);
-      }
-    }
-  }
-
-  async #renewAll(): Promise<void> {
+  async #renewAll(signal: AbortSignal): Promise<void> {
     const { held, mayRenew, clock, onCovered } = this.#parts;
     const sentAtMs = clock.monotonic();
     const claims = held();
@@ -84,22 +69,25 @@ export class Renewer {
       locked.push(...(await this.#renew(renewals.slice(start, start + renewChunk))));
     }
     onCovered(sentAtMs);
-    await this.#renewLocked(locked);
+    await this.#renewLocked(locked, signal);
   }
 
-  /** Locks of jobs last for as long as the server works on a statement; those who hold them longer have to wait for a heartbeat. */
-  async #renewLocked(claims: readonly ClaimRef[]): Promise<void> {
+  /**
+   * Locks of jobs last for as long as the server works on a statement; those who hold them longer have to wait for a
+   * heartbeat.
+   */
+  async #renewLocked(claims: readonly ClaimRef[], signal: AbortSignal): Promise<void> {
     const { clock, random, heartbeatMs } = this.#parts;
     let locked = claims;
     for (let tries = 1; tries <= lockedTries && locked.length > 0; tries += 1) {
       await sleep(
         clock,
         Math.min(reconnectDelayMs(tries, random()), heartbeatMs / (2 * lockedTries)),
-        this.#stopping.signal,
+        signal,
       );
       const held = new Set(this.#parts.held().map(keyOf));
       const wanted = locked.filter((claim) => held.has(keyOf(claim)));
-      if (this.#stopping.signal.aborted || wanted.length === 0) return;
+      if (signal.aborted || wanted.length === 0) return;
       locked = await this.#renew(wanted);
     }
   }

@@ -1,5 +1,7 @@
 import type { Clock } from "../clock.ts";
-import { maxTrailLength, type ReportParams, type Store } from "../store.ts";
+import type { Report } from "../store/claims.ts";
+import { maxTrailLength } from "../store/questions.ts";
+import type { Store } from "../store/store.ts";
 import type { Held } from "./held.ts";
 import { succeedWith } from "./outcome.ts";
 
@@ -7,24 +9,28 @@ const flushMs = 200;
 const maxLineLength = 2_000;
 const maxProgressBytes = 65_536;
 
-interface Report {
+interface Gathered {
   readonly held: Held;
   progress?: string;
   lines: string[];
 }
 
-/** Carries progress and log lines of running jobs to the store, gathered, so that a chatty handler costs no trip per line. */
+/**
+ * Carries progress and log lines of running jobs to the store in batches, so a chatty handler costs no trip per line.
+ */
 export class Reporter {
   readonly #store: Store;
   readonly #claimer: string;
   readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
-  #gathered = new Map<string, Report>();
+  #gathered = new Map<string, Gathered>();
   /** Whose reports are on their way to the store. */
   #sent: ReadonlySet<Held> = new Set();
+  /** Whose reports stay here, for their transactions to write. */
+  readonly #withheld = new Set<Held>();
   #cancelTimer: (() => void) | null = null;
   #writing: Promise<void> = Promise.resolve();
-  /** The write that takes what has gathered once the one before it is answered. */
+  /** The write that takes what has accumulated once the one before it is answered. */
   #next: Promise<void> | null = null;
 
   constructor(store: Store, claimer: string, clock: Clock, onError: (error: unknown) => void) {
@@ -34,7 +40,7 @@ export class Reporter {
     this.#onError = onError;
   }
 
-  /** What is no JSON, or too large, is left out: how far a job is must not decide whether it fails. */
+  /** What is not JSON, or is too large, is left out: how far a job is must not decide whether it fails. */
   progress(held: Held, value: unknown): void {
     const text = succeedWith(value, maxProgressBytes).result;
     if (text !== null && held.mayReport) this.#of(held).progress = text;
@@ -43,7 +49,7 @@ export class Reporter {
   line(held: Held, line: string): void {
     if (!held.mayReport) return;
     const { lines } = this.#of(held);
-    // Cut in the middle of a character, it would be no text that every store can keep.
+    // Cut in the middle of a character, it would not be a string that every store can keep.
     lines.push(String(line).slice(0, maxLineLength).toWellFormed());
     if (lines.length > maxTrailLength) lines.shift();
   }
@@ -52,12 +58,15 @@ export class Reporter {
     return this.#gathered.size === 0 && this.#sent.size === 0;
   }
 
-  /** Whether the store has answered everything that this job reported. Only then may its outcome be sent: afterwards its reports are stale. */
+  /**
+   * Whether the store has answered everything that this job reported. Only then may its outcome be sent: afterwards its
+   * reports are stale.
+   */
   isWritten(held: Held): boolean {
     return this.#gathered.get(held.job.id)?.held !== held && !this.#sent.has(held);
   }
 
-  /** Writes what has gathered; resolves when everything that was reported before is written. */
+  /** Writes what has accumulated; resolves when everything that was reported before is written. */
   flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -71,32 +80,74 @@ export class Reporter {
     return this.#writing;
   }
 
+  /**
+   * Holds back what this job reports from now on, for the commit that ends it: sent beside that, it might arrive too
+   * late. Resolves when what was sent before is written.
+   */
+  async withhold(held: Held): Promise<void> {
+    this.#withheld.add(held);
+    while (this.#sent.has(held)) await this.#writing;
+  }
+
+  /** Its reports are sent again as they come. */
+  release(held: Held): void {
+    this.#withheld.delete(held);
+    if (this.#gathered.get(held.job.id)?.held === held) this.#setTimer();
+  }
+
+  /** What has accumulated for this job, for another writer to write. */
+  take(held: Held): Report | null {
+    const gathered = this.#gathered.get(held.job.id);
+    if (gathered?.held !== held) return null;
+    this.#gathered.delete(held.job.id);
+    return contentOf(gathered);
+  }
+
+  /** Takes back what could not be written elsewhere; what came meanwhile comes after it. */
+  putBack(held: Held, { progress, lines }: Report): void {
+    if (!held.mayReport) return;
+    const gathered = this.#of(held);
+    gathered.lines = [...lines, ...gathered.lines].slice(-maxTrailLength);
+    if (progress !== undefined) gathered.progress ??= progress;
+  }
+
   async #write(): Promise<void> {
-    const gathered = [...this.#gathered.values()];
-    const reports: ReportParams["reports"] = gathered.map(({ held, progress, lines }) => ({
-      id: held.job.id,
-      token: held.job.token,
-      lines,
-      ...(progress === undefined ? {} : { progress }),
+    // A job whose outcome is decided ends with that, whatever its transaction still does.
+    const isKeptBack = ({ held }: Gathered): boolean => this.#withheld.has(held) && !held.recorded;
+    const all = [...this.#gathered];
+    const gathered = all.flatMap(([, one]) => (isKeptBack(one) ? [] : [one]));
+    this.#gathered = new Map(all.filter(([, one]) => isKeptBack(one)));
+    if (gathered.length === 0) return;
+    const reports = gathered.map((one) => ({
+      id: one.held.job.id,
+      token: one.held.job.token,
+      ...contentOf(one),
     }));
-    this.#gathered = new Map();
     this.#sent = new Set(gathered.map(({ held }) => held));
     try {
       await this.#store.report({ claimer: this.#claimer, reports });
     } catch (error) {
-      // Reports are not worth a repetition that could delay an outcome; the job itself is not touched.
+      // Reports are not worth a retry that could delay an outcome; the job itself is not touched.
       this.#onError(error);
     } finally {
       this.#sent = new Set();
     }
   }
 
-  #of(held: Held): Report {
+  #of(held: Held): Gathered {
     const known = this.#gathered.get(held.job.id);
     if (known !== undefined && known.held === held) return known;
-    const report: Report = { held, lines: [] };
+    const report: Gathered = { held, lines: [] };
     this.#gathered.set(held.job.id, report);
-    this.#cancelTimer ??= this.#clock.after(flushMs, () => void this.flush());
+    this.#setTimer();
     return report;
   }
+
+  #setTimer(): void {
+    this.#cancelTimer ??= this.#clock.after(flushMs, () => void this.flush());
+  }
+}
+
+function contentOf({ progress, lines }: Gathered): Report {
+  return { lines, ...(progress === undefined ? {} : { progress }) };
 }

@@ -1,9 +1,9 @@
 import { systemClock } from "../clock.ts";
 import type { Emit } from "../events.ts";
 import type { Logger } from "../log.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Settings } from "../settings.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 import { type Heartbeat, loopHeartbeat, threadHeartbeat } from "./heartbeat.ts";
 import type { RenewerParts } from "./renewer.ts";
 
@@ -14,15 +14,15 @@ export interface HeartbeatParts extends Pick<RenewerParts, "onRenewed" | "onStal
   readonly runtime: Runtime;
   readonly emit: Emit;
   readonly log: Logger;
-  /** The thread is gone; this one takes its place, and must be told of every claim. */
+  /** The thread is gone; this one takes its place, and needs to know every claim. */
   onReplaced(heartbeat: Heartbeat): void;
 }
 
-/** In a thread of its own where the store can be reached from one, else in the main loop. */
+/** In its own thread where the store can be reached from one, else in the main loop. */
 export function startHeartbeat(parts: HeartbeatParts): Heartbeat {
   const { store, settings, runtime, log } = parts;
   const { address } = store;
-  // A clock of one's own means a simulation, in which everything happens in one thread.
+  // A custom clock means a simulation, in which everything happens in one thread.
   if (runtime.clock !== systemClock || address === null) return inLoop(parts);
   const { namespace } = settings;
   const onGone = (): void => parts.onReplaced(inLoop(parts));

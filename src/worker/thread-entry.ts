@@ -40,7 +40,7 @@ function returned(value: unknown): ThreadNews {
   try {
     const text = JSON.stringify(value);
     if (text === undefined && value !== undefined) {
-      return { kind: "returned", value: undefined, why: `a ${typeof value} has no JSON` };
+      return { kind: "returned", value: undefined, why: `a ${typeof value} cannot be written as JSON` };
     }
     return { kind: "returned", value: text === undefined ? undefined : JSON.parse(text) };
   } catch (error) {
@@ -49,8 +49,8 @@ function returned(value: unknown): ThreadNews {
 }
 
 /**
- * Results and progress are kept as JSON; going through it here also lets values cross that a structured clone would refuse. What is no JSON
- * is left out of progress: the work goes on all the same.
+ * Results and progress are kept as JSON; going through it here also lets values cross that a structured clone would
+ * refuse. What is not JSON is left out of progress: the work continues.
  */
 function copy(value: unknown): unknown {
   try {

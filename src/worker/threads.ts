@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { Worker as Thread } from "node:worker_threads";
 import { type ErrorRecord, EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, type HandlerJob, Snooze, type StopReason } from "../handler.ts";
-import { siblingModule } from "../sibling-module.ts";
+import { siblingModule } from "../runtime/sibling-module.ts";
 import { UnkeptValue } from "./outcome.ts";
 import { threadOptions } from "./thread-options.ts";
 
-/** What the main thread tells a handler's thread. */
+/** What the main thread sends to a handler's thread. */
 export type ThreadOrder =
   | {
       readonly kind: "run";
@@ -21,7 +21,7 @@ export type ThreadOrder =
 /** What became of a call that a handler's thread asked for. */
 export type CallAnswer = { readonly value: unknown } | { readonly error: ErrorRecord };
 
-/** What a handler's thread tells back, and about which run. */
+/** What a handler's thread answers, and about which run. */
 export type ThreadAnswer = ThreadNews & { readonly run: number };
 
 export type ThreadNews =
@@ -38,12 +38,12 @@ export type ThreadNews =
   | { readonly kind: "snoozed"; readonly delayMs: number }
   | { readonly kind: "threw"; readonly error: ErrorRecord; readonly unrecoverable: boolean };
 
-/** A thread ended in the middle of a job, and nobody had asked it to: `process.exit`, out of memory, a native fault. */
+/** A thread ended unasked in the middle of a job: `process.exit`, out of memory, a native fault. */
 export class ThreadCrash extends Error {
   override readonly name: string = "ThreadCrash";
 }
 
-/** How long a handler that was told to stop for good may take before its thread is ended. */
+/** How long a handler that must stop for good may take before its thread is ended. */
 const graceMs = 1_000;
 const maxIdle = 8;
 
@@ -59,7 +59,7 @@ export class Threads {
     thread.ref();
     this.#runs += 1;
     const run = this.#runs;
-    // What the handler enqueues is enqueued by whoever called it, as those see it who follow calls.
+    // What the handler enqueues runs in the async context of its caller, so traces follow it.
     const within = AsyncLocalStorage.snapshot();
     return new Promise<unknown>((resolve, reject) => {
       let ending: NodeJS.Timeout | undefined;
@@ -79,14 +79,14 @@ export class Threads {
         clearTimeout(ending);
         context.signal.removeEventListener("abort", onStop);
         endSignal.removeEventListener("abort", onEnd);
-        // By name: removing all listeners would also remove those by which the thread itself hears of messages.
+        // By name: removing all listeners would also remove those by which the thread itself receives messages.
         thread.off("message", onMessage).off("error", onError).off("exit", onExit);
         if (reusable && !isEnding) this.#release(thread);
         else this.#all.delete(thread);
         finish();
       };
       const onMessage = (answer: ThreadAnswer): void => {
-        // What an earlier job left behind in this thread speaks for nobody any more.
+        // What an earlier job left behind in this thread no longer counts.
         if (answer.run !== run) return;
         if (answer.kind === "log") context.log(answer.line);
         else if (answer.kind === "progress") context.progress(answer.value);
@@ -129,7 +129,7 @@ export class Threads {
       );
     }
     const thread = new Thread(entry, threadOptions());
-    // One that fails after its job is nobody's concern, and without a listener it would end the process.
+    // A failure after its job does not matter, but without a listener it would end the process.
     thread.on("error", () => {});
     this.#all.add(thread);
     return thread;
@@ -148,7 +148,7 @@ export class Threads {
     thread.unref();
     if (this.#idle.length < maxIdle) {
       this.#idle.push(thread);
-      // An idle thread that dies is no crash of a job; it must only not be used again.
+      // An idle thread that dies is not a crash of a job; it just must not be used again.
       const forget = (): void => this.#forget(thread);
       thread.once("exit", forget).once("error", forget);
       this.#watchers.set(thread, forget);

@@ -1,8 +1,11 @@
 import { EscapementError, recordError } from "../errors.ts";
 import type { Outcome } from "../state.ts";
-import type { ClaimedJob } from "../store.ts";
+import type { ClaimedJob } from "../store/claims.ts";
 
-/** How long this process gives a job back that it cannot read: as long as a new version of the code may take to reach all nodes. */
+/**
+ * How long this process gives a job back that it cannot read: as long as a new version of the code may take to reach
+ * all nodes.
+ */
 const patienceMs = 10 * 60_000;
 const firstDelayMs = 1_000;
 const maxDelayMs = 30_000;
@@ -16,8 +19,9 @@ interface Met {
 }
 
 /**
- * What becomes of a job whose input does not fit the schema here, or whose row says what nobody here knows. In a rolling deployment another node has the schema that it was enqueued
- * with, so it goes back, due again soon. Nothing was dispatched, so an at-most-once job may, too.
+ * What happens to a job whose input does not fit the schema here, or whose row says what this version does not know. In
+ * a rolling deployment another node has the schema that it was enqueued with, so it goes back, due again soon. Nothing
+ * was dispatched, so an at-most-once job may, too.
  */
 function decideUnreadable(error: unknown, met: Met, nowMs: number): Outcome {
   const text = JSON.stringify(recordError(error));
@@ -39,7 +43,7 @@ export class UnreadableJobs {
   readonly #met = new Map<string, Met>();
 
   outcomeOf({ id, redrives }: ClaimedJob, error: unknown, nowMs: number): Outcome {
-    // Whoever redrives a job wants it tried anew.
+    // A redriven job starts fresh.
     const key = `${redrives} ${id}`;
     const known = this.#met.get(key);
     const met = { sinceMs: known?.sinceMs ?? nowMs, times: (known?.times ?? 0) + 1 };

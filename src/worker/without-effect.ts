@@ -3,7 +3,10 @@ import type { Logger } from "../log.ts";
 import type { Held } from "./held.ts";
 import type { Ending } from "./outcome.ts";
 
-/** An effectively-once handler that never called tx has nothing that is protected from happening twice; that is told once for each definition. */
+/**
+ * An effectively-once handler that never called tx protects nothing from happening twice; that is logged once for each
+ * definition.
+ */
 export class WithoutEffect {
   readonly #log: Logger;
   readonly #warned = new Set<string>();

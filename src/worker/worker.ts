@@ -1,22 +1,25 @@
+import { announce, warnNotKept } from "../claims/announce.ts";
+import { safetyMarginMs, startingMarginMs } from "../claims/lease-margin.ts";
+import { Outbox } from "../claims/outbox.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { JobsForHandlers } from "../enqueue.ts";
 import { recordError } from "../errors.ts";
 import type { Emit, Timing } from "../events.ts";
 import type { Logger } from "../log.ts";
-import type { Around } from "../middleware.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Settings } from "../settings.ts";
 import type { Outcome } from "../state.ts";
-import type { ClaimedJob, ClaimRef, FinishResult, Notice, Store } from "../store.ts";
-import { announce, warnNotKept } from "./announce.ts";
+import type { ClaimedJob, ClaimRef, FinishResult } from "../store/claims.ts";
+import type { RunningJob } from "../store/nodes.ts";
+import type { Notice } from "../store/notices.ts";
+import type { Store } from "../store/store.ts";
+import type { Around } from "../telemetry/middleware.ts";
 import { cancelledAmong } from "./cancels.ts";
 import { claimNames } from "./claim-names.ts";
 import { Claimer, type ClaimerParts, type ClaimerStatus } from "./claimer.ts";
 import type { Heartbeat } from "./heartbeat.ts";
-import { asRenewal, Held } from "./held.ts";
-import { safetyMarginMs, startingMarginMs } from "./lease-margin.ts";
+import { asRenewal, Held, longestRunning } from "./held.ts";
 import { LookAhead } from "./look-ahead.ts";
-import { Outbox } from "./outbox.ts";
 import { abandoned, decideOutcome, type Ending, released } from "./outcome.ts";
 import { Ready } from "./ready.ts";
 import { Reporter } from "./reporter.ts";
@@ -40,7 +43,7 @@ export interface WorkerParts {
   readonly log: Logger;
 }
 
-/** In this time a thread starts also on a busy machine. */
+/** In this time a thread starts even on a busy machine. */
 const threadStartMs = 10_000;
 
 /** How long handlers have to settle after their signal fired at the end of a shutdown. */
@@ -53,7 +56,7 @@ const shutdownGraceMs = 1_000;
 export class Worker {
   readonly #parts: WorkerParts;
   readonly #claimer: Claimer;
-  readonly #outbox: Outbox;
+  readonly #outbox: Outbox<Held>;
   readonly #reporter: Reporter;
   readonly #threads = new Threads();
   readonly #unreadable = new UnreadableJobs();
@@ -70,6 +73,8 @@ export class Worker {
   #unsubscribe: (() => Promise<void>) | null = null;
   #cancelWatch: (() => void) | null = null;
   #stopping = false;
+  /** Everything that can keep this process from working has gone well. */
+  #mayStartAny = false;
   #onIdle: (() => void) | null = null;
 
   constructor(parts: WorkerParts) {
@@ -78,7 +83,7 @@ export class Worker {
     this.#withoutEffect = new WithoutEffect(parts.log);
     const onReportError = (error: unknown): void => emit("error", { error, during: "reporting progress" });
     this.#reporter = new Reporter(store, claimer, runtime.clock, onReportError);
-    this.#outbox = new Outbox(this.#written, this.#reporter);
+    this.#outbox = new Outbox({ onWritten: this.#written, reports: this.#reporter });
     this.#lookAhead = new LookAhead(settings.lookAheadMs, settings.concurrency);
     this.#ready = new Ready({
       clock: runtime.clock,
@@ -96,6 +101,7 @@ export class Worker {
         runningIn: (queue) => [...this.#running].filter((held) => held.job.queue === queue).length,
         ready: () => this.#ready.size,
         wanted: () => this.#lookAhead.wanted,
+        isOpen: () => this.#mayStartAny,
       },
       outbox: this.#outbox,
       onClaimed: this.#claimed,
@@ -120,22 +126,32 @@ export class Worker {
     return this.#running.size;
   }
 
+  /** What has run for at least `leastMs`, the longest first. */
+  running(leastMs: number): RunningJob[] {
+    return longestRunning(this.#running, leastMs, this.#parts.runtime.clock.monotonic());
+  }
+
   get claims(): ClaimerStatus {
     return this.#claimer.status;
   }
 
-  /** All that can fail, and nothing else. */
+  /** All that can fail. What is claimed meanwhile waits: a start that fails must not have begun a handler. */
   async prepare(): Promise<void> {
     this.#heartbeat = this.#startHeartbeat();
     // A handler that blocks the loop at once must not lose its job because the thread is not there yet.
     const ready = this.#parts.settings.leaseMs < threadStartMs ? this.#heartbeat.ready : null;
+    // The first claim of a connection is slow, and so is listening.
+    this.#loop = this.#claimer.run();
     this.#unsubscribe = await this.#parts.store.subscribe(this.#notice);
     await ready;
   }
 
   start(): void {
     this.#watch();
-    this.#loop = this.#claimer.run();
+    this.#mayStartAny = true;
+    this.#ready.fill();
+    // What came after the first claim and before this process could hear of it.
+    this.#claimer.requestClaim();
   }
 
   /**
@@ -152,7 +168,7 @@ export class Worker {
     await this.#idle(shutdownGraceMs);
     for (const held of this.#running) this.#record(held, abandoned(held.job, this.#parts.settings.leaseMs));
     this.#claimer.end(false);
-    // Beyond the lease there is nothing left to defend: whoever reaped the jobs has them now.
+    // Beyond the lease there is nothing left to defend: the jobs were reaped.
     const cancel = clock.after(this.#parts.settings.leaseMs, () => this.#claimer.end(true));
     await this.#loop;
     cancel();
@@ -177,9 +193,9 @@ export class Worker {
       this.#held.set(job.id, held);
       this.#ready.add(held);
     }
-    // An answer that comes while stopping is given back as a whole: nobody would start what waits for room.
+    // A claim answered while stopping is given back as a whole: nothing would start the jobs that wait for room.
     if (this.#stopping) this.#ready.stop();
-    else this.#ready.fill();
+    else if (this.#mayStartAny) this.#ready.fill();
   };
 
   /** A claim whose answer came too late to be renewed in time is not started: its handler would be stopped at once. It was not dispatched, so it may go back. */
@@ -208,7 +224,7 @@ export class Worker {
       cancelWatch();
       this.#ended(held, run);
     };
-    // A runner that fails by itself is treated as its handler's failure: it must not end the process and all its neighbours.
+    // A failure of the runner is treated as its handler's failure: it must not end the process and all its neighbours.
     runJob(held, this.#runnerParts).then(end, (error) =>
       end({ kind: "ended", ending: { kind: "threw", error } }),
     );
@@ -260,7 +276,7 @@ export class Worker {
     this.#claimer.settled(held.job.id);
   }
 
-  /** A handler that does not settle after its timeout keeps its slot, but not its job: the failure is recorded all the same. */
+  /** A handler that does not settle after its timeout keeps its slot, but not its job: the failure is recorded anyway. */
   #watchTimeout(held: Held): () => void {
     const { runtime, settings, log } = this.#parts;
     const { timeoutMs } = held.definition;
@@ -270,9 +286,9 @@ export class Worker {
       const { id: job, name } = held.job;
       log.warn(
         { job, name },
-        "a handler has not settled a lease after its timeout; it keeps its slot, the job has failed",
+        "a handler has not settled one lease after its timeout; it keeps its slot, and the job has failed",
       );
-      // Whatever else it was told before, it is a timeout that ends it: it has not returned.
+      // Whatever signal it got before, a timeout ends it: it has not returned.
       held.stopCause = "timeout";
       this.#record(held, this.#decide(held, { kind: "returned", value: undefined }));
     });
@@ -283,7 +299,7 @@ export class Worker {
   readonly #givenUp = (held: Held): void => {
     this.#forget(held);
     const { id: job, name } = held.job;
-    this.#parts.log.error({ job, name }, "the store cannot take what became of it; its lease will run out");
+    this.#parts.log.error({ job, name }, "the store cannot record its outcome; its lease will run out");
   };
 
   readonly #written = (held: Held, outcome: Outcome, result: FinishResult): void => {
@@ -345,14 +361,15 @@ export class Worker {
     this.#stopEach(claims, "cancelled", "the job was cancelled");
 
   readonly #notice = (notice: Notice): void => {
-    // A queue may be paused, or have a limit now, that this process claimed ahead from. However often that is told, others run meanwhile.
+    // This process may have claimed ahead from a queue that is now paused or limited. However often that changes, other jobs run meanwhile.
     if (notice.kind === "queues" && this.#ready.giveBack(() => true) > 0) this.#lookAhead.stalled();
-    if (notice.kind === "jobs" || notice.kind === "queues" || notice.kind === "ended") this.#claimer.hungry();
+    if (notice.kind === "jobs" || notice.kind === "queues" || notice.kind === "ended")
+      this.#claimer.requestClaim();
     if (notice.kind === "cancel")
       void cancelledAmong(this.#parts.store, this.#held, notice.ids).then(this.#cancelled);
   };
 
-  /** Stops handlers whose lease could not be renewed, before it ends: afterwards somebody else may run them. */
+  /** Stops handlers whose lease could not be renewed, before it ends: afterwards another process may run them. */
   #watch(): void {
     const { runtime, settings, emit } = this.#parts;
     const nowMs = runtime.clock.monotonic();

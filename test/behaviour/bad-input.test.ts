@@ -39,7 +39,7 @@ onEveryStore("bad input", (bed) => {
     [
       "delay and runAt",
       "invalid-option",
-      /exclude each other/,
+      /mutually exclusive/,
       (app) => app.enqueue(job, 1, { delay: 1, runAt: new Date() }),
     ],
     ["bigint", "input-not-serialisable", /cannot be written as JSON/, (app) => app.enqueue(job, 1n)],
@@ -60,7 +60,7 @@ onEveryStore("bad input", (bed) => {
     [
       "empty id",
       "invalid-id",
-      /expected id to be a text of 1 to 255/,
+      /expected id to be a string of 1 to 255/,
       (app) => app.enqueue(job, 1, { id: "" }),
     ],
     [
@@ -114,6 +114,18 @@ onEveryStore("bad input", (bed) => {
       "invalid-option",
       /concurrency/,
       (app) => app.configureQueue("q", { concurrency: 0 }),
+    ],
+    ...["", 0, false].map((rate): (typeof refused)[number] => [
+      `rate ${JSON.stringify(rate)}`,
+      "invalid-option",
+      /expected the options of rate to be an object, got/,
+      (app) => app.configureQueue("q", { rate: rate as never }),
+    ]),
+    [
+      "wrong paused",
+      "invalid-option",
+      /expected paused to be true or false, got ""/,
+      (app) => app.configureQueue("q", { paused: "" } as object),
     ],
     ["second start", "already-started", /already started/, (app) => app.start()],
   ];
@@ -206,7 +218,7 @@ test("definitions with nonsense are refused when they are made", () => {
     [{ name: "a", debounce: { key: String, wait: 10, max: 5 } }, /debounce.max of job "a" to be at least/],
     [
       { name: "a", unique: { key: String, for: 1 }, debounce: { key: String, wait: 1 } },
-      /exclude each other/,
+      /mutually exclusive/,
     ],
   ];
   for (const [options, message] of bad) assert.throws(() => defineJob(options as { name: string }), message);

@@ -49,7 +49,7 @@ onEveryStore("a store that fails under tx", (bed) => {
     assert.deepEqual([heard, starts.length], [["succeeded paid"], 1]);
   });
 
-  test("C1: a commit whose answer is lost is recognised as committed", { skip }, async () => {
+  test("a commit whose answer is lost is recognised as committed [C1]", { skip }, async () => {
     const { app, store, heard, starts, clock, enqueue } = await open({});
     await using _ = app;
     store.fail("lose-reply", ["transact"], 1);
@@ -58,7 +58,7 @@ onEveryStore("a store that fails under tx", (bed) => {
     assert.deepEqual([heard, starts.length], [["succeeded paid"], 1]);
   });
 
-  test("C1: so it is when the store cannot be asked either, by the outcome that is written next", {
+  test("so it is when the store cannot be asked either, by the outcome that is written next [C1]", {
     skip,
   }, async () => {
     const { app, store, heard, starts, clock, enqueue } = await open({});
@@ -79,7 +79,7 @@ onEveryStore("a store that fails under tx", (bed) => {
     },
   };
   for (const [how, catching] of Object.entries(rethrowing)) {
-    test(`A5: a transaction that breaks off uses up no try, rethrown ${how}, and the job is back within seconds`, {
+    test(`a transaction that breaks off uses up no try, rethrown ${how}, and the job is back within seconds [A5]`, {
       skip,
     }, async () => {
       const { app, store, heard, starts, clock, enqueue } = await open({
@@ -118,7 +118,7 @@ onEveryStore("a store that fails under tx", (bed) => {
     assert.deepEqual([(await app.get("a"))?.state, (await app.get("a"))?.attempt], ["succeeded", 1]);
   });
 
-  test("K8: an at-most-once job whose transaction breaks off is dead; one that committed has succeeded", {
+  test("an at-most-once job whose transaction breaks off is dead; one that committed has succeeded [K8]", {
     skip,
   }, async () => {
     const { app, store, heard, starts, clock, enqueue } = await open({ delivery: "at-most-once" });

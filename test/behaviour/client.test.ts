@@ -8,7 +8,7 @@ import { onEveryStore } from "./stores.ts";
 onEveryStore(
   "asking and changing",
   (bed) => {
-    test("C3, K3: the same id is one job, also at once, also after it has run", async () => {
+    test("the same id is one job, also at once, also after it has run [C3, K3]", async () => {
       let runs = 0;
       const job = defineJob<number>({
         name: "job",
@@ -160,7 +160,7 @@ onEveryStore(
       assert.equal(oldest.jobs[0]?.input, 0);
     });
 
-    test("C5: dead jobs can be listed, looked at, and redriven: one, several, all that match", async () => {
+    test("dead jobs can be listed, looked at, and redriven: one, several, all that match [C5]", async () => {
       let healthy = false;
       const fragile = defineJob<number>({
         name: "fragile",

@@ -61,7 +61,7 @@ onEveryStore("explaining a job with a route", (bed) => {
       ),
       "in the order of time",
     );
-    assert.doesNotMatch(refusedOnce, /try 0/);
+    assert.doesNotMatch(refusedOnce, /attempt 0/);
     await clock.advance(2_000);
     const named = new RegExp(
       `^ {2}${owner} has been publishing it for .+, and the broker has not answered$`,
@@ -78,7 +78,7 @@ onEveryStore("explaining a job with a route", (bed) => {
     assert.match(told, /^now waiting\n {2}it is due at /m);
   });
 
-  test("what happened to a job with a handler stands in the order of time, each try under its own number", async () => {
+  test("what happened to a job with a handler stands in the order of time, each attempt under its own number", async () => {
     const { clock, node } = scene();
     let tries = 0;
     const moody = defineJob<null>({
@@ -95,11 +95,13 @@ onEveryStore("explaining a job with a route", (bed) => {
     await app.enqueue(moody, null, { id: "m" });
     await clock.advance(30_000);
     await app.update("m", { priority: 1 });
-    const told = (await app.explain("m")).map((line) => line.replace(/^\S+Z (\w+).*?( \(try.*|$)/, "$1$2"));
+    const told = (await app.explain("m")).map((line) =>
+      line.replace(/^\S+Z (\w+).*?( \(attempt.*|$)/, "$1$2"),
+    );
     assert.deepEqual(told.slice(1, -2), [
       "enqueued",
       "failed",
-      "claimed (try 2, token 2)",
+      "claimed (attempt 2, token 2)",
       "snoozed",
       "updated",
     ]);
@@ -124,7 +126,7 @@ onEveryStore("explaining a job with a route", (bed) => {
     await clock.advance(40_000);
     const told = (await client.explain("p")).join("\n");
     assert.match(told, /^route: not known to this process/m);
-    assert.match(told, /held by nobody, and no relay is alive$/m);
+    assert.match(told, /held by no relay, and none is alive$/m);
     assert.match(
       told,
       /^ {2}\S+ was publishing it and no longer owns its partition; the next owner publishes it again$/m,

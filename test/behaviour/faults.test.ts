@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defineJob, type StopReason } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { FinishParams, StoreFactory } from "../../src/store.ts";
+import type { FinishParams } from "../../src/store/claims.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
+import { override } from "../../src/testing/override.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { override } from "../simulation/override.ts";
 import { FaultyStore } from "./faulty.ts";
 import { onEveryStore } from "./stores.ts";
 
@@ -47,7 +48,27 @@ onEveryStore("faults", (bed) => {
     return app;
   }
 
-  test("C2, A7: a slow handler that renews keeps its job, however many leases it takes", async () => {
+  test("a start that fails has begun no handler, and gives back what it claimed meanwhile", async () => {
+    const clock = new VirtualClock();
+    const store = new FaultyStore(bed.store());
+    const starts: string[] = [];
+    const job = defineJob<null>({ name: "eager", run: ({ job: { id } }) => void starts.push(id) });
+    const app = new TestEscapement({ store, log: silentLogger, jobs: [job] }, clock);
+    const { id } = await app.enqueue(job, null);
+    store.fail("refuse", ["subscribe"]);
+    await assert.rejects(app.start());
+    assert.deepEqual(starts, []);
+    assert(store.calls.includes("step"));
+    assert.equal((await app.get(id))?.state, "waiting");
+    store.heal();
+    await app.start();
+    await clock.advance(5_000);
+    assert.deepEqual(starts, [id]);
+    assert.equal((await app.get(id))?.attempt, 1);
+    await app.stop();
+  });
+
+  test("a slow handler that renews keeps its job, however many leases it takes [C2, A7]", async () => {
     const clock = new VirtualClock();
     const store = new FaultyStore(bed.store());
     const slow = gate(clock);
@@ -83,7 +104,7 @@ onEveryStore("faults", (bed) => {
 
   for (const delivery of ["at-most-once", "at-least-once", "effectively-once"] as const) {
     const skip = delivery === "effectively-once" && bed.noTransactions;
-    test(`C1: lost replies double nothing and lose nothing (${delivery})`, { skip }, async () => {
+    test(`lost replies double nothing and lose nothing (${delivery}) [C1]`, { skip }, async () => {
       const clock = new VirtualClock();
       const store = new FaultyStore(bed.store());
       const runs: string[] = [];
@@ -105,7 +126,7 @@ onEveryStore("faults", (bed) => {
     });
   }
 
-  test("K4: when the claim cannot be written, no handler starts", async () => {
+  test("when the claim cannot be written, no handler starts [K4]", async () => {
     const clock = new VirtualClock();
     const store = new FaultyStore(bed.store());
     const runs: string[] = [];
@@ -157,7 +178,7 @@ onEveryStore("faults", (bed) => {
     assert.equal((await rescuer.get(id))?.state, "succeeded");
   });
 
-  test("A3: the claims of a dead process run again after the lease; at-most-once is lost, with the reason", async () => {
+  test("the claims of a dead process run again after the lease; at-most-once is lost, with the reason [A3]", async () => {
     const clock = new VirtualClock();
     const inner = bed.store();
     const dead = new FaultyStore(inner);
@@ -246,7 +267,7 @@ onEveryStore("faults", (bed) => {
     );
   });
 
-  test("A8, K8: a graceful stop records what runs, gives back what has not started, and keeps renewing meanwhile", async () => {
+  test("a graceful stop records what runs, gives back what has not started, and keeps renewing meanwhile [A8, K8]", async () => {
     const clock = new VirtualClock();
     const inner = bed.store();
     const slow = gate(clock);
@@ -268,7 +289,7 @@ onEveryStore("faults", (bed) => {
     assert.deepEqual(states, ["succeeded", "succeeded", "waiting", "waiting", "waiting"]);
   });
 
-  test("K8: jobs that arrive while the process is stopping are given back unstarted, at once", async () => {
+  test("jobs that arrive while the process is stopping are given back unstarted, at once [K8]", async () => {
     const clock = new VirtualClock();
     const inner = bed.store();
     const cut = new FaultyStore(inner);
@@ -292,7 +313,7 @@ onEveryStore("faults", (bed) => {
     assert.deepEqual([kept?.state, kept?.attempt, kept?.token], ["waiting", 0, 1]);
   });
 
-  test("A8: handlers that outlast the stop's timeout get their signal; their jobs wait again, without a lost try", async () => {
+  test("handlers that outlast the stop's timeout get their signal; their jobs wait again, without a lost try [A8]", async () => {
     const clock = new VirtualClock();
     const inner = bed.store();
     const slow = gate(clock);
@@ -453,6 +474,6 @@ onEveryStore("faults", (bed) => {
     await app.start({ roles: ["worker"] });
     await clock.advance(20_000);
     assert.equal(await app.count({ states: ["succeeded"] }), 9);
-    assert.deepEqual(errors, ["the store cannot take what became of it; its lease will run out"]);
+    assert.deepEqual(errors, ["the store cannot record its outcome; its lease will run out"]);
   });
 });

@@ -1,5 +1,7 @@
 import { EscapementError } from "../../src/errors.ts";
-import type { Store, StoreFactory, TransactParams } from "../../src/store.ts";
+import type { TransactParams } from "../../src/store/claims.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 
 type Verb = Exclude<keyof Store, "capabilities" | "address">;
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defineJob } from "../../src/index.ts";
-import type { Notice, Store, StoreFactory } from "../../src/store.ts";
+import type { Notice } from "../../src/store/notices.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import { onEveryStore } from "./stores.ts";
 
 /** A store whose channel a stranger can write to: what `forge` says is heard like the store's own notices. */

@@ -68,6 +68,30 @@ onEveryStore("history", (bed) => {
     assert.equal((await totals(second)).get("fine")?.succeeded, 1);
   });
 
+  test("duplicates that were prevented are counted, also by a process that only enqueues", async () => {
+    const store = bed.store();
+    const clock = new VirtualClock();
+    const once = defineJob<null>({
+      name: "once",
+      queue: "mail",
+      unique: { key: () => "one", for: "pending" },
+      run: () => {},
+    });
+    const producer = new TestEscapement({ store, jobs: [fine, once], log }, clock);
+    for (let n = 0; n < 3; n += 1) await producer.enqueue(fine, null, { id: "the-same" });
+    await producer.enqueueMany(once, [{ input: null }, { input: null }]);
+    await clock.advance(13_000);
+    const { points } = await producer.history({ by: "queue" });
+    assert.deepEqual(
+      points.map(({ queue, existing, absorbed, stale }) => [queue, existing, absorbed, stale]),
+      [["mail", 2, 1, 0]],
+    );
+    await producer.enqueue(fine, null, { id: "the-same" });
+    await producer[Symbol.asyncDispose]();
+    await using other = new TestEscapement({ store, jobs: [fine], log }, clock);
+    assert.equal((await totals(other)).get("fine")?.existing, 3, "the rest is written when it stops");
+  });
+
   test("what the reaper ended is counted by whoever reaped it", async () => {
     const factory = bed.store();
     const clock = new VirtualClock();
@@ -118,7 +142,7 @@ test("a write whose reply is lost is counted once, and one that does not get thr
   assert.deepEqual(counts.slice(-2), [1, 1], "each in its own minute");
 });
 
-test("an outcome that the store refuses is not counted", async () => {
+test("an outcome that the store refuses is counted as stale, and as no end", async () => {
   const clock = new VirtualClock();
   const factory = memory();
   const slow = defineJob<null>({
@@ -141,7 +165,8 @@ test("an outcome that the store refuses is not counted", async () => {
   await other.cancel({ select: { filter: {}, limit: 10, cursor: null }, reason: null });
   store.heal();
   await app.advance("2m");
-  assert.deepEqual([refused, [...(await totals(app)).keys()]], [1, []]);
+  const slowest = (await totals(app)).get("slow");
+  assert.deepEqual([refused, slowest?.stale, slowest?.succeeded, slowest?.runs], [1, 1, 0, 0]);
 });
 
 test("what a relay published is counted with how late it was, and the canary is not", async () => {

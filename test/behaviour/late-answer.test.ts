@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { sleep } from "../../src/clock.ts";
 import { defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { createTestEscapement, TestEscapement } from "../../src/testing/kit.ts";
+import { override } from "../../src/testing/override.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { override } from "../simulation/override.ts";
 import { onEveryStore } from "./stores.ts";
 
 test("a notice that overtakes the answer to an older claim is not forgotten: the job runs at once", async () => {

@@ -3,10 +3,12 @@ import { test } from "node:test";
 import { sleep } from "../../src/clock.ts";
 import { type Duration, defineJob, type Escapement } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { ClaimParams, Store, StoreFactory } from "../../src/store.ts";
+import type { ClaimParams } from "../../src/store/claims.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
+import { override } from "../../src/testing/override.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { override } from "../simulation/override.ts";
 import { type Bed, onEveryStore } from "./stores.ts";
 
 const quiet = { lease: "30s", poll: "1s", log: silentLogger } as const;

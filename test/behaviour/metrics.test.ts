@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { Counter, Registry } from "prom-client";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { sqlite } from "../../src/stores/sqlite/index.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
@@ -22,7 +22,7 @@ function reading(text: string, line: string): number | null {
   return found === undefined ? null : Number(found.slice(line.length + 1));
 }
 
-test("D3, D4, D5, B7: rollbacks, their failures, phases, lateness, lag and coverage are counted", async () => {
+test("rollbacks, their failures, phases, lateness, lag and coverage are counted [D3, D4, D5, B7]", async () => {
   const clock = new VirtualClock();
   const store = new FaultyStore(memory());
   const broker = new ScriptedTransport(clock);
@@ -64,7 +64,7 @@ test("D3, D4, D5, B7: rollbacks, their failures, phases, lateness, lag and cover
   assert.ok((reading(text, "escapement_canary_last_seconds") ?? 0) > 0);
 });
 
-test("B7: what local workers do is counted too, and a port answers /metrics", async () => {
+test("what local workers do is counted too, and a port answers /metrics [B7]", async () => {
   const job = defineJob<null>({ name: "work", run: () => "done" });
   await using app = createEscapement({
     store: memory(),

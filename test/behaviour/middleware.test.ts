@@ -104,7 +104,7 @@ const wrongs: readonly { readonly what: string; readonly layer: Middleware; read
     },
     error: /called next twice/,
   },
-  { what: "never calls next", layer: async () => {}, error: /has not called next/ },
+  { what: "never calls next", layer: async () => {}, error: /did not call next/ },
   {
     what: "calls next twice and returns a value",
     layer: async (_, next) => {

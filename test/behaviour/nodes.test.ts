@@ -25,6 +25,28 @@ onEveryStore("nodes", (bed) => {
     assert.deepEqual(await active(), [0]);
   });
 
+  test("others see what a node has run for a while, and how much is left of its lease", async () => {
+    const clock = new VirtualClock();
+    const job = defineJob<null>({ name: "job", run: ({ signal }) => sleep(clock, 90_000, signal) });
+    await using app = await createTestEscapement({
+      store: bed.store(),
+      clock,
+      jobs: [job],
+      log: silentLogger,
+    });
+    const running = async () => (await app.nodes()).flatMap((node) => node.running ?? []);
+    const { id } = await app.enqueue(job, null);
+    await clock.advance(500);
+    assert.deepEqual(await running(), []);
+    await clock.advance(60_000);
+    const [one, ...others] = await running();
+    assert.deepEqual([one?.id, one?.name, others], [id, "job", []]);
+    assert(one !== undefined && one.forMs > 30_000 && one.forMs <= 60_500, `it ran for ${one?.forMs} ms`);
+    assert(one.leaseMs > 0 && one.leaseMs <= 30_000, `its lease has ${one.leaseMs} ms left`);
+    await clock.advance(35_000);
+    assert.deepEqual(await running(), []);
+  });
+
   test("the ledger names the node that planned an occurrence by the id that it shows", async () => {
     const clock = new VirtualClock();
     const job = defineJob<null>({ name: "job", run: () => {} });

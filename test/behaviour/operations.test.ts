@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { EscapementError } from "../../src/errors.ts";
 import { type BulkProgress, defineJob, type HandlerContext, Operations } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { Store, StoreFactory } from "../../src/store.ts";
+import { findOldestDue } from "../../src/operations/oldest-due.ts";
+import { findWrongCounts } from "../../src/operations/recount.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import type { TestEscapement } from "../../src/testing/kit.ts";
 import { FaultyStore } from "./faulty.ts";
 import { type Bed, onEveryStore } from "./stores.ts";
@@ -35,7 +38,19 @@ async function furnish(bed: Bed): Promise<TestEscapement> {
   return app;
 }
 
+/** Nobody here runs it. */
+const later = defineJob<number>({ name: "later" });
+
 onEveryStore("operations", (bed) => {
+  test("the counts that are kept are found to be those of the jobs", async () => {
+    await using app = await furnish(bed);
+    await app.cancel((await app.list({ states: ["waiting"] }, { limit: 1 })).jobs.map(({ id }) => id));
+    await app.redrive("f0");
+    await app.delete("f1");
+    assert((await app.count()) > 0);
+    assert.deepEqual(await findWrongCounts(app), []);
+  });
+
   test("reading: pages of jobs, one job's story, queues and failures by what went wrong", async () => {
     await using app = await furnish(bed);
     const operations = new Operations(app);
@@ -96,7 +111,7 @@ onEveryStore("operations", (bed) => {
     assert.equal(overview.counts.find(({ state }) => state === "dead")?.count, 12);
   });
 
-  test("K12: what somebody does stands in the job's story and in the audit log, with who and why", async () => {
+  test("what somebody does stands in the job's story and in the audit log, with who and why [K12]", async () => {
     await using app = await furnish(bed);
     const operations = new Operations(app);
     const { id } = await operations.enqueue("plain", 7, { delay: "1h" }, ann);
@@ -180,6 +195,53 @@ onEveryStore("operations", (bed) => {
     assert.throws(() => operations.deleteAll({}, ann), { code: "invalid-option" });
   });
 
+  test("all that wait for their time are made due, and those that are due keep their place", async () => {
+    await using app = await bed.app({ store: bed.store(), jobs: [later], log: silentLogger });
+    const operations = new Operations(app);
+    const due = await app.enqueue(later, 0);
+    await app.advance("1m");
+    const many = await app.enqueueMany(
+      later,
+      Array.from({ length: 450 }, (_, n) => ({ input: n, delay: "1h" })),
+    );
+    const before = (await app.get(due.id))?.runAt;
+    const filter = { names: [later.name] };
+    const dry = await operations.runNowAll(filter, ann, { dryRun: true }).result();
+    assert.deepEqual([dry.matched, dry.outcomes], [450, {}]);
+    const { outcomes, state } = await operations.runNowAll(filter, ann).result();
+    assert.deepEqual([outcomes, state], [{ updated: 450 }, "done"]);
+    const now = (await app.health()).now;
+    assert.equal(await app.count({ ...filter, runAfter: new Date(now.getTime() + 1) }), 0);
+    assert.deepEqual((await app.get(due.id))?.runAt, before);
+    const [entry] = (await operations.audit({ actions: ["run-now-all"] })).entries;
+    assert.deepEqual(entry?.outcome, { state: "done", matched: 450, updated: 450, changed: 0 });
+    assert.match((await app.trail(many[0]?.id ?? "")).at(-1)?.text ?? "", /^made due by ann/);
+  });
+
+  test("of a queue the job is found that has been due the longest, not the one enqueued first", async () => {
+    await using app = await bed.app({ store: bed.store(), jobs: [later], log: silentLogger });
+    const { now } = await app.health();
+    const hoursAgo = (hours: number): Date => new Date(now.getTime() - hours * 3_600_000);
+    await app.enqueue(later, 1, { delay: "1h" });
+    await app.enqueue(later, 2, { runAt: hoursAgo(1) });
+    const oldest = await app.enqueue(later, 3, { runAt: hoursAgo(2) });
+    assert.equal(await findOldestDue(app.client, "default"), oldest.id);
+    assert.equal(await findOldestDue(app.client, "nobody"), null);
+  });
+
+  test("the priority of all that have not started is set, and it is checked first", async () => {
+    await using app = await bed.app({ store: bed.store(), jobs: [later], log: silentLogger });
+    const operations = new Operations(app);
+    const [one] = await app.enqueueMany(later, [
+      { input: 1, delay: "1h" },
+      { input: 2, delay: "1h" },
+    ]);
+    assert.throws(() => operations.prioritizeAll({ names: ["later"] }, 1.5, ann), { code: "invalid-option" });
+    const { outcomes } = await operations.prioritizeAll({ names: ["later"] }, 7, ann).result();
+    assert.deepEqual(outcomes, { updated: 2 });
+    assert.equal((await app.get(one?.id ?? ""))?.priority, 7);
+  });
+
   test("all that match are met once each, though they fail again at once", async () => {
     await using app = await furnish(bed);
     const operations = new Operations(app);
@@ -232,6 +294,19 @@ onEveryStore("bulk tasks in trouble", (bed) => {
     assert.equal(await app.count({ states: ["dead"] }), 12);
     const [entry] = (await operations.audit()).entries;
     assert.deepEqual(entry?.outcome, { state: "stopped", matched: 0, changed: 0 });
+  });
+
+  test("a count stops when it is told to, also where the store answers at once", async () => {
+    await using app = await bed.app({ jobs: [later], log: silentLogger });
+    await app.enqueueMany(
+      later,
+      Array.from({ length: 1_000 }, (_, n) => ({ input: n })),
+    );
+    const task = new Operations(app).cancelAll({ names: ["later"] }, ann, { dryRun: true });
+    setImmediate(() => setImmediate(() => task.stop()));
+    const { state, matched } = await task.result();
+    assert.equal(state, "stopped");
+    assert(matched < 1_000, `${matched} were counted`);
   });
 
   test("what cannot be recorded is not done", async () => {

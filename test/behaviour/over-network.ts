@@ -1,5 +1,7 @@
 import type { Clock } from "../../src/clock.ts";
-import type { Notice, Store, StoreFactory } from "../../src/store.ts";
+import type { Notice } from "../../src/store/notices.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 
 /** What may have changed after these verbs; nobody knows better from outside. */

@@ -29,7 +29,7 @@ onEveryStore("named ahead of its time", (bed) => {
     return { clock, broker, start };
   }
 
-  test("B7: a job is named before its time, and published at it", async () => {
+  test("a job is named before its time, and published at it [B7]", async () => {
     const { clock, broker, start } = scene();
     const job = defineJob<null>({ name: "pay", route: broker.route() });
     const app = await start([job]);
@@ -91,7 +91,7 @@ onEveryStore("named ahead of its time", (bed) => {
     await app[Symbol.asyncDispose]();
   });
 
-  test("B7: whoever takes over publishes it at its time, neither before nor much after", async () => {
+  test("whoever takes over publishes it at its time, neither before nor much after [B7]", async () => {
     const { clock, broker, start } = scene();
     const job = defineJob<null>({ name: "pay", route: broker.route() });
     const first = await start([job]);

@@ -31,7 +31,7 @@ onEveryStore(
     const items = (many: number, prefix: string, runAt: Date) =>
       Array.from({ length: many }, (_, n) => ({ input: null, id: `${prefix}${n}`, runAt }));
 
-    test("B9: a backlog drains at its rate, and what is freshly due does not wait behind it", async () => {
+    test("a backlog drains at its rate, and what is freshly due does not wait behind it [B9]", async () => {
       const { clock, broker, app } = scene();
       const job = defineJob<null>({ name: "pay", route: broker.route() });
       await using node = app([job], { partitions: 1, backlogPerSecond: 50 });
@@ -52,7 +52,7 @@ onEveryStore(
       assert.equal(broker.ids.length, 1_505);
     });
 
-    test("D3: a destination that refuses everything holds up no other, and neither do jobs that are refused for themselves", async () => {
+    test("a destination that refuses everything holds up no other, and neither do jobs that are refused for themselves [D3]", async () => {
       const { clock, broker, app } = scene();
       const isBad = (id: string): boolean => id.startsWith("bad");
       for (const [destination, ofJob] of [
@@ -82,7 +82,7 @@ onEveryStore(
       }
     });
 
-    test("B9: without a rate a backlog is bounded by what may be in flight, and leaves the fresh their part", async () => {
+    test("without a rate a backlog is bounded by what may be in flight, and leaves the fresh their part [B9]", async () => {
       const { clock, broker, app } = scene();
       broker.delayMs = 1_000;
       const job = defineJob<null>({ name: "pay", route: broker.route() });
@@ -118,7 +118,7 @@ onEveryStore(
       assert.equal(await node.count({ states: ["succeeded"] }), 1_000);
     });
 
-    test("B8: partitions read ahead in turn, not all at the same moment", async () => {
+    test("partitions read ahead in turn, not all at the same moment [B8]", async () => {
       const { clock, broker, store, app } = scene();
       const job = defineJob<null>({ name: "pay", route: broker.route() });
       await using node = app([job], { partitions: 16 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { Store } from "../../src/store.ts";
+import type { Store } from "../../src/store/store.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { FaultyStore } from "./faulty.ts";
@@ -43,7 +43,7 @@ onEveryStore("a relay that loses a partition or gives it back", (bed) => {
     assert.equal(granted.length, 1);
   }
 
-  test("B6: told by a checkpoint that its epoch is stale, it publishes nothing more of what it had named", async () => {
+  test("told by a checkpoint that its epoch is stale, it publishes nothing more of what it had named [B6]", async () => {
     const { clock, broker, job, app, store, changes } = await scene();
     const at = clock.now() + second;
     await app.enqueue(job, null, { id: "later", runAt: new Date(at) });
@@ -59,7 +59,7 @@ onEveryStore("a relay that loses a partition or gives it back", (bed) => {
     await store.close();
   });
 
-  test("B6: with publishes unanswered at the end of a stop, it keeps the partition until its lease is over", async () => {
+  test("with publishes unanswered at the end of a stop, it keeps the partition until its lease is over [B6]", async () => {
     const { clock, broker, job, app, store, acquire, changes } = await scene();
     broker.reply = () => "never";
     await app.enqueue(job, null, { id: "x" });
@@ -81,7 +81,7 @@ onEveryStore("a relay that loses a partition or gives it back", (bed) => {
     await store.close();
   });
 
-  test("B6: a partition that it gives back goes only when the broker has answered for everything", async () => {
+  test("a partition that it gives back goes only when the broker has answered for everything [B6]", async () => {
     const { clock, broker, job, app, store, acquire, changes } = await scene();
     broker.delayMs = 5 * second;
     broker.reply = () => acknowledged;

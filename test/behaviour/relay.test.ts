@@ -6,7 +6,8 @@ import { slotOf } from "../../src/id.ts";
 import { type AnyDefinition, defineJob, idempotencyKey } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import type { EscapementOptions } from "../../src/settings.ts";
-import { type StoreFactory, slotCount } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import { slotCount } from "../../src/store/partitions.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { FaultyStore } from "./faulty.ts";
@@ -52,7 +53,7 @@ function phases(retries: readonly AppEvents["dispatchRetry"][]): DispatchPhase[]
 
 onEveryStore("relay", (bed) => {
   describe("firing", () => {
-    test("B1: a job with a route is published when it is due and never run here", async () => {
+    test("a job with a route is published when it is due and never run here [B1]", async () => {
       const { clock, broker, node } = scene(bed.store());
       const job = defineJob<{ n: number }>({
         name: "pay",
@@ -71,7 +72,7 @@ onEveryStore("relay", (bed) => {
       assert.deepEqual([stored?.state, stored?.attempt, stored?.rollbacks], ["succeeded", 1, 0]);
     });
 
-    test("B8: jobs that are due one after the other share their trips, and none is late for it", async () => {
+    test("jobs that are due one after the other share their trips, and none is late for it [B8]", async () => {
       const { clock, broker, node } = scene(bed.store());
       const job = defineJob<number>({ name: "pay", route: broker.route() });
       await using app = await node([job], { relay: { partitions: 1 } });
@@ -91,7 +92,7 @@ onEveryStore("relay", (bed) => {
       assert.equal(await app.count({ states: ["succeeded"] }), many);
     });
 
-    test("B7: never early, and at its very time when it was known before", async () => {
+    test("never early, and at its very time when it was known before [B7]", async () => {
       const { clock, broker, node } = scene(bed.store());
       const job = defineJob<number>({ name: "pay", route: broker.route() });
       await using app = await node([job]);
@@ -112,7 +113,7 @@ onEveryStore("relay", (bed) => {
       }
     });
 
-    test("B4: the key of an occurrence is made of schedule and time: every day's its own, a second firing the same", async () => {
+    test("the key of an occurrence is made of schedule and time: every day's its own, a second firing the same [B4]", async () => {
       const { clock, broker, node } = scene(bed.store());
       const job = defineJob<null>({ name: "report", route: broker.route() });
       broker.reply = (_, arrival) =>
@@ -149,7 +150,7 @@ onEveryStore("relay", (bed) => {
       assert.equal(broker.arrivals[0]?.message.key, "c42");
     });
 
-    test("B2: counted as fired only when the broker has acknowledged; what is committed late, below the mark, fires too", async () => {
+    test("counted as fired only when the broker has acknowledged; what is committed late, below the mark, fires too [B2]", async () => {
       const { clock, broker, node } = scene(bed.store());
       broker.delayMs = 5_000;
       const job = defineJob<null>({ name: "pay", route: broker.route() });
@@ -211,7 +212,7 @@ onEveryStore("relay", (bed) => {
   });
 
   describe("when a publish fails", () => {
-    test("D3, D5: a refusal rolls back, counted as a rollback and not as a try, and is tried again with backoff", async () => {
+    test("a refusal rolls back, counted as a rollback and not as a try, and is tried again with backoff [D3, D5]", async () => {
       const { clock, broker, node, retries } = scene(bed.store());
       broker.reply = (_, arrival) => (arrival <= 2 ? refused() : acknowledged);
       const job = defineJob<null>({ name: "pay", route: broker.route() });
@@ -227,7 +228,7 @@ onEveryStore("relay", (bed) => {
       assert.equal((await app.trail(id)).filter(({ kind }) => kind === "rolled-back").length, 2);
     });
 
-    test("D3: a receiver that asks to be left alone is, and a refusal for good is the end", async () => {
+    test("a receiver that asks to be left alone is, and a refusal for good is the end [D3]", async () => {
       const { clock, broker, node } = scene(bed.store());
       broker.reply = ({ body }, arrival) => {
         if (body === "1") return refused({ permanent: true });
@@ -245,7 +246,7 @@ onEveryStore("relay", (bed) => {
       assert.equal((await app.get("later"))?.state, "succeeded");
     });
 
-    test("D3: after a long outage one that is still refused does not keep back the others, which get through", async () => {
+    test("after a long outage one that is still refused does not keep back the others, which get through [D3]", async () => {
       const { clock, broker, node } = scene(bed.store());
       const doomed = defineJob<null>({ name: "doomed", delivery: "at-most-once", route: broker.route() });
       const job = defineJob<null>({ name: "pay", route: broker.route() });
@@ -320,7 +321,7 @@ onEveryStore("relay", (bed) => {
   });
 
   describe("when the store fails", () => {
-    test("D2, D5: the naming cannot be written: nothing is published; the replay publishes exactly once in total", async () => {
+    test("the naming cannot be written: nothing is published; the replay publishes exactly once in total [D2, D5]", async () => {
       for (const fault of ["refuse", "lose-reply"] as const) {
         const { clock, broker, store, node, retries } = scene(bed.store());
         const job = defineJob<null>({ name: "pay", route: broker.route() });
@@ -355,7 +356,7 @@ onEveryStore("relay", (bed) => {
       }
     });
 
-    test("D4, D5: a rollback that cannot be written is counted; the job is published once its dispatch timeout has passed", async () => {
+    test("a rollback that cannot be written is counted; the job is published once its dispatch timeout has passed [D4, D5]", async () => {
       const { clock, broker, store, node, retries } = scene(bed.store());
       broker.reply = (_, arrival) => (arrival === 1 ? refused() : acknowledged);
       broker.delayMs = 500;
@@ -377,7 +378,7 @@ onEveryStore("relay", (bed) => {
       assert.deepEqual(broker.ids, [id, id], "and not once more");
     });
 
-    test("D4: a rollback that was written, and only its answer lost, is not published beside its turn", async () => {
+    test("a rollback that was written, and only its answer lost, is not published beside its turn [D4]", async () => {
       const { clock, broker, store, node } = scene(bed.store());
       broker.reply = (_, arrival) => (arrival === 1 ? refused() : acknowledged);
       broker.delayMs = 500;
@@ -395,7 +396,7 @@ onEveryStore("relay", (bed) => {
       assert.equal((await app.get(id))?.state, "cancelled");
     });
 
-    test("D6: the dispatch timeout is the route's own", async () => {
+    test("the dispatch timeout is the route's own [D6]", async () => {
       const { clock, broker, store, node } = scene(bed.store());
       broker.reply = (_, arrival) => (arrival === 1 ? refused() : acknowledged);
       broker.delayMs = 500;

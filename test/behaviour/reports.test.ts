@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sleep } from "../../src/clock.ts";
-import { type AnyDefinition, defineJob, type HandlerContext } from "../../src/index.ts";
+import { type AnyDefinition, defineJob, type HandlerContext, type JobDefinition } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import type { Report } from "../../src/store/claims.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
+import { override } from "../../src/testing/override.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { override } from "../simulation/override.ts";
 import { onEveryStore } from "./stores.ts";
 
 onEveryStore("reports", (bed) => {
@@ -147,24 +148,135 @@ onEveryStore("reports", (bed) => {
     assert.equal(calls.report, 1);
   });
 
+  /** Jobs at once, each of which does this in its `tx`. */
+  async function inTransactions(
+    app: TestEscapement,
+    clock: VirtualClock,
+    job: JobDefinition<number>,
+  ): Promise<string[]> {
+    const inputs = Array.from({ length: 30 }, (_, n) => ({ input: n }));
+    const ids = (await app.enqueueMany(job, inputs)).map(({ id }) => id);
+    await clock.advance(5_000);
+    assert.equal(await app.count({ states: ["succeeded"] }), 30);
+    return ids;
+  }
+
   const noAwait = bed.noAwaitInTransactions;
-  test("what the function given to tx logs is kept where that may await", { skip: noAwait }, async () => {
+  for (const [kind, { skip, fn }] of Object.entries({
+    "a synchronous": { skip: bed.noTransactions, fn: (report: () => void) => report() },
+    "an asynchronous": { skip: noAwait, fn: async (report: () => void) => report() },
+  })) {
+    test(`what ${kind} function given to tx logs last is kept`, { skip }, async () => {
+      const clock = new VirtualClock();
+      const job = defineJob<number>({
+        name: "job",
+        delivery: "effectively-once",
+        async run({ input, tx, log, progress }) {
+          await sleep(clock, 1_000 + (input % 7));
+          log("before");
+          await tx(() =>
+            fn(() => {
+              log("inside");
+              progress(100);
+            }),
+          );
+        },
+      });
+      // Not slowly: time stands still while a transaction is on its way.
+      await using app = await start(clock, bed.store(), [job]);
+      const ids = await inTransactions(app, clock, job);
+      await assertAllKept(app, ids, "inside");
+      const trails = await Promise.all(ids.map((id) => app.trail(id)));
+      const kept = trails.map((trail) => trail.map(({ text }) => text));
+      assert.deepEqual(
+        kept,
+        ids.map(() => ["before", "inside"]),
+      );
+    });
+  }
+
+  test("what a handler logs while its tx waits to begin is kept", { skip }, async () => {
     const clock = new VirtualClock();
-    const job = defineJob<null>({
+    const { store: inner } = slowly(bed.store(), clock);
+    const store: StoreFactory = {
+      async open(context) {
+        const opened = await inner.open(context);
+        return override(opened, {
+          async transact(params) {
+            await sleep(clock, 300);
+            return opened.transact(params);
+          },
+        });
+      },
+    };
+    const job = defineJob<number>({
+      name: "job",
+      delivery: "effectively-once",
+      async run({ input, tx, log, progress }) {
+        const ending = tx(() => "done");
+        // Reports travel every 200 ms: one is gathered when the function is called, the other on its way.
+        await sleep(clock, input % 2 === 0 ? 98 : 290);
+        log("beside");
+        progress(100);
+        await ending;
+      },
+    });
+    await using app = await start(clock, store, [job]);
+    await assertAllKept(app, await inTransactions(app, clock, job), "beside");
+  });
+
+  test("what the function given to tx logs is kept when that is rolled back", { skip }, async () => {
+    const clock = new VirtualClock();
+    const job = defineJob<number>({
       name: "job",
       delivery: "effectively-once",
       async run({ tx, log, progress }) {
-        await tx(async () => {
+        const fails = tx(() => {
+          log("rolled back");
+          progress(100);
+          throw new Error("as planned");
+        });
+        await assert.rejects(fails, /as planned/);
+        await tx(() => "done");
+      },
+    });
+    await using app = await start(clock, slowly(bed.store(), clock).store, [job]);
+    await assertAllKept(app, await inTransactions(app, clock, job), "rolled back");
+  });
+
+  test("what a commit that failed was to write is kept", { skip }, async () => {
+    const clock = new VirtualClock();
+    const inner = bed.store();
+    const failed = new Set<string>();
+    const store: StoreFactory = {
+      async open(context) {
+        const opened = await inner.open(context);
+        return override(opened, {
+          async transact(params) {
+            const report = (): Report | null => {
+              const reported = params.report?.() ?? null;
+              if (failed.has(params.id)) return reported;
+              failed.add(params.id);
+              throw new Error("as planned");
+            };
+            return opened.transact({ ...params, report });
+          },
+        });
+      },
+    };
+    const job = defineJob<number>({
+      name: "job",
+      delivery: "effectively-once",
+      async run({ tx, log, progress }) {
+        const fails = tx(() => {
           log("inside");
           progress(100);
         });
+        await assert.rejects(fails, /as planned/);
+        await tx(() => "done");
       },
     });
-    // Not slowly: time stands still while a transaction is on its way.
-    await using app = await start(clock, bed.store(), [job]);
-    const inputs = Array.from({ length: 30 }, () => ({ input: null }));
-    const ids = (await app.enqueueMany(job, inputs)).map(({ id }) => id);
-    await clock.advance(5_000);
-    await assertAllKept(app, ids, "inside");
+    await using app = await start(clock, store, [job]);
+    await assertAllKept(app, await inTransactions(app, clock, job), "inside");
   });
 });

@@ -5,9 +5,9 @@ import { silentLogger } from "../../src/log.ts";
 import { onEveryStore } from "./stores.ts";
 
 const values: Readonly<Record<string, { value: unknown; says: RegExp }>> = {
-  bigint: { value: { total: 10n }, says: /result not kept: it has no JSON \(.*BigInt/ },
+  bigint: { value: { total: 10n }, says: /result not kept: it cannot be written as JSON \(.*BigInt/ },
   large: { value: "x".repeat(2_000_000), says: /2,000,002 bytes of JSON, 1,048,576 are allowed/ },
-  function: { value: () => {}, says: /a function has no JSON/ },
+  function: { value: () => {}, says: /a function cannot be written as JSON/ },
 };
 
 function warnings() {

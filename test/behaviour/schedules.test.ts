@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { defineJob, idempotencyKey, type Occurrence, type ScheduleSpec } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { Store, StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
+import { override } from "../../src/testing/override.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import { override } from "../../src/verify/override.ts";
 import { FaultyStore } from "./faulty.ts";
 import { onEveryStore } from "./stores.ts";
 
@@ -62,7 +63,7 @@ onEveryStore("schedules", (bed) => {
     );
   });
 
-  test("B4, K3: the key is made of schedule and time: two firings differ, two copies of one do not", async () => {
+  test("the key is made of schedule and time: two firings differ, two copies of one do not [B4, K3]", async () => {
     reset();
     await using one = app();
     await one.start();
@@ -77,7 +78,7 @@ onEveryStore("schedules", (bed) => {
     );
   });
 
-  test("K1: several nodes plan without a leader, and each occurrence is dispatched once", async () => {
+  test("several nodes plan without a leader, and each occurrence is dispatched once [K1]", async () => {
     reset();
     const store = bed.store();
     const nodes = [1, 2, 3, 4, 5].map(() => app({ store }));
@@ -96,7 +97,7 @@ onEveryStore("schedules", (bed) => {
     ["skip", ["skipped × 5"]],
     ["all", Array.from({ length: 5 }, () => "succeeded")],
   ] as const) {
-    test(`K5: after downtime the policy ${misfire} decides, and the schedule goes on`, async () => {
+    test(`after downtime the policy ${misfire} decides, and the schedule goes on [K5]`, async () => {
       reset();
       const store = bed.store();
       const before = app({ store });
@@ -230,7 +231,7 @@ onEveryStore("schedules", (bed) => {
     assert.deepEqual(fates(rows), ["skipped × 3"]);
   });
 
-  test("K9: nodes with different definitions are noticed: error, code wins, store wins", async () => {
+  test("nodes with different definitions are noticed: error, code wins, store wins [K9]", async () => {
     reset();
     const store = bed.store();
     const other = defineJob<string>({ name: "other" });
@@ -248,11 +249,11 @@ onEveryStore("schedules", (bed) => {
     await using three = app({ store, jobs: [job, other] });
     await assert.rejects(three.schedule("s", spec, other, "x"), {
       code: "schedule-conflict",
-      message: /made for job "tick"/,
+      message: /for job "tick"/,
     });
   });
 
-  test("K10: a disallowed name is recorded as skipped, with that reason; one that nobody knows stays waiting", async () => {
+  test("a disallowed name is recorded as skipped, with that reason; one that nobody knows stays waiting [K10]", async () => {
     reset();
     const unknown = defineJob<string>({ name: "unknown" });
     await using one = app({ disallow: ["tick"] });
@@ -263,10 +264,10 @@ onEveryStore("schedules", (bed) => {
     const [banned] = await one.occurrences("banned");
     assert.deepEqual([banned?.fate, banned?.reason], ["skipped", "disallowed by configuration"]);
     const [orphan] = await one.occurrences("orphan");
-    assert.deepEqual([orphan?.fate, orphan?.reason], ["waiting", "waits for a free worker that knows it"]);
+    assert.deepEqual([orphan?.fate, orphan?.reason], ["waiting", "waits for a free worker with its handler"]);
   });
 
-  test("A4, A5: an occurrence that fails for good is dead, and the schedule goes on; without a next time it retires", async () => {
+  test("an occurrence that fails for good is dead, and the schedule goes on; without a next time it retires [A4, A5]", async () => {
     reset();
     const failing = defineJob<null>({
       name: "failing",
@@ -283,7 +284,7 @@ onEveryStore("schedules", (bed) => {
     assert.equal((await one.getSchedule("s"))?.nextAt, null);
   });
 
-  test("B9: jitter moves runAt by a stable share, never fireAt; limit ends it", async () => {
+  test("jitter moves runAt by a stable share, never fireAt; limit ends it [B9]", async () => {
     reset();
     await using one = app();
     await one.start();
@@ -326,7 +327,7 @@ onEveryStore("schedules", (bed) => {
     );
   });
 
-  test("K6: a store that fails in the middle of a fire skips nothing and doubles nothing", async () => {
+  test("a store that fails in the middle of a fire skips nothing and doubles nothing [K6]", async () => {
     reset();
     const store = new FaultyStore(bed.store());
     await using one = app({ store, poll: "1s" });
@@ -367,7 +368,7 @@ onEveryStore("schedules", (bed) => {
     assert.equal(runs.length, 2, "what hung comes too late to fire again");
   });
 
-  test("K5: a clock that jumps by an hour, forward or back: nothing early, nothing twice, nothing missed", async () => {
+  test("a clock that jumps by an hour, forward or back: nothing early, nothing twice, nothing missed [K5]", async () => {
     reset();
     await using one = app();
     await one.start();
@@ -387,7 +388,7 @@ onEveryStore("schedules", (bed) => {
     for (const { at, fireAt } of runs) assert.ok(at >= fireAt, "never early by the clock it was fired under");
   });
 
-  test("K5: restarted over and over across its ticks, a schedule misses none", async () => {
+  test("restarted over and over across its ticks, a schedule misses none [K5]", async () => {
     reset();
     const store = bed.store();
     const first = app({ store });

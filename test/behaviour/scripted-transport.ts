@@ -1,6 +1,7 @@
-import type { Message } from "../../src/message.ts";
+import type { Message } from "../../src/message/message.ts";
+import type { PublishResult, Route, Transport, TransportFactory } from "../../src/message/transport.ts";
 import type { VirtualClock } from "../../src/testing/virtual-clock.ts";
-import type { PublishResult, Route, TransportFactory } from "../../src/transport.ts";
+import { BatchingTransport, turnBatching } from "../../src/transports/batching.ts";
 
 /** What the broker does with a message: answer so, or never. */
 export type Reply = PublishResult | "never";
@@ -26,7 +27,6 @@ export const ambiguous: PublishResult = { kind: "ambiguous", error: new Error("n
 /** A broker inside the test: it keeps what arrives and answers as it is told. */
 export class ScriptedTransport implements TransportFactory {
   readonly kind = "scripted";
-  readonly gathers = true;
   readonly address: string;
   readonly clock: VirtualClock;
   /** Everything that reached the broker, also what it then refused. */
@@ -53,13 +53,13 @@ export class ScriptedTransport implements TransportFactory {
   }
 
   async open() {
-    return {
-      publish: (messages: readonly Message[], { timeoutMs }: { timeoutMs: number }) =>
-        this.#publish(messages, timeoutMs),
+    const transport: Transport = {
+      publish: (messages, { timeoutMs }) => this.#publish(messages, timeoutMs),
       close: async () => {
         this.isClosed = true;
       },
     };
+    return new BatchingTransport(transport, this.clock, turnBatching);
   }
 
   async #publish(messages: readonly Message[], timeoutMs: number): Promise<PublishResult[]> {

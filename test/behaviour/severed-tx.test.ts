@@ -4,7 +4,7 @@ import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import { FaultProxy } from "../../src/verify/proxy.ts";
+import { FaultProxy } from "../../src/proof/proxy.ts";
 import { testbed } from "../../testbed/index.ts";
 
 interface Database {
@@ -48,7 +48,7 @@ for (const kind of ["postgres", "mysql"] as const) {
   const server = await testbed[kind]();
   describe(`tx on ${kind}, on a way that breaks`, { skip: server.skip }, () => {
     for (const [fault, harm] of Object.entries(faults)) {
-      test(`A5, C1: ${fault} cost no job a try, and double no effect`, async () => {
+      test(`${fault} cost no job a try, and double no effect [A5, C1]`, async () => {
         const { url } = await testbed[kind]();
         await using sql = await connectTo[kind](url);
         await sql("create table effects (job varchar(100) primary key)");

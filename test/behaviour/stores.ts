@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import type { Clock } from "../../src/clock.ts";
 import type { EscapementOptions } from "../../src/settings.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { mysql } from "../../src/stores/mysql/index.ts";
 import { postgres } from "../../src/stores/postgres/index.ts";

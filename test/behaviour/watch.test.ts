@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createEscapement, defineJob, type JobNews } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { until } from "../../src/testing/transports/scene.ts";
 import { onEveryStore } from "./stores.ts";
 
@@ -133,6 +133,35 @@ onEveryStore("watching from another app", (bed) => {
       assert.deepEqual(told.slice(4), ["good-5 succeeded", "bad-4 dead"]);
     });
   }
+
+  test("an end is told once by looking, however long ago the job was enqueued", async () => {
+    const work = defineJob<null>({ name: "work", run: () => {} });
+    const store = bed.store();
+    await using worker = createEscapement({ store, jobs: [work], poll: "200ms", log: silentLogger });
+    await using watcher = createEscapement({ store: deaf(store), jobs: [work], log: silentLogger });
+    await worker.enqueue(work, null, { id: "old", delay: "1h" });
+    await worker.enqueueMany(
+      work,
+      Array.from({ length: 50 }, (_, n) => ({ input: null, id: `newer-${n}` })),
+    );
+    await worker.start();
+    await until("those have ended", async () => (await worker.count({ states: ["succeeded"] })) === 50);
+    const { now } = await worker.health();
+    await until("time has moved on", async () => (await worker.health()).now > now);
+    const stop = new AbortController();
+    const told: string[] = [];
+    const ends = await watcher.subscribe({}, { signal: stop.signal });
+    const following = (async () => {
+      for await (const { id } of ends) told.push(id);
+    })();
+    await worker.update("old", { delay: 0 });
+    await until("it is told", () => told.length > 0);
+    await worker.enqueue(work, null, { id: "last" });
+    await until("and the next", () => told.length > 1);
+    stop.abort();
+    await following;
+    assert.deepEqual(told, ["old", "last"]);
+  });
 
   test("a job that is not there cannot be watched, and a watch can be ended", async () => {
     const job = defineJob<null>({ name: "later" });

@@ -8,7 +8,8 @@ import {
   snooze,
 } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { Store, StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import { TestEscapement } from "../../src/testing/kit.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { FaultyStore } from "./faulty.ts";
@@ -200,7 +201,7 @@ onEveryStore("why a job waits", (bed) => {
     await clock.advance(1_000);
     assert.match(
       await expectCauses(app, id, "all-slots-busy"),
-      /^ {2}all 2 slots of the only node that could run it are busy → wait, start more nodes/,
+      /^ {2}2 of 2 slots are busy on the only node that could run it → wait, start more nodes/,
     );
     assert.match(
       await expectCauses(app, "one", "running"),
@@ -260,7 +261,7 @@ onEveryStore("why a job waits", (bed) => {
     await clock.advance(60_000);
     assert.match(
       await expectCauses(client, "once", "claimer-silent"),
-      /^ {2}its node \S+ has been silent since \S+Z; when the lease runs out, it is lost, .+ → start a node: none/,
+      /^ {2}its node \S+ has been silent since \S+Z; when the lease runs out, it is lost, .+ → start a node: no/,
     );
     await dying.app[Symbol.asyncDispose]();
   });

@@ -31,7 +31,7 @@ onEveryStore(
       assert.deepEqual(job?.input, { n: 21 });
     });
 
-    test("C1: without faults every job runs exactly once", async () => {
+    test("without faults every job runs exactly once [C1]", async () => {
       const runs = new Map<string, number>();
       const count = defineJob<number>({
         name: "count",
@@ -64,7 +64,7 @@ onEveryStore(
       );
     });
 
-    test("A2: the highest priority first, then the oldest due", async () => {
+    test("the highest priority first, then the oldest due [A2]", async () => {
       const order: unknown[] = [];
       const note = defineJob<string>({ name: "note", run: ({ input }) => void order.push(input) });
       await using app = await bed.app({ jobs: [note], concurrency: 1 });
@@ -80,7 +80,7 @@ onEveryStore(
       assert.deepEqual(order, ["urgent", "first", "second", "last"]);
     });
 
-    test("A5, A6: a failing job climbs the ladder and then is dead, each failure in its trail", async () => {
+    test("a failing job climbs the ladder and then is dead, each failure in its trail [A5, A6]", async () => {
       const at: number[] = [];
       const fails = defineJob({
         name: "fails",
@@ -122,7 +122,7 @@ onEveryStore(
       assert.equal(new Set(seen).size, 1);
     });
 
-    test("K8: an at-most-once job that raises is dead with its error and never runs again", async () => {
+    test("an at-most-once job that raises is dead with its error and never runs again [K8]", async () => {
       let runs = 0;
       const once = defineJob({
         name: "once",
@@ -315,7 +315,7 @@ onEveryStore(
       );
     });
 
-    test("D7: cancelling: a waiting job is cancelled at once, an active one is told, and a success that still comes wins", async () => {
+    test("cancelling: a waiting job is cancelled at once, an active one is told, and a success that still comes wins [D7]", async () => {
       let finish: (value: string) => void = () => {};
       const reasons: unknown[] = [];
       const stubborn = defineJob<null>({

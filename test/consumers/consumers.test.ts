@@ -8,9 +8,9 @@ import { describe, test } from "node:test";
 import { systemClock } from "../../src/clock.ts";
 import { idempotencyKey } from "../../src/idempotency.ts";
 import { silentLogger } from "../../src/log.ts";
-import { encodeHeader, type Message } from "../../src/message.ts";
+import { encodeHeader, type Message } from "../../src/message/message.ts";
+import type { Route } from "../../src/message/transport.ts";
 import { until } from "../../src/testing/transports/scene.ts";
-import type { Route } from "../../src/transport.ts";
 import { kafka } from "../../src/transports/kafka/index.ts";
 import { makeTopic } from "../../src/transports/kafka/test/place.ts";
 import { nats } from "../../src/transports/nats/index.ts";
@@ -130,7 +130,7 @@ async function story(kind: string, route: Route, url: string): Promise<void> {
 
 const skipOf = ({ skip }: Server): { skip: false | string } => ({ skip });
 
-describe("B5: consumers, one of them killed: every effect once, none lost", {
+describe("consumers, one of them killed: every effect once, none lost [B5]", {
   concurrency: false,
 }, async () => {
   const [redis, cluster, natsServer, kafkaServer] = [

@@ -8,11 +8,11 @@ import { consume } from "../../src/consumer/index.ts";
 import { createInbox } from "../../src/inbox/index.ts";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { Source } from "../../src/source.ts";
+import type { Source } from "../../src/message/source.ts";
+import type { Route } from "../../src/message/transport.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
 import { until } from "../../src/testing/transports/scene.ts";
-import type { Route } from "../../src/transport.ts";
 import { kafka, kafkaSource } from "../../src/transports/kafka/index.ts";
 import { makeTopic } from "../../src/transports/kafka/test/place.ts";
 import { nats, natsSource } from "../../src/transports/nats/index.ts";
@@ -75,7 +75,7 @@ async function story(route: Route, from: Source): Promise<void> {
   database.close();
 }
 
-describe("B1: fired here, run there, by one definition", async () => {
+describe("fired here, run there, by one definition [B1]", async () => {
   const [redis, natsServer, kafkaServer] = [
     await testbed.redis(),
     await testbed.nats(),

@@ -49,7 +49,7 @@ async function story(
   assert.equal(handled, messages.length);
 }
 
-describe("B5: consumers on an inbox of a server", async () => {
+describe("consumers on an inbox of a server [B5]", async () => {
   const [postgres, mysql, redis] = [await testbed.postgres(), await testbed.mysql(), await testbed.redis()];
 
   test("Postgres: one committed effect for each message", { skip: postgres.skip }, async () => {

@@ -13,10 +13,10 @@ import { MemorySource, newReceived } from "../../src/consumer/test/memory-source
 import { createInbox } from "../../src/inbox/index.ts";
 import { defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { Source } from "../../src/source.ts";
+import type { Source } from "../../src/message/source.ts";
+import type { Route } from "../../src/message/transport.ts";
 import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
 import { until } from "../../src/testing/transports/scene.ts";
-import type { Route } from "../../src/transport.ts";
 import { http } from "../../src/transports/http/index.ts";
 import { secret } from "../../src/transports/http/test/place.ts";
 import { parseKafka } from "../../src/transports/kafka/address.ts";

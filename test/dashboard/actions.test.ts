@@ -2,10 +2,17 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Job, JobState } from "../../src/index.ts";
 import { Operations } from "../../src/index.ts";
-import { closeBrowser, skip, visit } from "./browser.ts";
+import { closeBrowser, looks, skip, type VisitOptions, visit } from "./browser.ts";
 import { type Stage, serveDemo } from "./stage.ts";
 
-describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
+for (const look of looks)
+  describe(
+    `what people do on the dashboard at ${look.width} px, ${look.colours}`,
+    { skip, timeout: 600_000 },
+    () => whatPeopleDo(look),
+  );
+
+function whatPeopleDo(look: VisitOptions): void {
   let stage: Stage;
   before(async () => {
     stage = await serveDemo();
@@ -34,7 +41,7 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
 
   test("a dead job is redriven, with its reason in the audit log and on its timeline", async () => {
     const { id } = await oneOf("charge-card", "dead");
-    await using visited = await visit(stage.url);
+    await using visited = await visit(stage.url, look);
     await visited.open(`jobs/${id}`, "charge-card");
     await visited.act("Redrive…", /^Redrive/);
     assert.equal((await now(id)).state, "waiting");
@@ -46,7 +53,7 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
   test("a waiting job is edited, made due, copied and cancelled", async () => {
     const { id } = await oneOf("send-newsletter", "waiting");
     await stage.app.update(id, { delay: "2h" });
-    await using visited = await visit(stage.url);
+    await using visited = await visit(stage.url, look);
     const { page } = visited;
     await visited.open(`jobs/${id}`, "send-newsletter");
     await visited.act("Edit…", "Save", async () => {
@@ -69,7 +76,7 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
 
   test("an ended job is deleted, and the page goes back to the list", async () => {
     const { id } = await oneOf("import-feed", "dead");
-    await using visited = await visit(stage.url);
+    await using visited = await visit(stage.url, look);
     await visited.open(`jobs/${id}`, "import-feed");
     await visited.act("Delete…", /^Delete/);
     await visited.shows("Jobs");
@@ -78,7 +85,7 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
   });
 
   test("a queue is paused, resumed and limited", async () => {
-    await using visited = await visit(stage.url);
+    await using visited = await visit(stage.url, look);
     const { page } = visited;
     const queue = async () => (await stage.app.queues()).find(({ queue: name }) => name === "video");
     await visited.open("queues", "Queues");
@@ -101,7 +108,7 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
   });
 
   test("a schedule is paused, resumed, run once, backfilled after a preview, and its rule changed", async () => {
-    await using visited = await visit(stage.url);
+    await using visited = await visit(stage.url, look);
     const { page } = visited;
     const schedule = async () => (await stage.app.getSchedule("prices")) ?? assert.fail("it is gone");
     await visited.open("schedules/prices", "prices");
@@ -130,7 +137,7 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
   test("all jobs of a group of failures are redriven, and no others", async () => {
     const dead = (name: string) => stage.app.count({ names: [name], states: ["dead"] });
     const others = await dead("import-feed");
-    await using visited = await visit(stage.url);
+    await using visited = await visit(stage.url, look);
     const { page } = visited;
     await visited.open("failures", "Failures");
     const row = page.getByRole("row").filter({ hasText: "the bank did not answer" });
@@ -143,7 +150,7 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
   test("some jobs are selected and cancelled, and the others stay", async () => {
     const waiting = () => stage.app.count({ names: ["send-sms"], states: ["waiting"] });
     const before = await waiting();
-    await using visited = await visit(stage.url);
+    await using visited = await visit(stage.url, look);
     const { page } = visited;
     await visited.open("jobs?name=send-sms&state=waiting", "Jobs");
     for (const place of [0, 1])
@@ -156,4 +163,40 @@ describe("what people do on the dashboard", { skip, timeout: 600_000 }, () => {
     assert.equal(await waiting(), before - 2);
     visited.assertCalm();
   });
-});
+
+  test("a number of many digits is shown and copied with all of them, and a long string is folded", async () => {
+    const to = `{ "to": "${"x".repeat(2_000)}", "account": 9007199254740993 }`;
+    const body = `{ "name": "send-newsletter", "id": "many-digits", "input": ${to} }`;
+    const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body };
+    assert.equal((await fetch(`${stage.url}api/jobs`, sent)).status, 201);
+    await using visited = await visit(stage.url, look);
+    const { page } = visited;
+    await visited.open("jobs/many-digits", "send-newsletter");
+    await page.getByText("9007199254740993", { exact: true }).waitFor();
+    assert.equal(await page.getByText("x".repeat(600)).count(), 0, "its end is not drawn");
+    await page.getByRole("button", { name: "Show all 2,000 characters" }).click();
+    await page.getByText("x".repeat(2_000)).waitFor();
+    await visited.act("Edit and enqueue a copy…", "Enqueue");
+    await page.waitForURL((url) => !url.pathname.endsWith("many-digits"));
+    const copy = await (await fetch(`${stage.url}api${new URL(page.url()).pathname}`)).text();
+    assert.match(copy, /"account":9007199254740993/);
+    visited.assertCalm();
+  });
+
+  test("all that match and wait for their time are made due, by a task of the server", async () => {
+    const later = await stage.app.enqueueMany("send-newsletter", [
+      { input: { to: "a" }, delay: "1h", tags: ["later"] },
+      { input: { to: "b" }, delay: "1h", tags: ["later"] },
+    ]);
+    await using visited = await visit(stage.url, look);
+    await visited.open("jobs?tag=later&state=waiting", "Jobs");
+    await visited.act("Run now…", /^Run now \(2\)/);
+    for (const { id } of later) assert.ok((await now(id)).runAt.getTime() <= Date.now());
+    assert.equal(await lastAct(), 'local run-now-all jobs:{"states":["waiting"],"tags":["later"]}');
+    await visited.act("Set priority…", /^Set priority \(2\)/, async () => {
+      await visited.page.getByLabel(/^Priority/).fill("9");
+    });
+    for (const { id } of later) assert.equal((await now(id)).priority, 9);
+    visited.assertCalm();
+  });
+}

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { roleOf } from "../../src/api/roles.ts";
 import { findChromium } from "../../testbed/chromium.ts";
+import { isFull } from "../full.ts";
 
 /** Far beyond what the slowest machine needs: what is waited for comes, or never will. */
 export const patienceMs = 60_000;
@@ -14,7 +15,7 @@ export const { skip } = found;
 
 let browser: Promise<Browser> | undefined;
 
-/** One browser for a test file; it ends with the file's process, or when it is closed. */
+/** One browser at a time for a test file; it ends with the file's process, or when it is closed. */
 function theBrowser(): Promise<Browser> {
   browser ??= chromium.launch({
     executablePath: found.path,
@@ -26,7 +27,9 @@ function theBrowser(): Promise<Browser> {
 }
 
 export async function closeBrowser(): Promise<void> {
-  await (await browser)?.close();
+  const closing = browser;
+  browser = undefined;
+  await (await closing)?.close();
 }
 
 export interface VisitOptions {
@@ -35,6 +38,18 @@ export interface VisitOptions {
   /** What is typed where the page asks who one is. */
   readonly token?: string;
 }
+
+/** How things are clicked: wide and light, narrow and dark, and all four in full. */
+export const looks: readonly Required<Pick<VisitOptions, "width" | "colours">>[] = [
+  { width: 1280, colours: "light" },
+  { width: 400, colours: "dark" },
+  ...(isFull
+    ? ([
+        { width: 1280, colours: "dark" },
+        { width: 400, colours: "light" },
+      ] as const)
+    : []),
+];
 
 /** Somebody who looks at a dashboard, in a context of their own. */
 export class Visit implements AsyncDisposable {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import axe from "axe-core";
 import { until } from "../../src/testing/until.ts";
-import { closeBrowser, skip, type Visit, visit } from "./browser.ts";
+import { closeBrowser, looks, skip, type Visit, visit } from "./browser.ts";
 import { type Stage, serveDemo } from "./stage.ts";
 
 interface Finding {
@@ -44,25 +44,26 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
     ["queues", "Queues"],
     ["schedules", "Schedules"],
     ["schedules/prices", "prices"],
+    ["schedules/backup?span=quarter", "backup"],
+    ["schedules/backup?span=day", "backup"],
     ["guarantees", "Guarantees"],
     ["nodes", "Nodes and relay"],
     ["audit", "Audit"],
   ];
 
-  for (const width of [1280, 400] as const)
-    for (const colours of ["light", "dark"] as const)
-      test(`at ${width} px, ${colours}: shows its data, fits, is calm, and axe finds nothing`, async () => {
-        await using visited = await visit(stage.url, { width, colours });
-        for (const [path, heading] of screens()) {
-          await visited.open(path, heading);
-          assert.deepEqual(await findings(visited), [], path);
-          const [needed, there] = (await visited.page.evaluate(
-            "[document.documentElement.scrollWidth, innerWidth]",
-          )) as number[];
-          assert.ok((needed ?? 0) <= (there ?? 0), `${path} is ${needed} px wide, on ${there}`);
-        }
-        visited.assertCalm();
-      });
+  for (const { width, colours } of looks)
+    test(`at ${width} px, ${colours}: shows its data, fits, is calm, and axe finds nothing`, async () => {
+      await using visited = await visit(stage.url, { width, colours });
+      for (const [path, heading] of screens()) {
+        await visited.open(path, heading);
+        assert.deepEqual(await findings(visited), [], path);
+        const [needed, there] = (await visited.page.evaluate(
+          "[document.documentElement.scrollWidth, innerWidth]",
+        )) as number[];
+        assert.ok((needed ?? 0) <= (there ?? 0), `${path} is ${needed} px wide, on ${there}`);
+      }
+      visited.assertCalm();
+    });
 
   test("a ledger cell says what became of its time, why, and leads to the job", async () => {
     await using visited = await visit(stage.url);
@@ -112,6 +113,9 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await until("the keys are no longer the dialog's", () =>
+      page.evaluate<boolean>("(document.activeElement?.closest('dialog') ?? null) === null"),
+    );
     for (const key of ["g", "f"]) await page.keyboard.press(key);
     await visited.shows("Failures");
     await page.keyboard.press("/");

@@ -2,8 +2,10 @@
  * How fast the dashboard feels on a large store: `npm run vitals -- --jobs 1000000`. It fills a SQLite file, opens each screen in Chromium, and prints
  * what the browser's own performance API saw. Nothing is asserted: the figures depend on the machine.
  */
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { gzipSync } from "node:zlib";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { scratchFolder } from "../scratch.ts";
 import { closeBrowser, visit } from "./browser.ts";
@@ -36,6 +38,7 @@ const screens = [
   ["failures", "Failures"],
   ["queues", "Queues"],
   ["schedules", "Schedules"],
+  ["guarantees", "Guarantees"],
   ["nodes", "Nodes and relay"],
   ["audit", "Audit"],
 ] as const;
@@ -45,7 +48,7 @@ const largestPaint = `new Promise((done) => new PerformanceObserver((list) => do
 /** From a click in the menu until the screen has its data, in ms, as frames are painted. */
 const clicked = (name: string): string => `new Promise((done) => {
   const from = performance.now();
-  [...document.querySelectorAll("nav a")].find((one) => one.textContent.trim() === ${JSON.stringify(name)}).click();
+  [...document.querySelectorAll("nav a")].find((one) => one.textContent.trim().startsWith(${JSON.stringify(name)})).click();
   const look = () => {
     const isThere = document.querySelector("h1")?.textContent === ${JSON.stringify(name)} && !document.querySelector("[aria-busy]");
     if (isThere) done(performance.now() - from); else requestAnimationFrame(look);
@@ -53,7 +56,10 @@ const clicked = (name: string): string => `new Promise((done) => {
   requestAnimationFrame(look);
 })`;
 
-console.log(`${total.toLocaleString("en")} jobs on SQLite\n`);
+const script = await (await fetch(new URL("assets/app.js", stage.url))).arrayBuffer();
+const packed = gzipSync(new Uint8Array(script)).length;
+console.log(`${total.toLocaleString("en")} jobs on SQLite; load average ${loadavg()[0]?.toFixed(1)}`);
+console.log(`the script has ${(packed / 1_000).toFixed(1)} kB gzipped\n`);
 console.log("screen                              first view (LCP)   click to data");
 for (const [path, name] of screens) {
   await using visited = await visit(stage.url);

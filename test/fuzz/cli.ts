@@ -30,7 +30,7 @@ for (const name of names) {
     continue;
   }
   const { sent, taken, slowestMs, grownBytes, what, failures } = await fuzz(name, messages, seed);
-  const grown = `${Math.round(grownBytes / 1_048_576)} MiB more`;
+  const grown = `${(grownBytes / 1_048_576).toFixed(1)} MiB more held at the end`;
   console.log(
     `${name}: ${sent} broken messages, ${taken} taken with the good ones; ${what}; a good one took ${Math.round(slowestMs)} ms at most; ${grown}`,
   );

@@ -3,7 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import { createConnection } from "mysql2/promise";
 import { Client } from "pg";
 import type { Clock } from "../../src/clock.ts";
-import type { Store, StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import { mysql } from "../../src/stores/mysql/index.ts";
 import { postgres } from "../../src/stores/postgres/index.ts";
 import { sqlite } from "../../src/stores/sqlite/index.ts";
@@ -17,13 +18,15 @@ export interface Column {
   readonly table: string;
   readonly column: string;
   readonly kind: Kind;
+  /** Whether the table says of each row which namespace it belongs to. */
+  readonly hasNamespace: boolean;
 }
 
 /** A store, and somebody else who writes to its tables. */
 export interface Vandal {
   readonly store: StoreFactory;
   columns(): Promise<readonly Column[]>;
-  /** Writes to all rows that there are. Rejects where the column does not take it. */
+  /** Writes to all rows of the store's namespace, or of the table if that has none. Rejects if the column does not take the value. */
   write(column: Column, value: string | number): Promise<void>;
   close(): Promise<void>;
 }
@@ -31,7 +34,6 @@ export interface Vandal {
 export interface VandalKind {
   readonly name: string;
   readonly skip: string | false;
-  readonly isLocal: boolean;
   open(): Promise<Vandal>;
 }
 
@@ -44,9 +46,9 @@ const mysqlServer = await testbed.mysql();
 let places = 0;
 
 export const vandals: readonly VandalKind[] = [
-  { name: "sqlite", skip: false, isLocal: true, open: openSqlite },
-  { name: "postgres", skip: postgresServer.skip, isLocal: false, open: openPostgres },
-  { name: "mysql", skip: mysqlServer.skip, isLocal: false, open: openMysql },
+  { name: "sqlite", skip: false, open: openSqlite },
+  { name: "postgres", skip: postgresServer.skip, open: openPostgres },
+  { name: "mysql", skip: mysqlServer.skip, open: openMysql },
 ];
 
 async function openSqlite(): Promise<Vandal> {
@@ -69,13 +71,9 @@ async function openSqlite(): Promise<Vandal> {
              where m.type = 'table' and m.name like 'escapement%' order by 1, c.cid`,
           )
           .all();
-        return rows
-          .map((row) => ({
-            table: String(row["table"]),
-            column: String(row["column"]),
-            kind: kindOf(String(row["type"])),
-          }))
-          .filter(isTarget);
+        return targetsOf(
+          rows.map((row) => [String(row["table"]), String(row["column"]), String(row["type"])]),
+        );
       }),
     write: async ({ table, column }, value) =>
       within((database) => {
@@ -94,14 +92,16 @@ async function openPostgres(): Promise<Vandal> {
     columns: async () => {
       const { rows } = await client.query<{ table: string; column: string; type: string }>(
         `select table_name as "table", column_name as "column", data_type as type from information_schema.columns
-         where table_schema = 'escapement' and table_name <> 'all_jobs' and is_generated = 'NEVER' and is_identity = 'NO'
+         where table_schema = 'escapement' and is_generated = 'NEVER' and is_identity = 'NO'
          order by 1, ordinal_position`,
       );
-      return rows.map(({ type, ...column }) => ({ ...column, kind: kindOf(type) })).filter(isTarget);
+      return targetsOf(rows.map(({ table, column, type }) => [table, column, type]));
     },
-    write: async ({ table, column, kind }, value) => {
+    write: async ({ table, column, kind, hasNamespace }, value) => {
       const given = kind === "flag" ? value === 1 : kind === "texts" ? [String(value), null] : value;
-      await client.query(`update escapement.${table} set "${column}" = $1`, [given]);
+      const own = hasNamespace ? "where ns = (select ns from escapement.namespaces where name = $2)" : "";
+      const values = hasNamespace ? [given, store.namespace()] : [given];
+      await client.query(`update escapement.${table} set "${column}" = $1 ${own}`, values);
     },
     close: async () => {
       await client.end();
@@ -120,15 +120,16 @@ async function openMysql(): Promise<Vandal> {
         `select table_name, column_name, data_type from information_schema.columns
          where table_schema = database() and table_name like 'escapement%' and extra not like '%auto_increment%' order by 1, ordinal_position`,
       );
-      return (rows as Record<string, unknown>[])
-        .map((row) => {
-          const [table, column, type] = Object.values(row).map(String);
-          return { table: table ?? "", column: column ?? "", kind: kindOf(type ?? "") };
-        })
-        .filter(isTarget);
+      return targetsOf(
+        (rows as Record<string, unknown>[]).map((row) => {
+          const [table = "", column = "", type = ""] = Object.values(row).map(String);
+          return [table, column, type];
+        }),
+      );
     },
-    write: async ({ table, column }, value) => {
-      await connection.query(`update ${table} set \`${column}\` = ?`, [value]);
+    write: async ({ table, column, hasNamespace }, value) => {
+      const own = hasNamespace ? "where ns = (select ns from escapement_namespaces where name = ?)" : "";
+      await connection.query(`update ${table} set \`${column}\` = ? ${own}`, [value, store.namespace()]);
     },
     close: async () => {
       await connection.end();
@@ -137,8 +138,15 @@ async function openMysql(): Promise<Vandal> {
   };
 }
 
-function isTarget({ table }: Column): boolean {
-  return !foundations.test(table);
+function targetsOf(found: readonly [table: string, column: string, type: string][]): Column[] {
+  const spaced = new Set(found.filter(([, column]) => column === "ns").map(([table]) => table));
+  return found
+    .filter(([table]) => !foundations.test(table))
+    .map(([table, column, type]) => ({
+      ...{ table, column },
+      kind: kindOf(type),
+      hasNamespace: spaced.has(table),
+    }));
 }
 
 function kindOf(type: string): Kind {
@@ -147,18 +155,29 @@ function kindOf(type: string): Kind {
   return /int/i.test(type) ? "number" : "text";
 }
 
-/** A namespace for each, for making the tables takes longer than a case; and one handle, for connecting does, too. */
-function inNamespace(make: (clock: Clock) => StoreFactory): StoreFactory & { closeAll(): Promise<void> } {
+interface OneStore extends StoreFactory {
+  /** The name of its namespace, once it has been opened. */
+  namespace(): string;
+  closeAll(): Promise<void>;
+}
+
+/** A namespace for each, because creating the tables takes longer than a case; and one handle, because connecting does, too. */
+function inNamespace(make: (clock: Clock) => StoreFactory): OneStore {
   const place = ++places;
+  let namespace = "";
   let opened: Promise<Store> | null = null;
   const factory = overNetwork((clock) => ({
     open: async (context) => {
-      const namespace = `${context.namespace} ${place}`;
+      namespace = `${context.namespace} ${place}`;
       opened ??= make(clock).open({ ...context, namespace });
       return leftOpen(await opened);
     },
   }));
-  return { open: factory.open, closeAll: async () => (await opened)?.close() };
+  return {
+    open: factory.open,
+    namespace: () => namespace,
+    closeAll: async () => (await opened)?.close(),
+  };
 }
 
 function leftOpen(store: Store): Store {

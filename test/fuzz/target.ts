@@ -1,6 +1,6 @@
 import { type Consumer, consume, type HandlerOptions } from "../../src/consumer/index.ts";
-import type { Source } from "../../src/source.ts";
-import type { Route } from "../../src/transport.ts";
+import type { Source } from "../../src/message/source.ts";
+import type { Route } from "../../src/message/transport.ts";
 import type { RawMessage } from "./broken-messages.ts";
 
 /** A transport with a consumer behind it, at which broken messages are thrown. */

@@ -1,4 +1,5 @@
-import type { Store, StoreContext } from "../../src/store.ts";
+import type { StoreContext } from "../../src/store/opening.ts";
+import type { Store } from "../../src/store/store.ts";
 import { openStore as openSqlite } from "../../src/stores/sqlite/index.ts";
 
 /** A store whose thread ends soon after it was opened there. */

@@ -6,14 +6,14 @@ import { describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { Inbox, type InboxStore } from "../../src/inbox/index.ts";
-import { systemRuntime } from "../../src/runtime.ts";
+import { FaultProxy } from "../../src/proof/proxy.ts";
+import { systemRuntime } from "../../src/runtime/runtime.ts";
 import { MysqlInbox } from "../../src/stores/mysql/inbox.ts";
 import { PostgresInbox } from "../../src/stores/postgres/inbox.ts";
 import { postgresInbox } from "../../src/stores/postgres/index.ts";
 import { redisInbox } from "../../src/stores/redis/index.ts";
 import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
 import { patiently, until } from "../../src/testing/until.ts";
-import { FaultProxy } from "../../src/verify/proxy.ts";
 import { testbed } from "../../testbed/index.ts";
 
 const [postgres, mysql, redis] = [await testbed.postgres(), await testbed.mysql(), await testbed.redis()];

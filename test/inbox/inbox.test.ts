@@ -6,8 +6,8 @@ import type { Duration } from "../../src/duration.ts";
 import { createInbox, Inbox } from "../../src/inbox/index.ts";
 import { type AnyDefinition, createEscapement, defineJob } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import { systemRuntime } from "../../src/runtime.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import { systemRuntime } from "../../src/runtime/runtime.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { sqliteInbox } from "../../src/stores/sqlite/index.ts";
 import { VirtualClock } from "../../src/testing/virtual-clock.ts";
@@ -49,7 +49,7 @@ async function settled<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> 
 }
 
 describe("the inbox", () => {
-  test("B5: the first copy takes effect, every later one is a duplicate", async () => {
+  test("the first copy takes effect, every later one is a duplicate [B5]", async () => {
     const { clock, open, effects } = bed();
     const [a, b] = [open(), open()];
     assert.deepEqual(await settled(clock, a.handle({ key: "k" }, insert("a"))), {
@@ -65,7 +65,7 @@ describe("the inbox", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
-  test("B5: an effect that throws is undone with its marker, and the next copy may try at once", async () => {
+  test("an effect that throws is undone with its marker, and the next copy may try at once [B5]", async () => {
     const { clock, open, effects } = bed();
     const inbox = open();
     const failing = inbox.handle({ key: "k" }, (db: DatabaseSync) => {
@@ -79,7 +79,7 @@ describe("the inbox", () => {
     await inbox.close();
   });
 
-  test("B5: a second copy does not start while the first holds its lease, and takes over when that has run out", async () => {
+  test("a second copy does not start while the first holds its lease, and takes over when that has run out [B5]", async () => {
     const { clock, path, open, effects } = bed();
     // A holder that began and then died: what a killed consumer leaves behind.
     const dead = sqliteInbox({ path, clock });
@@ -110,7 +110,7 @@ describe("the inbox", () => {
     await Promise.all([inbox.close(), dead.close()]);
   });
 
-  test("B5: copies that arrive at once from several handles take effect once", async () => {
+  test("copies that arrive at once from several handles take effect once [B5]", async () => {
     const { clock, open, effects } = bed();
     const inboxes = Array.from({ length: 8 }, open);
     const outcomes = await settled(
@@ -202,7 +202,7 @@ describe("effectively-once on a store without transactions", () => {
     assert.doesNotMatch((await start("20d", keptBriefly)).join(), /redriven/);
   });
 
-  test("B5: it is refused without an SQL inbox, and with one a second dispatch has no second effect", async () => {
+  test("it is refused without an SQL inbox, and with one a second dispatch has no second effect [B5]", async () => {
     const path = join(newFolder(), "effects.db");
     const database = new DatabaseSync(path, { timeout: 5_000 });
     database.exec("create table effects (key text, by text)");
@@ -236,7 +236,7 @@ describe("effectively-once on a store without transactions", () => {
     );
   });
 
-  test("B5: a dispatch that died in its tx costs the next one no try: it waits until the key is free", async () => {
+  test("a dispatch that died in its tx costs the next one no try: it waits until the key is free [B5]", async () => {
     const path = join(newFolder(), "effects.db");
     const database = new DatabaseSync(path, { timeout: 5_000 });
     database.exec("create table effects (key text, by text)");

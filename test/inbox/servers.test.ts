@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import pg from "pg";
 import { Inbox, type InboxStore } from "../../src/inbox/index.ts";
-import { systemRuntime } from "../../src/runtime.ts";
+import { systemRuntime } from "../../src/runtime/runtime.ts";
 import { mysqlInbox } from "../../src/stores/mysql/index.ts";
 import { postgresInbox } from "../../src/stores/postgres/index.ts";
 import { redisInbox } from "../../src/stores/redis/index.ts";
@@ -86,7 +86,7 @@ for (const [name, server, open] of [
   ["Redis", redis, redisBed],
 ] as const) {
   describe(`the inbox on ${name}`, { skip: server.skip }, () => {
-    test("B5: the first copy takes effect, every later one is a duplicate, also when they come at once", async () => {
+    test("the first copy takes effect, every later one is a duplicate, also when they come at once [B5]", async () => {
       const bed = await open();
       const inboxes = Array.from({ length: 4 }, () => new Inbox({ store: bed.store() }, systemRuntime));
       const outcomes = await Promise.all(
@@ -101,7 +101,7 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
-    test("B5: of many copies at once one begins, and the others are told so", async () => {
+    test("of many copies at once one begins, and the others are told so [B5]", async () => {
       const bed = await open();
       const stores = Array.from({ length: 4 }, () => bed.store());
       for (const store of stores) await store.migrate();
@@ -118,7 +118,7 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
-    test("B5: effects that take their time keep no key from being begun or renewed, and none of those that wait is lost", async () => {
+    test("effects that take their time keep no key from being begun or renewed, and none of those that wait is lost [B5]", async () => {
       const bed = await open();
       const store = bed.store();
       await store.migrate();
@@ -151,7 +151,7 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
-    test("B5: a key that was released is nobody's: its holder commits and renews nothing more, and the next begins", async () => {
+    test("a key that was released is nobody's: its holder commits and renews nothing more, and the next begins [B5]", async () => {
       const bed = await open();
       const store = bed.store();
       await store.migrate();
@@ -173,7 +173,7 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
-    test("B5: effects within an effect wait for no place, and one that waits in vain is told so", async (context) => {
+    test("effects within an effect wait for no place, and one that waits in vain is told so [B5]", async (context) => {
       if (name === "Redis") return context.skip("it runs effects outside of the server");
       const bed = await open();
       const inbox = new Inbox({ store: bed.store() }, systemRuntime);
@@ -194,7 +194,7 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
-    test("B5: an effect that ends its transaction itself and goes on is not taken for done", async (context) => {
+    test("an effect that ends its transaction itself and goes on is not taken for done [B5]", async (context) => {
       if (name === "Redis") return context.skip("it has no transactions");
       const bed = await open();
       const inbox = new Inbox({ store: bed.store() }, systemRuntime);
@@ -211,7 +211,7 @@ for (const [name, server, open] of [
       await bed.close();
     });
 
-    test("B5: a copy that holds the key keeps others out until its lease is over; a late one is stale", async () => {
+    test("a copy that holds the key keeps others out until its lease is over; a late one is stale [B5]", async () => {
       const bed = await open();
       const [dead, other] = [bed.store(), bed.store()];
       await dead.migrate();
@@ -250,7 +250,7 @@ for (const [name, server, open] of [
       await Promise.all([dead.close(), other.close(), bed.close()]);
     });
 
-    test("B5: an effect that throws is undone where it can be, and the next copy may try at once", async () => {
+    test("an effect that throws is undone where it can be, and the next copy may try at once [B5]", async () => {
       const bed = await open();
       await using inbox = new Inbox({ store: bed.store() }, systemRuntime);
       const failing = inbox.handle({ key: "k" }, async (db) => {

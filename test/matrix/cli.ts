@@ -42,9 +42,16 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => wa
 await Promise.all(Array.from({ length: together }, work));
 console.log(`\n${table(results)}`);
 
-const isBad = ({ outcome }: RowResult): boolean =>
-  outcome === "failed" || (outcome === "skipped" && process.env["CI"] === "true");
-process.exitCode = results.some(isBad) ? 1 : 0;
+const isCi = process.env["CI"] === "true";
+const namesOf = (outcome: RowResult["outcome"]): string[] =>
+  results.filter((result) => result.outcome === outcome).map(({ row }) => row.name);
+const [failed, missing] = [namesOf("failed"), namesOf("skipped")];
+if (failed.length > 0) console.error(`matrix: failed on ${failed.join(", ")}`);
+if (missing.length > 0) {
+  const verdict = isCi ? "with CI=true that is a failure" : "they were skipped";
+  console.error(`matrix: could not be fetched: ${missing.join(", ")}; ${verdict}`);
+}
+process.exitCode = failed.length > 0 || (isCi && missing.length > 0) ? 1 : 0;
 
 function isNamed({ name, group }: Row): boolean {
   return positionals.length === 0 || positionals.some((wanted) => wanted === group || name.includes(wanted));

@@ -6,6 +6,8 @@ import type { Row } from "./rows.ts";
 
 const root = join(import.meta.dirname, "../..");
 const logs = join(root, ".escapement/matrix");
+/** A row that takes longer has failed. */
+const mostMinutes = 20;
 
 export interface RowResult {
   readonly row: Row;
@@ -45,9 +47,10 @@ export async function runRow(row: Row, { withProcesses }: { withProcesses: boole
   const [passed, failed] = [numberOf(output, "pass"), numberOf(output, "fail")];
   const isGood = code === 0 && passed > 0 && output.includes(prepared.proof);
   const servers = [...output.matchAll(/^testbed: (\w+ [\d.]+\S*) \(/gm)].map(([, text = ""]) => text);
+  const ended = code === null ? `it was ended by a signal, or after ${mostMinutes} minutes\n` : "";
   const note = isGood
     ? ""
-    : `${firstFailures(output)}expected "${prepared.proof}", and no failures, in ${log}`;
+    : `${firstFailures(output)}${ended}expected "${prepared.proof}", and no failures, in ${log}`;
   return { row, outcome: isGood ? "passed" : "failed", servers, passed, failed, seconds: seconds(), note };
 }
 
@@ -66,7 +69,11 @@ function run(
 ): Promise<{ code: number | null; output: string }> {
   // Servers and test runs that this one was given are not for its rows.
   const own = Object.entries(process.env).filter(([name]) => !/^(ESCAPEMENT_TEST|NODE_TEST)/.test(name));
-  const child = spawn(file, args, { cwd: root, env: { ...Object.fromEntries(own), ...env } });
+  const child = spawn(file, args, {
+    cwd: root,
+    env: { ...Object.fromEntries(own), ...env },
+    timeout: mostMinutes * 60_000,
+  });
   const chunks: Buffer[] = [];
   child.stdout.on("data", (chunk) => chunks.push(chunk));
   child.stderr.on("data", (chunk) => chunks.push(chunk));

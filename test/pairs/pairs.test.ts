@@ -6,9 +6,9 @@ import { idempotencyKey } from "../../src/idempotency.ts";
 import { createInbox } from "../../src/inbox/index.ts";
 import { createEscapement, type Delivery, defineJob, type Escapement } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
-import type { ReceivedMessage } from "../../src/source.ts";
+import type { ReceivedMessage } from "../../src/message/source.ts";
+import type { Route } from "../../src/message/transport.ts";
 import { until } from "../../src/testing/transports/scene.ts";
-import type { Route } from "../../src/transport.ts";
 import { type Effects, type Side, sides } from "./sides.ts";
 import { type Broker, brokers } from "./ways.ts";
 
@@ -215,7 +215,7 @@ const pairs: readonly (readonly [store: keyof typeof sides, broker: keyof typeof
   ["redis", "HTTP"],
 ];
 
-describe("B1, B8: from every store through a broker to a consumer", { concurrency: 3 }, () => {
+describe("from every store through a broker to a consumer [B1, B8]", { concurrency: 3 }, () => {
   for (const [store, broker] of pairs) {
     const skip = sides[store].skip || brokers[broker].skip;
     test(`${store} and ${broker}`, { skip }, () => story(sides[store], brokers[broker]));

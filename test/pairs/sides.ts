@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import type { InboxStore } from "../../src/inbox/index.ts";
-import type { StoreFactory } from "../../src/store.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { mysql, mysqlInbox } from "../../src/stores/mysql/index.ts";
 import { postgres, postgresInbox } from "../../src/stores/postgres/index.ts";
 import { redis } from "../../src/stores/redis/index.ts";

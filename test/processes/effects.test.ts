@@ -85,7 +85,7 @@ for (const [bed, kind] of Object.entries(beds) as [keyof typeof beds, "postgres"
   const server = await testbed[bed]();
   describe(`a process that comes to harm inside tx, on ${bed}`, { skip: server.skip }, () => {
     for (const harm of ["block-sent", "block-answered"] as const satisfies Harm[]) {
-      test(`A3, K6: a loop that blocks for three leases at the end of tx (${harm}) costs no neighbour its lease`, async () => {
+      test(`a loop that blocks for three leases at the end of tx (${harm}) costs no neighbour its lease [A3, K6]`, async () => {
         const { url } = await testbed[bed]();
         await using sql = await servers[kind](url);
         await sql("create table effects (job varchar(100) primary key)");
@@ -116,7 +116,7 @@ for (const [bed, kind] of Object.entries(beds) as [keyof typeof beds, "postgres"
       });
     }
 
-    test("A3: a process that is stopped inside tx keeps its job from nobody, nor the rows that it wrote", async () => {
+    test("a process that is stopped inside tx keeps its job from nobody, nor the rows that it wrote [A3]", async () => {
       const { url } = await testbed[bed]();
       await using sql = await servers[kind](url);
       await sql("create table effects (job varchar(100) primary key)");

@@ -22,7 +22,7 @@ describe("real processes on one SQLite file", () => {
     assert.equal(stdout.trim(), "result-timeout");
   });
 
-  test("K1, K11: four processes at once dispatch each job exactly once", async () => {
+  test("four processes at once dispatch each job exactly once [K1, K11]", async () => {
     await using fleet = new Fleet({ lease: 30_000 });
     const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));
     await fleet.client.enqueueMany(fleet.atMostOnce, items);
@@ -37,7 +37,7 @@ describe("real processes on one SQLite file", () => {
     assert.ok(new Set(fleet.starts().map(({ pid }) => pid)).size > 1, "the work was shared");
   });
 
-  test("A1, A3: killed in the middle: at-least-once runs again elsewhere, at-most-once is lost and says so", async () => {
+  test("killed in the middle: at-least-once runs again elsewhere, at-most-once is lost and says so [A1, A3]", async () => {
     await using fleet = new Fleet({ lease: 4_000 });
     const victim = await fleet.start();
     const again = await fleet.client.enqueue(fleet.atLeastOnce, { ms: 3_000, how: "wait" });
@@ -79,7 +79,7 @@ describe("real processes on one SQLite file", () => {
     assert.deepEqual([job?.token, job?.result], [2, `done by ${other.pid}`]);
   });
 
-  test("A8: SIGTERM: the running handler's outcome is recorded, and nothing is left active", async () => {
+  test("SIGTERM: the running handler's outcome is recorded, and nothing is left active [A8]", async () => {
     await using fleet = new Fleet({ lease: 4_000, concurrency: 2 });
     const node = await fleet.start();
     const items = Array.from({ length: 6 }, () => ({ input: { ms: 6_000, how: "wait" } as const }));

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { FaultProxy } from "../../src/verify/proxy.ts";
+import { FaultProxy } from "../../src/proof/proxy.ts";
 import { run } from "../command.ts";
 import { Daemon } from "../daemon.ts";
 import files from "../jars/kafka.json" with { type: "json" };

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { Agent } from "undici";
-import type { Message } from "../../../src/message.ts";
+import type { Message } from "../../../src/message/message.ts";
 import { factsSignatureOf } from "../../../src/transports/http/facts-signature.ts";
 import { http } from "../../../src/transports/http/index.ts";
 import { readSecrets, signatureOf } from "../../../src/transports/http/signature.ts";

@@ -1,6 +1,6 @@
 import { Producer } from "@platformatic/kafka";
 import type { Route } from "../../../src/index.ts";
-import type { Message } from "../../../src/message.ts";
+import type { Message } from "../../../src/message/message.ts";
 import { parseKafka } from "../../../src/transports/kafka/address.ts";
 import { baseOptions } from "../../../src/transports/kafka/client.ts";
 import { kafkaPlace } from "../../../src/transports/kafka/test/place.ts";

@@ -1,5 +1,5 @@
-import type { Message } from "../../../src/message.ts";
-import { acknowledged } from "../../../src/publish-result.ts";
+import type { Message } from "../../../src/message/message.ts";
+import { acknowledged } from "../../../src/message/publish-result.ts";
 import { type Destination, idHeader, type OpenTarget } from "./target.ts";
 
 /** Acknowledges in this process, at once: what is left is the cost of store and relay. */
@@ -23,7 +23,6 @@ export function openNowhere(): Destination {
       dispatchTimeoutMs: 300_000,
       transport: {
         kind: "nowhere",
-        gathers: false,
         address: "",
         open: async () => ({
           async publish(messages) {

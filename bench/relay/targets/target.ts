@@ -1,5 +1,5 @@
 import type { Route } from "../../../src/index.ts";
-import type { Message } from "../../../src/message.ts";
+import type { Message } from "../../../src/message/message.ts";
 import type { Durability } from "../../beds/bed.ts";
 
 /** The client of a broker as somebody would use it by hand, without any store. */

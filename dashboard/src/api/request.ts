@@ -1,3 +1,5 @@
+import { parseExact } from "../../../src/exact-json.ts";
+
 /** What the API says when it refuses or fails. */
 class ApiError extends Error {
   readonly status: number;
@@ -22,6 +24,13 @@ export function whenRefused(listener: () => void): void {
 /** Kept for this tab only, and never in a cookie: no other page can make the browser send it. */
 export function setToken(token: string): void {
   sessionStorage.setItem(tokenKey, token);
+}
+
+let answeredAt = Date.now();
+
+/** When the server last answered a question of this page. */
+export function lastAnswerAt(): number {
+  return answeredAt;
 }
 
 export type Query = Readonly<Record<string, string | number | undefined | null>>;
@@ -54,7 +63,10 @@ export async function request<T>(
       "The server does not answer. Nothing was changed, as far as this page knows.",
     );
   });
-  if (response.ok) return (await response.json()) as T;
+  if (response.ok) {
+    answeredAt = Date.now();
+    return parseExact(await response.text()) as T;
+  }
   if (response.status === 401) onRefused();
   throw await problemOf(response);
 }

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { keep, recall } from "../kept.ts";
 import { type Query, request } from "./request.ts";
 
 export interface Asking<T> {
@@ -30,8 +31,8 @@ interface Answer<T> {
 const slowMs = 2_000;
 
 /**
- * The answer to a GET. Asks again while the tab is seen; what was there stays until the new answer is. An answer that comes after another
- * question was asked is thrown away.
+ * The answer to a GET. Asks again while the tab is seen; what was there stays until the new answer is, also when one comes back to the screen.
+ * An answer that comes after another question was asked is thrown away.
  */
 export function useQuery<T>(
   path: string | null,
@@ -39,7 +40,9 @@ export function useQuery<T>(
   { everyMs = 0, isPaused = false }: Options = {},
 ): Asking<T> {
   const key = path === null ? null : `${path}?${JSON.stringify(query)}`;
-  const [answer, setAnswer] = useState<Answer<T>>({ key: null, data: null, error: null, at: 0 });
+  const [answer, setAnswer] = useState<Answer<T>>(
+    () => recall<Answer<T>>(`answer ${key}`) ?? { key: null, data: null, error: null, at: 0 },
+  );
   const [isSlow, setSlow] = useState(false);
   const [turn, setTurn] = useState(0);
   const refresh = useCallback(() => setTurn((value) => value + 1), []);
@@ -65,11 +68,16 @@ export function useQuery<T>(
       if (stop.signal.aborted) return;
       setSlow(false);
       answered.current = `${key} ${turn}`;
-      setAnswer((before) =>
-        fresh.error === null
-          ? { key, data: fresh.data, error: null, at: Date.now() }
-          : { ...(before.key === key ? before : { data: null, at: 0 }), key, error: fresh.error },
-      );
+      if (fresh.error === null) {
+        const next = { key, data: fresh.data, error: null, at: Date.now() };
+        keep(`answer ${key}`, next);
+        setAnswer(next);
+      } else
+        setAnswer((before) => ({
+          ...(before.key === key ? before : { data: null, at: 0 }),
+          key,
+          error: fresh.error,
+        }));
       if (everyMs > 0 && !isPaused) timer = setTimeout(again, everyMs);
     };
     const again = (): void => {

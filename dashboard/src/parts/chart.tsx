@@ -1,6 +1,7 @@
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { compact, span } from "../format.ts";
 
 export interface Line {
   readonly name: string;
@@ -16,17 +17,44 @@ interface Props {
   readonly lines: readonly Line[];
   /** What the latest values come to, in words. */
   readonly summary: string;
-  show(value: number): string;
+  readonly unit: Unit;
 }
 
+interface Measure {
+  show(value: number): string;
+  /** How far apart the marks of its axis may be: half a job is no mark, and 80 s are a minute and a third. */
+  readonly steps: number[];
+}
+
+const powers = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8];
+const second = 1_000;
+const minute = 60_000;
+const hour = 3_600_000;
+
+const units = {
+  jobs: { show: compact, steps: powers.flatMap((power) => [power, 2 * power, 5 * power]) },
+  ms: {
+    show: span,
+    steps: [
+      ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+      ...[1, 2, 5, 10, 15, 30].map((many) => many * second),
+      ...[1, 2, 5, 10, 15, 30].map((many) => many * minute),
+      ...[1, 2, 6, 12, 24, 48, 168, 720].map((many) => many * hour),
+    ],
+  },
+} satisfies Readonly<Record<string, Measure>>;
+
+type Unit = keyof typeof units;
+
 const height = 150;
+const labelFont = "11px system-ui, sans-serif";
 
 function colourOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--chart-${name}`).trim();
 }
 
 /** A chart over time. Its summary says in words what it shows; the cursor's values stand in its legend. */
-export function Chart({ title, times, lines, summary, show }: Props): VNode {
+export function Chart({ title, times, lines, summary, unit }: Props): VNode {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const shape = lines.map(({ name }) => name).join(" ");
@@ -39,7 +67,7 @@ export function Chart({ title, times, lines, summary, show }: Props): VNode {
     const draw = (): void => {
       plot.current?.destroy();
       const width = element.clientWidth;
-      plot.current = new uPlot(optionsOf({ width, lines, show }), latest.current, element);
+      plot.current = new uPlot(optionsOf({ width, lines, unit }), latest.current, element);
     };
     draw();
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
@@ -76,14 +104,39 @@ function timeOf(seconds: number, stepSeconds: number): string {
   return at.toLocaleTimeString(undefined, stepSeconds < 60 ? { ...time, second: "2-digit" } : time);
 }
 
-type Wanted = Pick<Props, "lines" | "show"> & { readonly width: number };
+/** A value between two gaps has no line to be seen by. */
+function lonely(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? [];
+  const places: number[] = [];
+  for (const [place, value] of values.entries())
+    if (value != null && values[place - 1] == null && values[place + 1] == null) places.push(place);
+  return places;
+}
 
-function optionsOf({ width, lines, show }: Wanted): uPlot.Options {
+/** A single moment has no span of its own: uPlot would make up years around it. */
+function timeRange(_: uPlot, first: number | null, last: number | null): uPlot.Range.MinMax {
+  const end = last ?? Date.now() / 1_000;
+  return first !== null && first < end ? [first, end] : [end - 60, end];
+}
+
+/** As wide as its longest label. */
+function widthOf({ ctx }: uPlot, labels: readonly string[] | null): number {
+  ctx.save();
+  ctx.font = labelFont;
+  const widths = (labels ?? []).map((label) => ctx.measureText(label).width);
+  ctx.restore();
+  return Math.ceil(Math.max(24, ...widths)) + 14;
+}
+
+type Wanted = Pick<Props, "lines" | "unit"> & { readonly width: number };
+
+function optionsOf({ width, lines, unit }: Wanted): uPlot.Options {
+  const { show, steps } = units[unit];
   const axis = {
     stroke: colourOf("ink"),
     grid: { stroke: colourOf("grid"), width: 1 },
     ticks: { show: false },
-    font: "11px system-ui, sans-serif",
+    font: labelFont,
   };
   return {
     width,
@@ -91,7 +144,7 @@ function optionsOf({ width, lines, show }: Wanted): uPlot.Options {
     padding: [8, 24, 0, 0],
     cursor: { y: false, drag: { x: false, y: false } },
     legend: { live: true },
-    scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
+    scales: { x: { range: timeRange }, y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
     axes: [
       {
         ...axis,
@@ -99,7 +152,7 @@ function optionsOf({ width, lines, show }: Wanted): uPlot.Options {
         space: 70,
         values: (_, ticks, __, ___, step) => ticks.map((at) => timeOf(at, step)),
       },
-      { ...axis, size: 52, space: 30, values: (_, ticks) => ticks.map(show) },
+      { ...axis, size: widthOf, space: 30, incrs: steps, values: (_, ticks) => ticks.map(show) },
     ],
     series: [
       { value: (_, at) => (at == null ? "" : new Date(at * 1_000).toLocaleTimeString()) },
@@ -108,7 +161,7 @@ function optionsOf({ width, lines, show }: Wanted): uPlot.Options {
         stroke: colourOf(tone),
         fill: `color-mix(in srgb, ${colourOf(tone)} 12%, transparent)`,
         width: 1.5,
-        points: { show: false },
+        points: { show: true, size: 5, fill: colourOf(tone), filter: lonely },
         value: (_: uPlot, value: number | null) => (value == null ? "" : show(value)),
       })),
     ] as uPlot.Series[],

@@ -4,7 +4,7 @@ interface Props {
   readonly counts: readonly number[];
   /** What it shows, for those who do not see it. */
   readonly label: string;
-  readonly tone: "bad" | "lost";
+  readonly tone: "good" | "bad" | "lost";
 }
 
 const height = 20;
@@ -20,6 +20,7 @@ export function Spark({ counts, label, tone }: Props): VNode {
       aria-label={label}
       width={counts.length * step}
       height={height}
+      preserveAspectRatio="none"
       viewBox={`0 0 ${counts.length * step} ${height}`}
     >
       <title>{label}</title>

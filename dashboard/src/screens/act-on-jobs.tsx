@@ -1,9 +1,12 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { JobSummary } from "../api/answers.ts";
 import { count, jobs } from "../format.ts";
 import { Confirm } from "../parts/dialog.tsx";
 import { Problem } from "../parts/problem.tsx";
+import { Text } from "../parts/text.tsx";
 import { tell } from "../parts/toasts.tsx";
+import { cut, visible } from "../parts/visible.ts";
 import type { Filter } from "./filter.ts";
 import {
   aboutActions,
@@ -15,18 +18,22 @@ import {
   tallyText,
 } from "./job-actions.ts";
 
-export type Target = { readonly ids: readonly string[] } | { readonly filter: Filter };
+export type Target = { readonly jobs: readonly Chosen[] } | { readonly filter: Filter };
+
+type Chosen = Pick<JobSummary, "id" | "name" | "delivery">;
 
 interface Props {
   readonly action: JobAction;
   readonly target: Target;
+  /** What the jobs have in common, where the title of the dialog cannot tell by itself. */
+  readonly about?: string;
   close(): void;
   done(): void;
 }
 
 /** Counts first, asks, acts, and shows how far it has come. */
-export function ActOnJobs({ action, target, close, done }: Props): VNode {
-  const { many, isCounted, error } = useCount(action, target);
+export function ActOnJobs({ action, target, about, close, done }: Props): VNode {
+  const { many, once, isCounted, error } = useCount(action, target);
   const [progress, setProgress] = useState<Progress | null>(null);
   const [priority, setPriority] = useState("0");
   const stopping = useRef(new AbortController());
@@ -36,8 +43,8 @@ export function ActOnJobs({ action, target, close, done }: Props): VNode {
     const order = { action, reason, priority: Number(priority) };
     const { signal } = stopping.current;
     const end =
-      "ids" in target
-        ? await actOnEach(order, target.ids, setProgress, signal)
+      "jobs" in target
+        ? await actOnEach(order, idsOf(target.jobs), setProgress, signal)
         : await actOnAll(order, target.filter, setProgress, signal);
     const hasFailed = Object.keys(end.tally).some((outcome) => outcome.startsWith("failed"));
     const stopped = signal.aborted ? " Stopped: the rest is as it was." : "";
@@ -46,15 +53,21 @@ export function ActOnJobs({ action, target, close, done }: Props): VNode {
   };
   return (
     <Confirm
-      title={isCounted ? `${title}: ${jobs(many)}?` : `${title}…`}
+      title={isCounted ? `${title} ${whichOf(target, many)}?` : `${title}…`}
       action={isCounted ? `${title} (${count(many)})` : title}
-      isDanger={isDanger}
+      isDanger={isDanger || once > 0}
       isReady={isCounted && many > 0 && (action !== "priority" || isWhole)}
       run={run}
       stop={() => stopping.current.abort()}
       close={close}
     >
+      {about !== undefined && (
+        <p>
+          <Text value={about} most={300} />
+        </p>
+      )}
       <p>{effect}</p>
+      {once > 0 && <p class="bad">{secondRun(once, many)}</p>}
       {!isCounted && error === null && (
         <p class="soft" role="status">
           Counting: {count(many)} so far.
@@ -78,21 +91,60 @@ export function ActOnJobs({ action, target, close, done }: Props): VNode {
   );
 }
 
-function useCount(
-  action: JobAction,
-  target: Target,
-): { many: number; isCounted: boolean; error: Error | null } {
-  const [many, setMany] = useState("ids" in target ? target.ids.length : 0);
-  const [isCounted, setCounted] = useState("ids" in target);
+/** `charge-card`, `3 import-feed jobs`, `5 jobs`. */
+function whichOf(target: Target, many: number): string {
+  const names = new Set("jobs" in target ? target.jobs.map(({ name }) => name) : [target.filter["name"]]);
+  const [name] = names;
+  if (names.size !== 1 || name === undefined) return jobs(many);
+  return `${count(many)} ${cut(visible(name), 60)} ${many === 1 ? "job" : "jobs"}`;
+}
+
+function idsOf(chosen: readonly Chosen[]): string[] {
+  return chosen.map(({ id }) => id);
+}
+
+/** What is at stake where an outcome is unknown, and no retry was promised. */
+function secondRun(once: number, many: number): string {
+  const [who, they] =
+    many === 1
+      ? ["It is", "it"]
+      : [once === many ? "They are" : `${count(once)} of them ${once === 1 ? "is" : "are"}`, "they"];
+  return `${who} at-most-once: ${they} may have taken effect already, and may then do so a second time. Check before you redrive.`;
+}
+
+interface Counted {
+  readonly many: number;
+  /** How many of them are at-most-once and would be run again. */
+  readonly once: number;
+  readonly isCounted: boolean;
+  readonly error: Error | null;
+}
+
+const atMostOnce = "at-most-once";
+
+function useCount(action: JobAction, target: Target): Counted {
+  const [many, setMany] = useState("jobs" in target ? target.jobs.length : 0);
+  const [once, setOnce] = useState("jobs" in target ? target.jobs.filter(isOnce).length : 0);
+  const [isCounted, setCounted] = useState("jobs" in target);
   const [error, setError] = useState<Error | null>(null);
   useEffect(() => {
-    if ("ids" in target) return;
-    countAll(action, target.filter, setMany).then((matched) => {
+    if ("jobs" in target) return;
+    const { filter } = target;
+    const count = async (): Promise<void> => {
+      const matched = await countAll(action, filter, setMany);
+      const { delivery = atMostOnce } = filter;
+      if (action === "redrive" && delivery === atMostOnce)
+        setOnce(await countAll(action, { ...filter, delivery }, () => {}));
       setMany(matched);
       setCounted(true);
-    }, setError);
+    };
+    count().catch(setError);
   }, []);
-  return { many, isCounted, error };
+  return { many, once: action === "redrive" ? once : 0, isCounted, error };
+}
+
+function isOnce({ delivery }: Chosen): boolean {
+  return delivery === atMostOnce;
 }
 
 function HowFar({ progress, many }: { readonly progress: Progress; readonly many: number }): VNode {

@@ -1,12 +1,13 @@
 import type { VNode } from "preact";
 import type { AuditPage } from "../api/answers.ts";
 import { useQuery } from "../api/use-query.ts";
+import { count, span } from "../format.ts";
 import { Answer } from "../parts/answer.tsx";
 import { Empty } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { Time } from "../parts/time.tsx";
 import { jobPath, pathTo, usePlace } from "../router.ts";
-import { schedulePath } from "./schedules.tsx";
+import { schedulePath } from "./schedule-rule.ts";
 
 const words = ["actor", "action", "target"] as const;
 
@@ -113,6 +114,7 @@ function Entries({ entries }: { readonly entries: AuditPage["entries"] }): VNode
 function Target({ target }: { readonly target: string }): VNode {
   const text = <Text value={target} most={80} />;
   if (target.startsWith("job:")) return <a href={jobPath(target.slice(4))}>{text}</a>;
+  if (target.startsWith("queue:")) return <a href={pathTo("jobs", { queue: target.slice(6) })}>{text}</a>;
   if (target.startsWith("schedule:")) return <a href={schedulePath(target.slice(9))}>{text}</a>;
   return text;
 }
@@ -121,8 +123,25 @@ function Outcome({ outcome }: { readonly outcome?: unknown }): VNode {
   if (outcome === null || outcome === undefined)
     return <span class="soft">not known: under way, or its process was killed</span>;
   if (typeof outcome !== "object") return <Text value={String(outcome)} most={120} />;
-  const parts = Object.entries(outcome).map(
-    ([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`,
-  );
-  return <Text value={parts.join(", ")} most={160} />;
+  if ("outcome" in outcome) return <Text value={receiptText(outcome)} most={120} />;
+  const parts = Object.entries(outcome).flatMap(([name, value]) => wordsFor(name, value));
+  return <Text value={parts.length === 0 ? "done" : parts.join(", ")} most={160} />;
+}
+
+/** The job that was added is the target already; another one that stands for it is not. */
+function receiptText({ outcome, id }: { readonly outcome?: unknown; readonly id?: unknown }): string {
+  return outcome === "added" || id === undefined ? String(outcome) : `${String(outcome)}: ${String(id)}`;
+}
+
+/** `3 redriven`, `paused`, `concurrency 5`; nothing where nothing is set. */
+function wordsFor(name: string, value: unknown): string[] {
+  if (value === null || value === 0) return [];
+  if (name === "paused") return [value === true ? "paused" : "running"];
+  if (name === "rate") {
+    const { limit = 0, perMs = 0 } = value as { readonly limit?: number; readonly perMs?: number };
+    return [`${count(limit)} per ${span(perMs)}`];
+  }
+  if (name === "concurrency") return [`${String(value)} at once`];
+  if (typeof value === "number") return [`${count(value)} ${name}`];
+  return [`${name} ${typeof value === "object" ? JSON.stringify(value) : String(value)}`];
 }

@@ -6,7 +6,7 @@ import { count, inZone } from "../format.ts";
 import { because, Confirm } from "../parts/dialog.tsx";
 import { Problem } from "../parts/problem.tsx";
 import { tell } from "../parts/toasts.tsx";
-import { schedulePath } from "./schedules.tsx";
+import { schedulePath } from "./schedule-rule.ts";
 
 interface Planned {
   readonly count: number;

@@ -2,10 +2,10 @@ import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { History, HistoryPoint, Overview } from "../api/answers.ts";
 import { useHistory } from "../api/history.ts";
-import { compact, count, span } from "../format.ts";
+import { count, span } from "../format.ts";
 import { Chart, type Line } from "../parts/chart.tsx";
 import { go, pathTo, usePlace } from "../router.ts";
-import { endedIn, perMinute } from "./rates.ts";
+import { endedIn } from "./rates.ts";
 
 const spans = {
   hour: { name: "Hour", since: "1h", stepMs: 60_000, steps: 60, step: "minute" },
@@ -15,12 +15,25 @@ const spans = {
 
 type SpanName = keyof typeof spans;
 
-/** Figures of the last hour, day or month, and the depth since this page was opened. */
-export function Charts({ seen }: { readonly seen: Overview }): VNode {
+/** How far back the address bar wants to see. */
+export function useOver(): SpanName {
   const asked = usePlace().query.get("over");
-  const over: SpanName = asked === "day" || asked === "month" ? asked : "hour";
+  return asked === "day" || asked === "month" ? asked : "hour";
+}
+
+export function useFigures(over: SpanName): History | null {
   const { since, step } = spans[over];
-  const history = useHistory({ step, since });
+  return useHistory({ step, since });
+}
+
+interface ChartsProps {
+  readonly seen: Overview;
+  readonly over: SpanName;
+  readonly history: History | null;
+}
+
+/** Figures of the last hour, day or month, and the depth since this page was opened. */
+export function Charts({ seen, over, history }: ChartsProps): VNode {
   return (
     <section class="stack" aria-labelledby="figures">
       <div class="row spread">
@@ -45,7 +58,7 @@ export function Charts({ seen }: { readonly seen: Overview }): VNode {
         {history === null || history.points.length === 0 ? (
           <NoFigures isKnown={history !== null} over={over} />
         ) : (
-          <Kept history={history} over={over} />
+          <Kept history={history} over={over} now={Date.parse(seen.now)} />
         )}
         <Depth seen={seen} />
       </div>
@@ -66,9 +79,16 @@ function NoFigures({ isKnown, over }: { readonly isKnown: boolean; readonly over
   );
 }
 
-function Kept({ history, over }: { readonly history: History; readonly over: SpanName }): VNode {
+interface KeptProps {
+  readonly history: History;
+  readonly over: SpanName;
+  readonly now: number;
+}
+
+function Kept({ history, over, now }: KeptProps): VNode {
   const { stepMs, steps } = spans[over];
-  const { times, points } = filled(history.points, stepMs, steps);
+  const { times, points } = filled(history.points, now, stepMs, steps);
+  const latest = points.at(-1) ?? null;
   const line = (name: string, tone: string, of: (point: HistoryPoint) => number): Line => ({
     name,
     tone,
@@ -77,21 +97,20 @@ function Kept({ history, over }: { readonly history: History; readonly over: Spa
   const unit = stepMs === 60_000 ? "minute" : "hour";
   const sum = (of: (point: HistoryPoint) => number): number =>
     history.points.reduce((total, point) => total + of(point), 0);
-  const mean = sum(endedIn) / steps;
   return (
     <>
       <Chart
         title={`Ended per ${unit}`}
-        summary={`${count(sum(endedIn))} in all, ${perMinute(mean)} per ${unit}`}
+        summary={`${count(sum(endedIn))} in all, ${count(latest === null ? 0 : endedIn(latest))} in the last ${unit}`}
         times={times}
-        show={compact}
+        unit="jobs"
         lines={[line("succeeded", "good", ({ succeeded }) => succeeded)]}
       />
       <Chart
         title="Started after due"
         summary={lateness(history.points, history.lateBoundsMs)}
         times={times}
-        show={span}
+        unit="ms"
         lines={[
           {
             name: "mean",
@@ -111,7 +130,7 @@ function Kept({ history, over }: { readonly history: History; readonly over: Spa
         title={`Failures per ${unit}`}
         summary={`${count(sum(({ dead }) => dead))} dead, ${count(sum(({ lost }) => lost))} lost, ${count(sum(({ failed, crashed }) => failed + crashed))} retried`}
         times={times}
-        show={compact}
+        unit="jobs"
         lines={[
           line("retried", "warn", ({ failed, crashed }) => failed + crashed),
           line("dead", "bad", ({ dead }) => dead),
@@ -126,14 +145,15 @@ function startsOf({ late }: HistoryPoint): number {
   return late.reduce((sum, one) => sum + one, 0);
 }
 
-/** Each step of the span: its point, or null where nothing ended. */
+/** Each whole step of the span: its point, or null where nothing ended. The step that has just begun would look like a crash. */
 function filled(
   given: readonly HistoryPoint[],
+  now: number,
   stepMs: number,
   steps: number,
 ): { readonly times: number[]; readonly points: (HistoryPoint | null)[] } {
   const byTime = new Map(given.map((point) => [Date.parse(point.at), point]));
-  const last = Math.floor(Date.now() / stepMs) * stepMs;
+  const last = (Math.floor(now / stepMs) - 1) * stepMs;
   const times = Array.from({ length: steps }, (_, place) => last - (steps - 1 - place) * stepMs);
   return { times: times.map((at) => at / 1_000), points: times.map((at) => byTime.get(at) ?? null) };
 }
@@ -168,15 +188,18 @@ function Depth({ seen }: { readonly seen: Overview }): VNode {
       { at: Date.parse(seen.now) / 1_000, due, active },
     ]);
   }, [seen.now]);
+  // The minute before is empty: one moment alone would be drawn on an axis of years.
+  const begin = { at: (samples[0]?.at ?? Date.parse(seen.now) / 1_000) - 60, due: null, active: null };
+  const drawn = [begin, ...samples];
   return (
     <Chart
       title="Depth, since you opened this page"
       summary={`${count(due)} due, ${count(active)} active now`}
-      times={samples.map(({ at }) => at)}
-      show={compact}
+      times={drawn.map(({ at }) => at)}
+      unit="jobs"
       lines={[
-        { name: "due", tone: "warn", values: samples.map((one) => one.due) },
-        { name: "active", tone: "busy", values: samples.map((one) => one.active) },
+        { name: "due", tone: "warn", values: drawn.map((one) => one.due) },
+        { name: "active", tone: "busy", values: drawn.map((one) => one.active) },
       ]}
     />
   );

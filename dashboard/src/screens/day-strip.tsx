@@ -1,39 +1,72 @@
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
 import type { Occurrence } from "../api/answers.ts";
-import { useQuery } from "../api/use-query.ts";
-import { Account, Cell } from "./ledger-cell.tsx";
+import { type Asking, useQuery } from "../api/use-query.ts";
+import { pathTo } from "../router.ts";
+import { fateOf, tallyOf, tallyText } from "./fate.ts";
+import { momentsOf } from "./ledger-grid.ts";
+import { localTime } from "./ledger-time.ts";
 
-const limit = 48;
+const hourMs = 3_600_000;
+const hours = 24;
+const limit = 1_000;
 
-/** The latest occurrences of a day on one line. */
-export function DayStrip({
-  scheduleKey,
-  zone,
-}: {
-  readonly scheduleKey: string;
+/** The hours of the last day, for every schedule the same: the last one is the hour that it is now. */
+export function stripHours(now: number): number[] {
+  const current = Math.floor(now / hourMs);
+  return Array.from({ length: hours }, (_, place) => (current - hours + 1 + place) * hourMs);
+}
+
+/** `14:00`, by the reader's clock. */
+export function timeOfDay(at: number): string {
+  const style = { hour: "2-digit", minute: "2-digit" } as const;
+  return new Date(at).toLocaleTimeString(undefined, style);
+}
+
+type Day = Asking<{ readonly occurrences: readonly Occurrence[] }>;
+
+/** What was due in those hours. */
+export function useDayOf(path: string, now: number): Day {
+  const from = new Date(stripHours(now)[0] ?? now).toISOString();
+  return useQuery(`${path}/occurrences`, { from, limit }, { everyMs: 10_000 });
+}
+
+interface Props {
+  readonly path: string;
   readonly zone: string;
-}): VNode {
-  const path = `schedules/${encodeURIComponent(scheduleKey)}/occurrences`;
-  const answer = useQuery<{ occurrences: Occurrence[] }>(path, { from: "1d", limit }, { everyMs: 10_000 });
-  const [chosen, setChosen] = useState<string | null>(null);
-  const cells = answer.data?.occurrences ?? [];
+  readonly now: number;
+  readonly answer: Day;
+}
+
+/** The last 24 hours of a schedule on one line, with the worst of each hour. */
+export function DayStrip({ path, zone, now, answer }: Props): VNode {
   if (answer.data === null) return <span class="soft small">{answer.error?.message ?? "…"}</span>;
-  if (cells.length === 0) return <span class="soft small">Nothing was due.</span>;
+  const { occurrences } = answer.data;
+  const byHour = Map.groupBy(momentsOf(occurrences), ({ at }) => Math.floor(at / hourMs) * hourMs);
+  // Of a full page nobody knows what came before it.
+  const knownFrom = occurrences.length < limit ? 0 : Date.parse(occurrences[0]?.fireAt ?? "");
   return (
-    <>
-      <div class="strip" role="group" aria-label="Latest occurrences">
-        {cells.map((cell) => (
-          <Cell
-            key={cell.fireAt}
-            cell={cell}
-            zone={zone}
-            isChosen={cell.fireAt === chosen}
-            choose={() => setChosen(cell.fireAt === chosen ? null : cell.fireAt)}
-          />
-        ))}
-      </div>
-      <Account zone={zone} cell={cells.find(({ fireAt }) => fireAt === chosen)} />
-    </>
+    <div class="axis day-strip" role="group" aria-label="The last 24 hours">
+      {stripHours(now).map((start) => {
+        const moments = byHour.get(start) ?? [];
+        const tally = tallyOf(moments);
+        const [worst] = tally;
+        const { day } = localTime(start, zone);
+        const isKnown = start + hourMs > knownFrom;
+        if (worst === undefined) return <span key={start} class={isKnown ? "nothing" : "nothing unknown"} />;
+        const { tone, sign } = fateOf(worst[0]);
+        const title = `${timeOfDay(start)}: ${start >= knownFrom ? "" : "at least "}${tallyText(tally)}`;
+        return (
+          <a
+            key={start}
+            class={tone}
+            href={pathTo(path, { span: "day", day })}
+            title={title}
+            aria-label={title}
+          >
+            {sign}
+          </a>
+        );
+      })}
+    </div>
   );
 }

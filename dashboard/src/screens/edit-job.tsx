@@ -1,5 +1,6 @@
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { parseExact } from "../../../src/exact-json.ts";
 import type { JobStory } from "../api/answers.ts";
 import { request } from "../api/request.ts";
 import { because, Confirm } from "../parts/dialog.tsx";
@@ -14,23 +15,35 @@ function useJson(value: unknown): {
   readonly problem: string | null;
   set(text: string): void;
 } {
-  const [text, set] = useState(JSON.stringify(value, null, 2) ?? "null");
-  let problem: string | null = null;
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    problem = error instanceof Error ? error.message : String(error);
-  }
+  const [text, set] = useState(() => JSON.stringify(value, null, 2) ?? "null");
+  const problem = useMemo(() => problemIn(text), [text]);
   return { text, problem, set };
 }
 
+function problemIn(text: string): string | null {
+  try {
+    JSON.parse(text);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 function InputField({ json }: { readonly json: ReturnType<typeof useJson> }): VNode {
+  const area = useRef<HTMLTextAreaElement>(null);
+  // A browser puts the cursor at the end of what it is given, and shows that.
+  useEffect(() => {
+    area.current?.setSelectionRange(0, 0);
+    area.current?.scrollTo(0, 0);
+  }, []);
   return (
     <label class="field">
       Input, as JSON
       <textarea
+        ref={area}
         value={json.text}
         spellcheck={false}
+        wrap="off"
         aria-invalid={json.problem !== null}
         onInput={(event) => json.set(event.currentTarget.value)}
       />
@@ -59,7 +72,7 @@ export function EditJob({ job, close, done }: { readonly job: Job; close(): void
     const { outcome, state } = await request<{ outcome: string; state: string | null }>(jobPath(job.id), {
       method: "PATCH",
       body: {
-        input: JSON.parse(json.text) as unknown,
+        input: parseExact(json.text),
         priority: Number(priority),
         ...(delay.trim() === "" ? {} : { delay: delay.trim() }),
         ...because(reason),
@@ -98,7 +111,7 @@ export function CopyJob({ job, close }: { readonly job: Job; close(): void }): V
   const run = async (reason: string): Promise<void> => {
     const body = {
       name: job.name,
-      input: JSON.parse(json.text) as unknown,
+      input: parseExact(json.text),
       tags: job.tags,
       priority: Number(priority),
       ...because(reason),

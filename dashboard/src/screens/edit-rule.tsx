@@ -5,7 +5,7 @@ import { request } from "../api/request.ts";
 import { because, Confirm } from "../parts/dialog.tsx";
 import { tell } from "../parts/toasts.tsx";
 import { NextTimes } from "./next-times.tsx";
-import { schedulePath } from "./schedules.tsx";
+import { schedulePath } from "./schedule-rule.ts";
 
 interface Props {
   readonly schedule: Schedule;

@@ -2,14 +2,14 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { Failures as Found } from "../api/answers.ts";
 import { useQuery } from "../api/use-query.ts";
-import { count, dayAndTime, jobs } from "../format.ts";
+import { ago, count, dayAndTime, jobs } from "../format.ts";
 import { useMay } from "../identity.ts";
 import { Answer } from "../parts/answer.tsx";
 import { StateBadge } from "../parts/badge.tsx";
 import { Empty } from "../parts/problem.tsx";
 import { Spark } from "../parts/spark.tsx";
 import { Text } from "../parts/text.tsx";
-import { Time } from "../parts/time.tsx";
+import { Time, useNow } from "../parts/time.tsx";
 import { jobPath, pathTo } from "../router.ts";
 import { ActOnJobs } from "./act-on-jobs.tsx";
 import type { Filter } from "./filter.ts";
@@ -50,6 +50,7 @@ export function FailuresScreen(): VNode {
         <ActOnJobs
           action="redrive"
           target={{ filter: filterOf(asked) }}
+          about={asked.shape}
           close={() => setAsked(null)}
           done={failures.refresh}
         />
@@ -76,8 +77,8 @@ function GroupTable({ found, redrive }: TableProps): VNode {
               Jobs
             </th>
             <th scope="col">When</th>
-            <th scope="col">First</th>
-            <th scope="col">Last</th>
+            <th scope="col">First ended</th>
+            <th scope="col">Last ended</th>
             {mayOperate && <th scope="col">Actions</th>}
           </tr>
         </thead>
@@ -105,11 +106,12 @@ function GroupTable({ found, redrive }: TableProps): VNode {
                   label={sparkLabel(found, group)}
                   tone={group.state === "lost" ? "lost" : "bad"}
                 />
+                <SparkAxis found={found} />
               </td>
-              <td data-label="First">
+              <td data-label="First ended">
                 <Time at={group.firstAt} />
               </td>
-              <td data-label="Last">
+              <td data-label="Last ended">
                 <Time at={group.lastAt} />
               </td>
               {mayOperate && (
@@ -124,6 +126,18 @@ function GroupTable({ found, redrive }: TableProps): VNode {
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** The sparks have one axis in common: from the first to the last that ended. */
+function SparkAxis({ found: { from, to } }: { readonly found: Found }): VNode | null {
+  const now = useNow();
+  if (from === null || to === null) return null;
+  return (
+    <span class="spark-axis soft" aria-hidden="true">
+      <span>{ago(from, now)}</span>
+      <span>{ago(to, now)}</span>
+    </span>
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Occurrence } from "../api/answers.ts";
-import { inZone, span } from "../format.ts";
+import { count, inZone, span } from "../format.ts";
 import type { Tone } from "../parts/badge.tsx";
 import { visible } from "../parts/visible.ts";
 
@@ -30,11 +30,9 @@ const fates = {
   forgotten: { tone: "quiet", sign: "·", word: "planned; its job is no longer kept" },
 } as const satisfies Readonly<Record<string, Fate>>;
 
-type FateName = keyof typeof fates;
+export type FateName = keyof typeof fates;
 
-export const fateNames = Object.keys(fates) as readonly FateName[];
-
-export function fateNameOf(occurrence: Occurrence): FateName {
+function fateNameOf(occurrence: Occurrence): FateName {
   const { fate, lateMs, attempt, reason } = occurrence;
   if (fate === "succeeded") {
     if (attempt !== null && attempt > 1) return "retried";
@@ -52,6 +50,34 @@ function plannedLateMs({ plannedAt, fireAt }: Occurrence): number {
 
 export function fateOf(occurrence: Occurrence | FateName): Fate {
   return fates[typeof occurrence === "string" ? occurrence : fateNameOf(occurrence)];
+}
+
+/** From what needs a look most to what needs none: a cell for several shows the first that it has. */
+const byWeight: readonly FateName[] = [
+  ...(["lost", "dead", "late", "misfire", "overlap", "paused", "skipped", "cancelled"] as const),
+  ...(["active", "waiting", "blocked", "retried", "caughtUp", "forgotten", "ran"] as const),
+];
+
+/** How many came to which fate, what needs a look first. */
+export function tallyOf(
+  moments: readonly { readonly of: Occurrence; readonly many: number }[],
+): readonly (readonly [FateName, number])[] {
+  const counts = new Map<FateName, number>();
+  for (const { of, many } of moments) {
+    const name = fateNameOf(of);
+    counts.set(name, (counts.get(name) ?? 0) + many);
+  }
+  return byWeight.flatMap((name) => {
+    const many = counts.get(name);
+    return many === undefined ? [] : [[name, many] as const];
+  });
+}
+
+/** `24 occurrences: 1 dead, 23 ran in time`. */
+export function tallyText(tally: ReturnType<typeof tallyOf>): string {
+  const all = tally.reduce((sum, [, many]) => sum + many, 0);
+  const parts = tally.map(([name, many]) => `${count(many)} ${fates[name].word}`);
+  return `${count(all)} ${all === 1 ? "occurrence" : "occurrences"}: ${parts.join("; ")}`;
 }
 
 /** The whole account of an occurrence in one line. */

@@ -41,7 +41,8 @@ export function findingsOf(sources: Sources): Finding[] {
 
 function nobodyAlive({ nodes, counts }: Overview): Finding[] {
   const waiting = counts.filter(({ state }) => state === "waiting").reduce((sum, row) => sum + row.count, 0);
-  if (nodes.some(({ alive }) => alive)) return [];
+  // Where nothing has come yet, nothing is held up.
+  if (waiting === 0 || nodes.some(({ alive }) => alive)) return [];
   const text = `No node is alive: nothing runs, and ${jobs(waiting)} ${waiting === 1 ? "waits" : "wait"}.`;
   return [{ key: "nobody", tone: "bad", text, path: "nodes", link: "Nodes" }];
 }
@@ -58,8 +59,8 @@ function failed({ counts, failures: { groups } }: Overview): Finding[] {
       tone: "lost",
       text: `${jobs(lost)} ${lost === 1 ? "is" : "are"} lost: nobody knows whether ${lost === 1 ? "it" : "they"} took effect.`,
       path: pathTo("jobs", { state: "lost" }),
+      // Each wants a look before it is redriven.
       link: "Look",
-      redrive: { state: "lost" },
     });
   if (dead > 0)
     findings.push({
@@ -113,14 +114,24 @@ function unowned({ partitions }: Sources): Finding[] {
   return [{ key: "unowned", tone: "warn", text, path: "nodes", link: "Nodes and relay" }];
 }
 
-function queues({ queues: all }: Overview): Finding[] {
+/** Whether a queue has, or had, anything to do. One that was paused by mistake stays until it is resumed. */
+function isUsed({ counts, nodes }: Overview, name: string): boolean {
+  return (
+    counts.some(({ queue }) => queue === name) || nodes.some(({ queues: served }) => served?.includes(name))
+  );
+}
+
+function queues(seen: Overview): Finding[] {
+  const { queues: all } = seen;
   return all.flatMap((queue): Finding[] => {
     if (queue.paused)
       return [
         {
           key: `paused ${queue.queue}`,
           tone: "warn",
-          text: `The queue ${queue.queue} is paused${queue.due === 0 ? "." : `, with ${jobs(queue.due)} due.`}`,
+          text: isUsed(seen, queue.queue)
+            ? `The queue ${queue.queue} is paused${queue.due === 0 ? "." : `, with ${jobs(queue.due)} due.`}`
+            : `The queue ${queue.queue} is paused, and no job is in it: is the name right?`,
           path: pathTo("jobs", { queue: queue.queue, state: "waiting" }),
           link: "Look",
           resume: queue,

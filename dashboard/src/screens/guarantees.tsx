@@ -4,18 +4,22 @@ import { useHistory } from "../api/history.ts";
 import { useQuery } from "../api/use-query.ts";
 import { count } from "../format.ts";
 import { Answer } from "../parts/answer.tsx";
+import { Badge } from "../parts/badge.tsx";
 import { Empty } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { Time } from "../parts/time.tsx";
 import { jobPath, pathTo } from "../router.ts";
+import { accountsOf, type Kept } from "./guarantee-accounts.ts";
 import {
   type Account,
-  accountsOf,
   type Delivery,
   deliveries,
-  type Kept,
+  preventedOf,
   promises,
-} from "./guarantee-accounts.ts";
+  type Verdict,
+  verdictOf,
+} from "./guarantee-verdict.ts";
+import { LastProof } from "./last-proof.tsx";
 
 /** What each definition promised, and what came of it. */
 export function Guarantees(): VNode {
@@ -29,12 +33,10 @@ export function Guarantees(): VNode {
         <h1>Guarantees</h1>
       </div>
       <Answer of={definitions}>
-        {(known) => (
-          <Accounts known={known} accounts={accountsOf({ known, kept, history })} history={history} />
-        )}
+        {(known) => <Accounts accounts={accountsOf({ known, kept, history })} history={history} />}
       </Answer>
       <Losses found={lost.data} />
-      <Proof />
+      <LastProof />
     </>
   );
 }
@@ -52,12 +54,11 @@ function useKept(): Kept {
 }
 
 interface AccountsProps {
-  readonly known: Definitions;
   readonly accounts: readonly Account[];
   readonly history: History | null;
 }
 
-function Accounts({ known, accounts, history }: AccountsProps): VNode {
+function Accounts({ accounts, history }: AccountsProps): VNode {
   if (accounts.length === 0)
     return (
       <Empty title="No definitions, and no jobs">
@@ -68,30 +69,60 @@ function Accounts({ known, accounts, history }: AccountsProps): VNode {
     );
   return (
     <>
-      {deliveries
-        .filter((delivery) => accounts.some((one) => one.delivery === delivery))
-        .map((delivery) => (
-          <section key={delivery} class="stack" aria-labelledby={delivery}>
-            <div>
-              <h2 id={delivery}>{delivery}</h2>
-              <p class="soft">{promises[delivery]}</p>
-            </div>
-            <AccountTable
-              accounts={accounts.filter((one) => one.delivery === delivery)}
-              hasRuns={history !== null}
-            />
-          </section>
-        ))}
-      <p class="small soft">
-        {history === null
-          ? "This server keeps no figures of runs. "
-          : "Runs and reruns are of the last 30 days. "}
-        Duplicates prevented were seen by the process that serves this page, since{" "}
-        <Time at={known.seenSince} />.
-      </p>
+      {history !== null && (
+        <div class="verdicts">
+          {deliveries
+            .filter((delivery) => accounts.some((one) => one.delivery === delivery))
+            .map((delivery) => (
+              <VerdictCard key={delivery} delivery={delivery} verdict={verdictOf(delivery, accounts)} />
+            ))}
+        </div>
+      )}
+      <section class="stack" aria-labelledby="accounts">
+        <h2 id="accounts">By job</h2>
+        <AccountTable accounts={accounts} hasRuns={history !== null} />
+        <p class="small soft">
+          Figures are of the last 30 days and of every process; dead and lost are what the store has now.
+          Duplicates prevented: enqueues of an id that was there already, enqueues absorbed by a unique key,
+          and outcomes of a stale claim that the store refused.
+        </p>
+      </section>
     </>
   );
 }
+
+/** First whether it was kept, then the figures that say so. */
+function VerdictCard({
+  delivery,
+  verdict: { isKept, ended, facts },
+}: {
+  readonly delivery: Delivery;
+  readonly verdict: Verdict;
+}): VNode {
+  return (
+    <section class="panel stack tight" aria-labelledby={delivery}>
+      <div class="row spread">
+        <h2 id={delivery}>{delivery}</h2>
+        {isKept === null ? (
+          <Badge tone="quiet">no runs yet</Badge>
+        ) : isKept ? (
+          <Badge tone="good">✓ kept</Badge>
+        ) : (
+          <Badge tone="bad">✕ look into it</Badge>
+        )}
+      </div>
+      <p class="small soft">{promises[delivery]}</p>
+      <p class="row small number-list">
+        <strong>{count(ended)} ended</strong>
+        {facts.map((fact) => (
+          <span key={fact}>{fact}</span>
+        ))}
+      </p>
+    </section>
+  );
+}
+
+const columns = ["Ended", "Retries", "Reruns after a fault"] as const;
 
 function AccountTable({
   accounts,
@@ -102,42 +133,27 @@ function AccountTable({
 }): VNode {
   return (
     <div class="table-wrap">
-      <table class="cards even">
+      <table class="cards">
         <thead>
           <tr>
             <th scope="col">Job</th>
-            {hasRuns && (
-              <>
-                <th scope="col" class="number">
-                  Ended
-                </th>
-                <th scope="col" class="number">
-                  Retries
-                </th>
-                <th scope="col" class="number">
-                  Reruns after a fault
-                </th>
-              </>
-            )}
-            <th scope="col" class="number">
-              Duplicates prevented
-            </th>
-            <th scope="col" class="number">
-              Dead
-            </th>
-            <th scope="col" class="number">
-              Lost
-            </th>
+            <th scope="col">Guarantee</th>
+            {[...(hasRuns ? columns : []), "Duplicates prevented", "Dead", "Lost"].map((name) => (
+              <th key={name} scope="col" class="number">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
           {accounts.map((one) => (
-            <tr key={one.name} data-row>
+            <tr key={`${one.delivery} ${one.name}`} data-row>
               <td class="head">
                 <a href={pathTo("jobs", { name: one.name, delivery: one.delivery })}>
                   <Text value={one.name} most={60} />
                 </a>
               </td>
+              <td class="soft">{one.delivery}</td>
               {hasRuns && (
                 <>
                   <Figure label="Ended" value={one.ended} />
@@ -145,7 +161,7 @@ function AccountTable({
                   <Figure label="Reruns after a fault" value={one.reruns} />
                 </>
               )}
-              <Figure label="Duplicates prevented" value={one.prevented} title={one.preventedHow} />
+              <Figure label="Duplicates prevented" value={preventedOf(one)} title={preventedHow(one)} />
               <Figure label="Dead" value={one.dead} tone={one.dead > 0 ? "bad" : ""} />
               <Figure label="Lost" value={one.lost} tone={one.lost > 0 ? "lost" : ""} />
             </tr>
@@ -156,6 +172,10 @@ function AccountTable({
   );
 }
 
+function preventedHow({ existing, absorbed, stale }: Account): string {
+  return `${existing} enqueues of an id that was there, ${absorbed} absorbed by a unique key, ${stale} stale outcomes refused`;
+}
+
 interface FigureProps {
   readonly label: string;
   readonly value: number;
@@ -163,9 +183,17 @@ interface FigureProps {
   readonly title?: string;
 }
 
+/** Zero is a point, so that what is not zero is seen. */
 function Figure({ label, value, tone = "", title }: FigureProps): VNode {
+  if (value === 0)
+    return (
+      <td class="number soft zero" data-label={label} title={title}>
+        <span aria-hidden="true">·</span>
+        <span class="hidden-label">0</span>
+      </td>
+    );
   return (
-    <td class={`number ${tone} ${value === 0 ? "soft" : ""}`} data-label={label} title={title}>
+    <td class={`number ${tone}`} data-label={label} title={title}>
       {count(value)}
     </td>
   );
@@ -193,19 +221,6 @@ function Losses({ found }: { readonly found: Failures | null }): VNode | null {
           ))}
         </ul>
       )}
-    </section>
-  );
-}
-
-function Proof(): VNode {
-  return (
-    <section class="panel stack" aria-labelledby="proof">
-      <h2 id="proof">See them proven</h2>
-      <p>
-        <code>escapement verify</code> runs a workload on a store of its own, kills processes and cuts
-        connections meanwhile, and checks every job against its guarantee. Its report is a file; this server
-        has none to show.
-      </p>
     </section>
   );
 }

@@ -1,17 +1,22 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { JobStory, JobsPage, Queue } from "../api/answers.ts";
+import type { JobStory, OldestDue, Queue } from "../api/answers.ts";
 import { useQuery } from "../api/use-query.ts";
-import { sentence } from "../format.ts";
 import { Text } from "../parts/text.tsx";
 import { jobPath } from "../router.ts";
+import { causeText } from "./cause-words.ts";
 
-/** Asks why the oldest job of a queue waits: a limit, a saturated key, nobody who handles it. */
+/** Due for so long, a queue is asked about without a click. */
+const longMs = 5_000;
+
+/** Why the job of a queue waits that has been due the longest: a limit, a saturated key, nobody who handles it. */
 export function HeldBack({ queue }: { readonly queue: Queue }): VNode | null {
-  const [isOpen, setOpen] = useState(false);
+  const isLong = (queue.oldestDueMs ?? 0) > longMs;
+  const [isOpen, setOpen] = useState(isLong);
   if (queue.due === 0) return null;
+  if (queue.paused) return <p class="small soft">Nothing of it starts until it is resumed.</p>;
   return (
-    <details class="small held" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="small held" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="soft">What holds it back?</summary>
       {isOpen && <Causes queue={queue.queue} />}
     </details>
@@ -19,22 +24,22 @@ export function HeldBack({ queue }: { readonly queue: Queue }): VNode | null {
 }
 
 function Causes({ queue }: { readonly queue: string }): VNode {
-  const words = { queue, state: "waiting", order: "oldest", limit: 1 };
-  const oldest = useQuery<JobsPage>("jobs", words, { everyMs: 10_000 });
-  const id = oldest.data?.jobs[0]?.id;
-  const story = useQuery<JobStory>(id === undefined ? null : jobPath(id), {}, { everyMs: 10_000 });
+  const path = `queues/${encodeURIComponent(queue)}/oldest`;
+  const oldest = useQuery<OldestDue>(path, {}, { everyMs: 10_000 });
+  const id = oldest.data?.id ?? null;
+  const story = useQuery<JobStory>(id === null ? null : jobPath(id), {}, { everyMs: 10_000 });
   const failure = oldest.error ?? story.error;
   if (failure !== null) return <p>{failure.message}</p>;
-  if (oldest.data !== null && id === undefined) return <p class="soft">Nothing waits any more.</p>;
-  if (id === undefined || story.data === null) return <p class="soft">Asking…</p>;
+  if (oldest.data !== null && id === null) return <p class="soft">Nothing is due any more.</p>;
+  if (id === null || story.data === null) return <p class="soft">Asking…</p>;
   const causes = story.data.diagnosis?.causes ?? [];
   return (
     <p>
       {causes.length === 0
         ? "Nothing: it is about to start."
-        : causes.map(({ code, what }) => (
-            <span key={code}>
-              <Text value={sentence(what)} />{" "}
+        : causes.map((cause) => (
+            <span key={cause.code}>
+              <Text value={causeText(cause)} />{" "}
             </span>
           ))}{" "}
       <a href={jobPath(id)}>Its oldest job</a>

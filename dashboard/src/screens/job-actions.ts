@@ -1,4 +1,4 @@
-import type { JobState, JobsPage, Me, Task } from "../api/answers.ts";
+import type { JobState, Me, Task } from "../api/answers.ts";
 import { request } from "../api/request.ts";
 import { count } from "../format.ts";
 import { because } from "../parts/dialog.tsx";
@@ -20,8 +20,7 @@ interface About {
 export const aboutActions: Readonly<Record<JobAction, About>> = {
   redrive: {
     title: "Redrive",
-    effect:
-      "Dead and lost jobs go back to waiting with fresh attempts. An at-most-once job may then run a second time.",
+    effect: "Dead and lost jobs go back to waiting with fresh attempts.",
     states: ["dead", "lost"],
     needs: "operate",
     isDanger: false,
@@ -36,7 +35,7 @@ export const aboutActions: Readonly<Record<JobAction, About>> = {
   priority: {
     title: "Set priority",
     effect: "Of the due jobs of a queue, those with the higher priority run first. You can change it again.",
-    states: ["waiting"],
+    states: ["waiting", "blocked"],
     needs: "operate",
     isDanger: false,
   },
@@ -73,7 +72,6 @@ export interface Progress {
 
 const pollMs = 300;
 const atOnce = 6;
-const pageSize = 200;
 
 /** Does it to each of some jobs. One that fails does not stop the others; it is in the tally. */
 export async function actOnEach(
@@ -81,10 +79,9 @@ export async function actOnEach(
   ids: readonly string[],
   show: (progress: Progress) => void,
   signal: AbortSignal,
-  before: Progress = { done: 0, tally: {} },
 ): Promise<Progress> {
   const left = [...ids];
-  let progress = before;
+  let progress: Progress = { done: 0, tally: {} };
   const work = async (): Promise<void> => {
     for (let id = left.shift(); id !== undefined && !signal.aborted; id = left.shift()) {
       const outcome = await actOnOne(order, id);
@@ -120,65 +117,29 @@ export async function countAll(
 ): Promise<number> {
   const state = filter["state"] as JobState | undefined;
   if (state !== undefined && !aboutActions[action].states.includes(state)) return 0;
-  const isTask = action === "redrive" || action === "cancel" || action === "delete";
-  const verb = isTask ? action : "cancel";
-  const body = { filter: { ...bodyOf(filter), ...(isTask ? {} : { state: ["waiting"] }) }, dryRun: true };
-  const first = await request<Task>(`jobs/${verb}`, { method: "POST", body });
+  const body = { filter: bodyOf(filter), dryRun: true, ...(action === "priority" ? { priority: 0 } : {}) };
+  const first = await request<Task>(`jobs/${action}`, { method: "POST", body });
   const { matched, error } = await follow(first, (task) => show(task.matched));
   if (error !== null) throw new Error(error);
   return matched;
 }
 
-/** Does it to all that match: the server's task where it has one, else page by page from here. */
-export function actOnAll(
-  order: Order,
-  filter: Filter,
-  show: (progress: Progress) => void,
-  signal: AbortSignal,
-): Promise<Progress> {
-  return order.action === "run-now" || order.action === "priority"
-    ? actOnPages(order, filter, show, signal)
-    : runTask(order, filter, show, signal);
-}
-
-async function runTask(
-  { action, reason }: Order,
+/** Does it to all that match: a task of the server, which goes on when this tab is closed. */
+export async function actOnAll(
+  { action, reason, priority }: Order,
   filter: Filter,
   show: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<Progress> {
   const first = await request<Task>(`jobs/${action}`, {
     method: "POST",
-    body: { filter: bodyOf(filter), ...because(reason) },
+    body: { filter: bodyOf(filter), ...because(reason), ...(action === "priority" ? { priority } : {}) },
   });
   signal.addEventListener("abort", () => void request(`tasks/${first.id}/stop`, { method: "POST" }));
   const end = await follow(first, (task) => show({ done: task.matched, tally: task.outcomes }));
   const tally = { ...end.outcomes, ...(end.changed > 0 ? { "changed by others first": end.changed } : {}) };
   if (end.state !== "failed") return { done: end.matched, tally };
   throw new Error(`${end.error ?? "The task failed."} Before that: ${tallyText(tally)}.`);
-}
-
-async function actOnPages(
-  order: Order,
-  filter: Filter,
-  show: (progress: Progress) => void,
-  signal: AbortSignal,
-): Promise<Progress> {
-  let progress: Progress = { done: 0, tally: {} };
-  let cursor: string | null = null;
-  do {
-    const query: Record<string, string | number | null> = {
-      ...filter,
-      state: "waiting",
-      limit: pageSize,
-      cursor,
-    };
-    const page: JobsPage = await request<JobsPage>("jobs", { query });
-    const ids = page.jobs.map(({ id }) => id);
-    progress = await actOnEach(order, ids, show, signal, progress);
-    cursor = page.cursor;
-  } while (cursor !== null && !signal.aborted);
-  return progress;
 }
 
 async function follow(task: Task, show: (task: Task) => void): Promise<Task> {
@@ -195,6 +156,7 @@ const words: Readonly<Record<string, string>> = {
   terminal: "had ended already",
   held: "kept back by their unique key",
   refused: "not in a state for it",
+  updated: "changed",
   unknown: "no longer kept",
 };
 

@@ -19,8 +19,9 @@ export function JobControls({ job, refresh }: { readonly job: Job; refresh(): vo
   const close = (): void => setAsked(null);
   const fits = (action: JobAction): boolean =>
     may(aboutActions[action].needs) && aboutActions[action].states.includes(job.state);
+  // Nobody should redrive a job whose outcome is unknown because its button is the one that shines.
   const style = (action: JobAction): string =>
-    aboutActions[action].isDanger ? "danger" : action === "redrive" ? "primary" : "";
+    aboutActions[action].isDanger ? "danger" : action === "redrive" && job.state === "dead" ? "primary" : "";
   return (
     <div class="row" role="group" aria-label="Actions">
       {offered.filter(fits).map((action) => (
@@ -41,7 +42,8 @@ export function JobControls({ job, refresh }: { readonly job: Job; refresh(): vo
       {asked !== null && asked !== "edit" && asked !== "copy" && (
         <ActOnJobs
           action={asked}
-          target={{ ids: [job.id] }}
+          target={{ jobs: [job] }}
+          about={`Job ${job.id}`}
           close={close}
           done={() => (asked === "delete" ? go("jobs") : refresh())}
         />

@@ -1,40 +1,55 @@
 import type { ComponentChildren, VNode } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { Children, JobStory } from "../api/answers.ts";
 import { useQuery } from "../api/use-query.ts";
-import { capital, sentence, span } from "../format.ts";
+import { span } from "../format.ts";
 import { Answer } from "../parts/answer.tsx";
 import { StateBadge } from "../parts/badge.tsx";
 import { Copy } from "../parts/copy.tsx";
+import { Empty } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { Time, useNow } from "../parts/time.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { jobPath, pathTo } from "../router.ts";
 import { endedStates } from "./filter.ts";
 import { JobControls } from "./job-controls.tsx";
+import { JobLink } from "./job-link.tsx";
+import { shareOf } from "./job-progress.ts";
 import { Timeline } from "./job-timeline.tsx";
-import { schedulePath } from "./schedules.tsx";
+import { Why } from "./job-why.tsx";
+import { schedulePath } from "./schedule-rule.ts";
 
 type Job = JobStory["job"];
 
+/** One that has ended changes only when somebody redrives or deletes it, and may be large. */
+const everyMs = { ended: 60_000, other: 2_000 } as const;
+const mostNamed = 10;
+
 export function JobScreen({ id }: { readonly id: string }): VNode {
-  const story = useQuery<JobStory>(jobPath(id), {}, { everyMs: 2_000 });
+  const [hasEnded, setEnded] = useState(false);
+  const story = useQuery<JobStory>(jobPath(id), {}, { everyMs: hasEnded ? everyMs.ended : everyMs.other });
+  const state = story.data?.job.state;
+  useEffect(() => setEnded(state !== undefined && endedStates.includes(state)), [state]);
+  if (story.data === null && story.error !== null && isUnknown(story.error)) return <Unknown id={id} />;
   return (
     <Answer of={story}>
       {({ job, trail, diagnosis }) => (
         <>
           <div class="page-head">
             <div class="title">
-              <h1>
-                <Text value={job.name} />
+              <p class="small">
+                <a href={pathTo("jobs", { name: job.name })}>Jobs of this name</a>
+              </p>
+              <h1 class="row">
+                <Text value={job.name} /> <StateBadge state={job.state} />
               </h1>
               <p class="mono soft small">
                 <Text value={job.id} /> <Copy text={job.id} what="the id" />
               </p>
             </div>
-            <StateBadge state={job.state} />
           </div>
           <JobControls job={job} refresh={story.refresh} />
-          <Why job={job} diagnosis={diagnosis} />
+          <Why job={job} diagnosis={diagnosis} refresh={story.refresh} />
           <ProgressBar job={job} />
           <div class="columns">
             <section class="panel stack" aria-labelledby="facts">
@@ -54,50 +69,24 @@ export function JobScreen({ id }: { readonly id: string }): VNode {
   );
 }
 
-/** Why it is where it is, in words, and what can be done about it. */
-function Why({
-  job,
-  diagnosis,
-}: {
-  readonly job: Job;
-  readonly diagnosis: JobStory["diagnosis"];
-}): VNode | null {
-  const causes = diagnosis?.causes ?? [];
-  const { reason, error, state } = job;
-  if (causes.length > 0)
-    return (
-      <section class="stack" aria-label="Why it is where it is">
-        {causes.map((cause) => (
-          <div key={cause.code} class="notice warn">
-            <div>
-              <strong>
-                <Text value={sentence(cause.what)} />
-              </strong>
-              {cause.advice !== null && (
-                <p class="soft small">
-                  <Text value={capital(cause.advice)} />
-                </p>
-              )}
-            </div>
-          </div>
-        ))}
-      </section>
-    );
-  if (reason === null || state === "succeeded") return null;
-  const tone = state === "lost" ? "lost" : state === "dead" ? "bad" : "";
+function isUnknown(error: Error & { readonly status?: number }): boolean {
+  return error.status === 404;
+}
+
+function Unknown({ id }: { readonly id: string }): VNode {
   return (
-    <section class={`notice ${tone}`} aria-label="Why it is where it is">
-      <div>
-        {error !== null && (
-          <strong>
-            <Text value={`${error.name}: ${error.message}`} most={600} />
-          </strong>
-        )}
-        <p class={error === null ? "" : "soft"}>
-          <Text value={sentence(reason)} />
-        </p>
+    <>
+      <div class="page-head">
+        <h1>No such job</h1>
       </div>
-    </section>
+      <Empty title="There is no job with this id">
+        <span class="mono">
+          <Text value={id} most={200} />
+        </span>
+        <span>It was never enqueued, or it ended so long ago that it is no longer kept.</span>
+        <a href="jobs">To all jobs</a>
+      </Empty>
+    </>
   );
 }
 
@@ -111,13 +100,6 @@ function ProgressBar({ job: { progress, state } }: { readonly job: Job }): VNode
       <p class="small soft">{Math.round(share * 100)} %</p>
     </div>
   );
-}
-
-function shareOf(progress: unknown): number | null {
-  if (typeof progress === "number") return progress < 0 ? null : progress <= 1 ? progress : progress / 100;
-  if (typeof progress !== "object" || progress === null) return null;
-  const { done, total } = progress as { readonly done?: unknown; readonly total?: unknown };
-  return typeof done === "number" && typeof total === "number" && total > 0 ? done / total : null;
 }
 
 function Data({ job }: { readonly job: Job }): VNode {
@@ -154,8 +136,8 @@ function Facts({ job }: { readonly job: Job }): VNode {
         <Text value={job.queue} />
       </a>,
     ],
-    ["Attempt", `${job.attempt} of ${job.attempts}`],
-    ["Crashes", job.crashes === 0 ? null : `${job.crashes}; dead at ${job.maxCrashes}`],
+    ["Attempt", attemptsOf(job)],
+    ["Crashes", crashesOf(job)],
     ["Rollbacks", job.rollbacks === 0 ? null : job.rollbacks],
     ["Redrives", job.redrives === 0 ? null : job.redrives],
     ["Priority", job.priority === 0 ? null : job.priority],
@@ -189,6 +171,17 @@ function Facts({ job }: { readonly job: Job }): VNode {
   );
 }
 
+/** At-most-once is never tried again by itself. */
+function attemptsOf({ attempt, attempts, delivery }: Job): string {
+  return delivery === "at-most-once" ? `${attempt}, and never again by itself` : `${attempt} of ${attempts}`;
+}
+
+/** At-most-once is lost by its first crash. */
+function crashesOf({ crashes, maxCrashes, delivery }: Job): string | null {
+  if (crashes === 0) return null;
+  return delivery === "at-most-once" ? `${crashes}` : `${crashes}; dead at ${maxCrashes}`;
+}
+
 function Tags({ tags }: { readonly tags: readonly string[] }): VNode {
   return (
     <span class="row">
@@ -210,7 +203,8 @@ function ScheduleLink({ name }: { readonly name: string }): VNode {
 }
 
 function ranFor({ claimedAt, finishedAt, state }: Job, now: number): string | null {
-  if (claimedAt === null || (finishedAt === null && state !== "active")) return null;
+  // Of a lost one nobody knows how long it ran.
+  if (claimedAt === null || state === "lost" || (finishedAt === null && state !== "active")) return null;
   return span(Math.max(0, (finishedAt === null ? now : Date.parse(finishedAt)) - Date.parse(claimedAt)));
 }
 
@@ -224,10 +218,35 @@ function Family({ job }: { readonly job: Job }): VNode | null {
     <section class="panel stack" aria-labelledby="family">
       <h2 id="family">Before and after it</h2>
       <dl class="facts">
-        {job.waitsFor.length > 0 && <dt>Waits for</dt>}
-        {job.waitsFor.length > 0 && <Ids ids={job.waitsFor} />}
-        {children.length > 0 && <dt>Waiting for it</dt>}
-        {children.length > 0 && <Ids ids={children.map(({ id }) => id)} />}
+        {job.waitsFor.length > 0 && (
+          <>
+            <dt>{hasEnded ? "Waited for" : "Waits for"}</dt>
+            <dd>
+              <ul class="plain-list">
+                {job.waitsFor.map((id, place) => (
+                  <li key={id}>
+                    <JobLink id={id} isNamed={place < mostNamed} />
+                  </li>
+                ))}
+              </ul>
+            </dd>
+          </>
+        )}
+        {children.length > 0 && (
+          <>
+            <dt>Waiting for it</dt>
+            <dd>
+              <ul class="plain-list">
+                {children.map(({ id, name, state }) => (
+                  <li key={id} class="row">
+                    <JobLink id={id} name={name} />
+                    <StateBadge state={state} />
+                  </li>
+                ))}
+              </ul>
+            </dd>
+          </>
+        )}
       </dl>
       {answer.data?.isPartial === true && (
         <p class="small soft">
@@ -235,21 +254,5 @@ function Family({ job }: { readonly job: Job }): VNode | null {
         </p>
       )}
     </section>
-  );
-}
-
-function Ids({ ids }: { readonly ids: readonly string[] }): VNode {
-  return (
-    <dd>
-      <ul class="plain-list mono">
-        {ids.map((id) => (
-          <li key={id}>
-            <a href={jobPath(id)}>
-              <Text value={id} />
-            </a>
-          </li>
-        ))}
-      </ul>
-    </dd>
   );
 }

@@ -1,5 +1,7 @@
 import type { VNode } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { JobSummary } from "../api/answers.ts";
+import { count } from "../format.ts";
 import { useMay } from "../identity.ts";
 import { StateBadge } from "../parts/badge.tsx";
 import { Text } from "../parts/text.tsx";
@@ -16,6 +18,9 @@ interface Props {
 
 export function JobTable({ rows, selected, select }: Props): VNode {
   const maySelect = useMay("operate");
+  const body = useRef<HTMLTableSectionElement>(null);
+  // Beside its link, which the keyboard has: a row is a large place to click on, and no control of its own.
+  useEffect(() => body.current?.addEventListener("click", openRow), []);
   const toggle = (job: JobSummary): void => {
     const next = new Map(selected);
     if (!next.delete(job.id)) next.set(job.id, job);
@@ -24,8 +29,8 @@ export function JobTable({ rows, selected, select }: Props): VNode {
   const isWhole = rows.every(({ job }) => selected.has(job.id));
   const whole = (): void => select(new Map(isWhole ? [] : rows.map(({ job }) => [job.id, job])));
   return (
-    <div class="table-wrap">
-      <table class="cards">
+    <div class="table-wrap keeps-head">
+      <table class="cards list">
         <thead>
           <tr>
             {maySelect && (
@@ -44,7 +49,7 @@ export function JobTable({ rows, selected, select }: Props): VNode {
             <th scope="col">What happened</th>
           </tr>
         </thead>
-        <tbody>
+        <tbody ref={body}>
           {rows.map(({ job, isGone }) => (
             <tr key={job.id} data-row class={isGone ? "gone" : ""} data-selected={selected.has(job.id)}>
               {maySelect && (
@@ -66,9 +71,18 @@ export function JobTable({ rows, selected, select }: Props): VNode {
   );
 }
 
+/** A click on a row is one on its link, with the keys that were held; one that marks text is none. */
+function openRow(event: MouseEvent): void {
+  const { target } = event;
+  if (!(target instanceof Element) || target.closest("a, button, input, .check") !== null) return;
+  if (getSelection()?.isCollapsed === false) return;
+  const link = target.closest("tr")?.querySelector("a");
+  link?.focus();
+  link?.dispatchEvent(new MouseEvent("click", event));
+}
+
 function JobCells({ job, isGone }: { readonly job: JobSummary; readonly isGone: boolean }): VNode {
-  const when = job.finishedAt ?? (job.state === "active" ? job.claimedAt : null) ?? job.runAt;
-  const happened = job.error?.message ?? job.reason ?? "";
+  const { word, at } = whenOf(job);
   return (
     <>
       <td>
@@ -77,7 +91,7 @@ function JobCells({ job, isGone }: { readonly job: JobSummary; readonly isGone: 
       <td class="name">
         <Text value={job.name} most={48} />
       </td>
-      <td class="mono">
+      <td class="mono id">
         <a href={jobPath(job.id)} title={visible(job.id)}>
           <Text value={shortId(job.id)} most={32} />
         </a>
@@ -86,15 +100,43 @@ function JobCells({ job, isGone }: { readonly job: JobSummary; readonly isGone: 
         <Text value={job.queue} most={32} />
       </td>
       <td class="number" data-label="Attempt">
-        {job.attempt}/{job.attempts}
+        {job.delivery === "at-most-once" ? job.attempt : `${job.attempt}/${job.attempts}`}
       </td>
       <td data-label="When">
-        <Time at={when} />
+        <span class="soft">{word}</span> <Time at={at} />
       </td>
-      <td class="wide soft">
-        {isGone ? "Changed since; it no longer matches." : <Text value={happened} most={160} />}
+      <td class="wide">
+        {isGone ? <span class="soft">Changed since; it no longer matches.</span> : <Happened job={job} />}
       </td>
     </>
+  );
+}
+
+/** The time that matters in its state, and what it is the time of. */
+function whenOf(job: JobSummary): { readonly word: string; readonly at: string } {
+  if (job.finishedAt !== null) return { word: "ended", at: job.finishedAt };
+  if (job.state === "active" && job.claimedAt !== null) return { word: "started", at: job.claimedAt };
+  if (job.state === "blocked") return { word: "enqueued", at: job.enqueuedAt };
+  return { word: "due", at: job.runAt };
+}
+
+/** A failure stands out only where it is how the job stands now. */
+function Happened({ job: { state, attempt, error, reason } }: { readonly job: JobSummary }): VNode | null {
+  const retries = attempt - 1;
+  if (state === "succeeded" && error !== null)
+    return (
+      <span class="soft">
+        {retries < 1 ? "after an error" : retries === 1 ? "after 1 retry" : `after ${count(retries)} retries`}
+      </span>
+    );
+  const text = error?.message ?? reason ?? "";
+  if (text === "") return null;
+  const isOver = state === "dead" || state === "lost";
+  return (
+    <span class={isOver ? "" : "soft"}>
+      {state === "active" && error !== null && "retried after: "}
+      <Text value={text} most={160} />
+    </span>
   );
 }
 

@@ -1,7 +1,8 @@
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { JobSummary, JobsPage } from "../api/answers.ts";
 import { count, jobs as jobsText } from "../format.ts";
+import { keep, recall } from "../kept.ts";
 import { Answer } from "../parts/answer.tsx";
 import { Empty } from "../parts/problem.tsx";
 import { pathTo, usePlace } from "../router.ts";
@@ -15,15 +16,13 @@ import { type LivePage, useLivePage } from "./live-page.ts";
 import { Selection } from "./selection.tsx";
 
 export function Jobs(): VNode {
-  const { query } = usePlace();
+  const { query, entry } = usePlace();
   const filter = readFilter(query);
   const cursor = query.get("cursor");
   const [isPaused, setPaused] = useState(false);
   const live = useLivePage(filter, cursor, isPaused);
-  const [selected, setSelected] = useState<ReadonlyMap<string, JobSummary>>(new Map());
+  const [selected, setSelected] = useSelected(JSON.stringify(filter), entry);
   const [asked, setAsked] = useState<{ action: JobAction; isAll: boolean } | null>(null);
-  const filterKey = JSON.stringify(filter);
-  useEffect(() => setSelected(new Map()), [filterKey]);
   usePauseKey(() => setPaused((value) => !value));
   return (
     <>
@@ -42,14 +41,14 @@ export function Jobs(): VNode {
             <NoJobs filter={filter} page={page} />
           ) : (
             <>
+              <JobTable rows={live.rows} selected={selected} select={setSelected} />
+              <Pager page={page} filter={filter} isFirst={cursor === null} />
               <Selection
                 filter={filter}
                 selected={[...selected.values()]}
                 clear={() => setSelected(new Map())}
                 act={(action, isAll) => setAsked({ action, isAll })}
               />
-              <JobTable rows={live.rows} selected={selected} select={setSelected} />
-              <Pager page={page} filter={filter} isFirst={cursor === null} />
             </>
           )
         }
@@ -57,7 +56,7 @@ export function Jobs(): VNode {
       {asked !== null && (
         <ActOnJobs
           action={asked.action}
-          target={asked.isAll ? { filter } : { ids: [...selected.keys()] }}
+          target={asked.isAll ? { filter } : { jobs: [...selected.values()] }}
           close={() => setAsked(null)}
           done={() => {
             setSelected(new Map());
@@ -67,6 +66,21 @@ export function Jobs(): VNode {
       )}
     </>
   );
+}
+
+type Selected = ReadonlyMap<string, JobSummary>;
+
+/** It goes along from page to page, ends with another filter, and is there when one comes back. */
+function useSelected(filterKey: string, entry: string): [Selected, (selected: Selected) => void] {
+  const [selected, setSelected] = useState<Selected>(() => recall<Selected>("selected") ?? new Map());
+  const before = useRef(filterKey);
+  useEffect(() => {
+    if (before.current === filterKey) return;
+    before.current = filterKey;
+    setSelected(recall<Selected>("selected") ?? new Map());
+  }, [filterKey]);
+  useEffect(() => keep("selected", selected), [selected, entry]);
+  return [selected, setSelected];
 }
 
 function usePauseKey(toggle: () => void): void {

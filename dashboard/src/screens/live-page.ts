@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { JobSummary, JobsPage } from "../api/answers.ts";
 import { type Asking, useQuery } from "../api/use-query.ts";
+import { keep, recall } from "../kept.ts";
 import { endedStates, type Filter } from "./filter.ts";
 
 export interface Row {
@@ -18,6 +19,22 @@ export interface LivePage {
   showFresh(): void;
 }
 
+interface Frozen {
+  readonly key: string;
+  readonly until: string;
+}
+
+interface Rows {
+  readonly key: string;
+  readonly rows: readonly Row[];
+}
+
+/** What one had is what one comes back to, as long as it answers the same question. */
+function recalled<T extends { readonly key: string }>(name: string, key: string): T | null {
+  const kept = recall<T>(name);
+  return kept?.key === key ? kept : null;
+}
+
 const everyMs = 3_000;
 const pageSize = 50;
 const mostFresh = 100;
@@ -28,8 +45,9 @@ const mostFresh = 100;
  */
 export function useLivePage(filter: Filter, cursor: string | null, isPaused: boolean): LivePage {
   const key = JSON.stringify([filter, cursor]);
-  const [frozen, setFrozen] = useState<{ key: string; until: string } | null>(null);
-  const until = frozen?.key === key ? frozen.until : null;
+  const [given, setFrozen] = useState<Frozen | null>(null);
+  const frozen = given?.key === key ? given : recalled<Frozen>("frozen", key);
+  const until = frozen?.until ?? null;
   const page = useQuery<JobsPage>(
     "jobs",
     { ...filter, until, limit: pageSize, cursor },
@@ -40,18 +58,24 @@ export function useLivePage(filter: Filter, cursor: string | null, isPaused: boo
     { ...filter, since: until, limit: mostFresh },
     { everyMs, isPaused },
   );
-  const kept = useRef<{ key: string; rows: readonly Row[] } | null>(null);
+  const kept = useRef<Rows | null>(null);
+  if (kept.current?.key !== key) kept.current = recalled<Rows>("rows", key);
   if (page.data !== null && page.isCurrent) {
-    const before = kept.current?.key === key ? kept.current.rows : [];
+    const before = kept.current?.rows ?? [];
     kept.current = { key, rows: before.length === 0 ? rowsOf(page.data) : merged(before, page.data) };
+    keep("rows", kept.current);
   }
-  const last = kept.current?.key === key ? lastOf(kept.current.rows, filter) : null;
+  const last = kept.current === null ? null : lastOf(kept.current.rows, filter);
   useEffect(() => {
     if (cursor !== null || until !== null || last === null) return;
-    setFrozen({ key, until: new Date(last + 1).toISOString() });
+    const next = { key, until: new Date(last + 1).toISOString() };
+    keep("frozen", next);
+    setFrozen(next);
   }, [key, until, last]);
   const showFresh = useCallback(() => {
     kept.current = null;
+    keep("rows", null);
+    keep("frozen", null);
     setFrozen(null);
     page.refresh();
   }, [key]);

@@ -1,5 +1,6 @@
 import type { VNode } from "preact";
-import type { Definitions, JobSummary, JobsPage, Node, Partitions } from "../api/answers.ts";
+import type { Definitions, Node, Partitions } from "../api/answers.ts";
+import { useHistory } from "../api/history.ts";
 import { useQuery } from "../api/use-query.ts";
 import { count, span } from "../format.ts";
 import { Answer } from "../parts/answer.tsx";
@@ -11,14 +12,14 @@ import { jobPath } from "../router.ts";
 import { Destinations } from "./destinations.tsx";
 import { PartitionTable } from "./partitions.tsx";
 
-const mostActive = 200;
+/** How many of its jobs a node shows before it is asked for all. */
 const mostShown = 5;
 
 export function Nodes(): VNode {
   const nodes = useQuery<{ nodes: Node[] }>("nodes", {}, { everyMs: 3_000 });
   const partitions = useQuery<Partitions>("partitions", {}, { everyMs: 3_000 });
   const known = useQuery<Definitions>("definitions", {}, { everyMs: 10_000 });
-  const active = useQuery<JobsPage>("jobs", { state: "active", limit: mostActive }, { everyMs: 3_000 });
+  const history = useHistory({ step: "hour", since: "24h", by: "name" }, 30_000);
   return (
     <>
       <div class="page-head">
@@ -33,24 +34,21 @@ export function Nodes(): VNode {
               </span>
             </Empty>
           ) : (
-            <NodeTable nodes={list} active={active.data?.jobs ?? []} />
+            <NodeTable nodes={list} />
           )
         }
       </Answer>
       <Answer of={partitions}>
         {(table) => <PartitionTable table={table} nodes={nodes.data?.nodes ?? []} />}
       </Answer>
-      {known.data !== null && <Destinations known={known.data} />}
+      {known.data !== null && (
+        <Destinations known={known.data} nodes={nodes.data?.nodes ?? []} history={history} />
+      )}
     </>
   );
 }
 
-interface TableProps {
-  readonly nodes: readonly Node[];
-  readonly active: readonly JobSummary[];
-}
-
-function NodeTable({ nodes, active }: TableProps): VNode {
+function NodeTable({ nodes }: { readonly nodes: readonly Node[] }): VNode {
   return (
     <div class="table-wrap">
       <table class="cards">
@@ -66,64 +64,111 @@ function NodeTable({ nodes, active }: TableProps): VNode {
           </tr>
         </thead>
         <tbody>
-          {nodes.map((node) => (
-            <tr key={node.id} data-row>
-              <td class="mono head">
-                <Text value={node.id} most={60} />
-                <br />
-                <span class="soft small">
-                  <Text value={node.host} most={40} />, pid {node.pid}, {node.version}
-                </span>
-              </td>
-              <td>{node.alive ? <Badge tone="good">✓ alive</Badge> : <Badge tone="bad">✕ silent</Badge>}</td>
-              <td data-label="Roles">{node.roles.join(", ")}</td>
-              <td class="wide" data-label="Running">
-                <Running node={node} jobs={active.filter(({ claimer }) => claimer === node.id)} />
-              </td>
-              <td class="wide" data-label="Handles">
-                <Text value={node.names.join(", ")} most={200} />
-                {node.queues !== null && (
-                  <span class="small soft">
-                    {" "}
-                    in <Text value={node.queues.join(", ")} most={100} />
+          {[...nodes]
+            .sort((a, b) => Number(b.alive) - Number(a.alive))
+            .map((node) => (
+              <tr key={node.id} data-row>
+                <td class="head">
+                  <span class="mono">
+                    <Text value={node.id} most={60} />
                   </span>
-                )}
-              </td>
-              <td data-label="Started">
-                <Time at={node.startedAt} />
-              </td>
-              <td data-label="Seen">
-                <Time at={node.seenAt} />
-              </td>
-            </tr>
-          ))}
+                  <br />
+                  <span class="soft small">
+                    <Text value={node.host} most={40} />, pid {node.pid}, {node.version}
+                  </span>
+                </td>
+                <td>
+                  {node.alive ? <Badge tone="good">✓ alive</Badge> : <Badge tone="bad">✕ silent</Badge>}
+                </td>
+                <td data-label="Roles">{node.roles.join(", ")}</td>
+                <td class="wide" data-label="Running">
+                  <Running node={node} />
+                </td>
+                <td class="wide" data-label="Handles">
+                  <Handled names={node.names} />
+                  {node.queues !== null && (
+                    <span class="small soft">
+                      {" "}
+                      in <Text value={node.queues.join(", ")} most={100} />
+                    </span>
+                  )}
+                </td>
+                <td data-label="Started">
+                  <Time at={node.startedAt} />
+                </td>
+                <td data-label="Seen">
+                  <Time at={node.seenAt} />
+                </td>
+              </tr>
+            ))}
         </tbody>
       </table>
     </div>
   );
 }
 
-/** How many it runs of how many it may, and the longest of them. */
-function Running({ node, jobs }: { readonly node: Node; readonly jobs: readonly JobSummary[] }): VNode {
-  const now = useNow();
-  const longest = [...jobs]
-    .sort((a, b) => Date.parse(a.claimedAt ?? a.runAt) - Date.parse(b.claimedAt ?? b.runAt))
-    .slice(0, mostShown);
+const mostNamed = 3;
+
+/** A few by name; of many, how many they are. */
+function Handled({ names }: { readonly names: readonly string[] }): VNode {
+  const all = <Text value={names.join(", ")} />;
+  if (names.length <= mostNamed) return all;
+  return (
+    <details>
+      <summary>{count(names.length)} kinds of jobs</summary>
+      {all}
+    </details>
+  );
+}
+
+/** How many it runs of how many it may, and those that have run the longest, each with what is left of its lease. */
+function Running({ node }: { readonly node: Node }): VNode {
+  const { running = [] } = node;
+  const rest = running.slice(mostShown);
   return (
     <>
+      {node.alive ? "" : "when last seen: "}
       {count(node.active)} of {count(node.concurrency)}
-      {longest.length > 0 && (
-        <ul class="plain-list small">
-          {longest.map((job) => (
-            <li key={job.id}>
-              <a href={jobPath(job.id)}>
-                <Text value={job.name} most={40} />
-              </a>{" "}
-              <span class="soft">for {span(Math.max(0, now - Date.parse(job.claimedAt ?? job.runAt)))}</span>
-            </li>
-          ))}
-        </ul>
+      <RunningJobs jobs={running.slice(0, mostShown)} seenAt={node.seenAt} />
+      {rest.length > 0 && (
+        <details>
+          <summary class="small">{count(rest.length)} more that run for long</summary>
+          <RunningJobs jobs={rest} seenAt={node.seenAt} />
+        </details>
       )}
     </>
+  );
+}
+
+interface RunningProps {
+  readonly jobs: NonNullable<Node["running"]>;
+  readonly seenAt: string;
+}
+
+function RunningJobs({ jobs, seenAt }: RunningProps): VNode | null {
+  const sinceMs = Math.max(0, useNow() - Date.parse(seenAt));
+  if (jobs.length === 0) return null;
+  return (
+    <ul class="plain-list small running">
+      {jobs.map(({ id, name, forMs, leaseMs }) => (
+        <li key={id}>
+          <a href={jobPath(id)}>
+            <Text value={name} most={40} />
+          </a>{" "}
+          for {span(forMs + sinceMs)}, <Lease leftMs={leaseMs - sinceMs} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** As of the last that the node said of itself: a renewal since then is not in it. */
+function Lease({ leftMs }: { readonly leftMs: number }): VNode {
+  return leftMs > 0 ? (
+    <span class="soft" title="As the node last reported; it renews the lease with each heartbeat">
+      lease {span(leftMs)} left
+    </span>
+  ) : (
+    <span class="bad">lease ran out</span>
   );
 }

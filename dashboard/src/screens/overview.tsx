@@ -7,10 +7,14 @@ import { Badge } from "../parts/badge.tsx";
 import { Text } from "../parts/text.tsx";
 import { pathTo } from "../router.ts";
 import { Attention } from "./attention.tsx";
-import { Charts } from "./charts.tsx";
+import { Charts, useFigures, useOver } from "./charts.tsx";
+import { Pulse } from "./pulse.tsx";
 
 export function Overview(): VNode {
   const overview = useQuery<Seen>("overview", {}, { everyMs: 3_000 });
+  // Asked for at once: behind the overview they would come a trip later.
+  const over = useOver();
+  const history = useFigures(over);
   return (
     <>
       <div class="page-head">
@@ -19,9 +23,10 @@ export function Overview(): VNode {
       <Answer of={overview}>
         {(seen) => (
           <>
+            <Pulse seen={seen} history={over === "hour" ? history : null} />
             <Tiles seen={seen} />
             <Attention seen={seen} refresh={overview.refresh} />
-            <Charts seen={seen} />
+            <Charts seen={seen} over={over} history={history} />
             <QueuesAtAGlance seen={seen} />
           </>
         )}
@@ -65,7 +70,7 @@ function QueuesAtAGlance({ seen: { queues } }: { readonly seen: Seen }): VNode |
     <section class="stack" aria-labelledby="glance">
       <h2 id="glance">Queues</h2>
       <div class="table-wrap">
-        <table class="even">
+        <table class="cards even">
           <thead>
             <tr>
               <th scope="col">Queue</th>
@@ -86,16 +91,24 @@ function QueuesAtAGlance({ seen: { queues } }: { readonly seen: Seen }): VNode |
           <tbody>
             {queues.map((queue) => (
               <tr key={queue.queue} data-row>
-                <td>
+                <td class="head">
                   <a href={pathTo("jobs", { queue: queue.queue })}>
                     <Text value={queue.queue} most={40} />
                   </a>{" "}
                   {queue.paused && <Badge tone="warn">❚❚ paused</Badge>}
                 </td>
-                <td class="number">{count(queue.due)}</td>
-                <td class="number">{count(queue.later)}</td>
-                <td class="number">{count(queue.active)}</td>
-                <td class="number">{queue.oldestDueMs === null ? "–" : span(queue.oldestDueMs)}</td>
+                <td class="number" data-label="Due">
+                  {count(queue.due)}
+                </td>
+                <td class="number" data-label="Later">
+                  {count(queue.later)}
+                </td>
+                <td class="number" data-label="Active">
+                  {count(queue.active)}
+                </td>
+                <td class="number" data-label="Oldest due">
+                  {queue.oldestDueMs === null ? "–" : span(queue.oldestDueMs)}
+                </td>
               </tr>
             ))}
           </tbody>

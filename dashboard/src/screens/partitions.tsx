@@ -3,16 +3,19 @@ import type { Node, Partitions } from "../api/answers.ts";
 import { count, span } from "../format.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Text } from "../parts/text.tsx";
-import { Time, useNow } from "../parts/time.tsx";
+import { Time } from "../parts/time.tsx";
 
-/** Whose turn it is to publish what: each partition with its owner, its epoch and how far it has come. */
-export function PartitionTable({
-  table,
-  nodes,
-}: {
+type Partition = Partitions["partitions"][number];
+
+interface TableProps {
   readonly table: Partitions;
   readonly nodes: readonly Node[];
-}): VNode {
+}
+
+const mostOpen = 4;
+
+/** Whose turn it is to publish what: each partition with its owner, its epoch and how far it has come. */
+export function PartitionTable({ table, nodes }: TableProps): VNode {
   const relays = nodes.filter(({ alive, roles }) => alive && roles.includes("relay"));
   return (
     <section class="stack" aria-labelledby="partitions">
@@ -25,22 +28,44 @@ export function PartitionTable({
             : `${count(relays.length)} could: they take partitions once a job has a route.`}
         </p>
       ) : (
-        <Rows table={table} />
+        <Folded table={table} nodes={nodes} />
       )}
     </section>
   );
 }
 
-function Rows({ table }: { readonly table: Partitions }): VNode {
-  const now = useNow();
+/** Few partitions are shown at once; many only when one of them needs a look. */
+function Folded({ table, nodes }: TableProps): VNode {
+  const { partitions } = table;
+  const lagOf = (one: Partition): number | null =>
+    nodes.find(({ id }) => id === one.owner)?.lags?.find((lag) => lag.partition === one.partition)?.lagMs ??
+    null;
+  const free = partitions.filter(({ owner }) => owner === null).length;
+  const late = partitions.filter((one) => lagOf(one) !== null).length;
+  const owners = new Set(partitions.flatMap(({ owner }) => owner ?? [])).size;
+  const held = `${count(partitions.length - free)} of ${count(partitions.length)} partitions are held by ${owners === 1 ? "one relay" : `${count(owners)} relays`}`;
+  return (
+    <details class="stack" open={partitions.length <= mostOpen || free > 0 || late > 0}>
+      <summary>
+        {held}, {late === 0 ? "and nothing waits to be published." : `and ${count(late)} of them lag.`}
+      </summary>
+      <Rows table={table} lagOf={lagOf} />
+    </details>
+  );
+}
+
+interface RowsProps {
+  readonly table: Partitions;
+  lagOf(one: Partition): number | null;
+}
+
+function Rows({ table, lagOf }: RowsProps): VNode {
   return (
     <div class="table-wrap">
       <table class="cards">
         <thead>
           <tr>
-            <th scope="col" class="number">
-              Partition
-            </th>
+            <th scope="col">Partition</th>
             <th scope="col">Slots</th>
             <th scope="col">Owner</th>
             <th scope="col" class="number">
@@ -48,16 +73,14 @@ function Rows({ table }: { readonly table: Partitions }): VNode {
             </th>
             <th scope="col">Fired up to</th>
             <th scope="col" class="number">
-              Behind by
+              Lag
             </th>
           </tr>
         </thead>
         <tbody>
           {table.partitions.map((one) => (
             <tr key={one.partition} data-row>
-              <td class="number" data-label="Partition">
-                {one.partition}
-              </td>
+              <td data-label="Partition">{one.partition}</td>
               <td class="mono" data-label="Slots">
                 {one.firstSlot} to {one.endSlot - 1}
               </td>
@@ -74,13 +97,20 @@ function Rows({ table }: { readonly table: Partitions }): VNode {
               <td data-label="Fired up to">
                 <Time at={one.mark} none="nothing yet" />
               </td>
-              <td class="number" data-label="Behind by">
-                {one.mark === null ? "–" : span(Math.max(0, now - Date.parse(one.mark)))}
-              </td>
+              <Lag lagMs={lagOf(one)} />
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** How long a due job had waited for its relay when that last said so. */
+function Lag({ lagMs }: { readonly lagMs: number | null }): VNode {
+  return (
+    <td class={`number ${lagMs === null ? "soft" : ""}`} data-label="Lag">
+      {lagMs === null ? "none" : span(lagMs)}
+    </td>
   );
 }

@@ -56,10 +56,17 @@ export function PauseQueue({
   );
 }
 
+const spanPattern = /^\d+(\.\d+)?(ms|s|m|h|d|w)$/;
+
+function asTyped(ms: number): string {
+  return ms % 1_000 === 0 ? `${ms / 1_000}s` : `${ms}ms`;
+}
+
 export function LimitQueue({ queue, close, done }: Props): VNode {
   const [concurrency, setConcurrency] = useState(queue.concurrency === null ? "" : String(queue.concurrency));
   const [limit, setLimit] = useState(queue.rate === null ? "" : String(queue.rate.limit));
-  const [per, setPer] = useState(queue.rate === null ? "1s" : `${queue.rate.perMs}ms`);
+  const [per, setPer] = useState(queue.rate === null ? "1s" : asTyped(queue.rate.perMs));
+  const isSpan = limit === "" || spanPattern.test(per.trim());
   const change = async (limits: object, reason: string): Promise<void> => {
     await request(queuePath(queue.queue), { method: "PATCH", body: { ...limits, ...because(reason) } });
     done();
@@ -77,7 +84,7 @@ export function LimitQueue({ queue, close, done }: Props): VNode {
     tell(`The limits of ${queue.queue} were changed.`, "good", () => change(before, "undone"));
   };
   return (
-    <Confirm title={`Limits of ${queue.queue}`} action="Change" run={run} close={close}>
+    <Confirm title={`Limits of ${queue.queue}`} action="Change" isReady={isSpan} run={run} close={close}>
       <p>They hold over all nodes, from the next start on. What runs goes on.</p>
       <label class="field">
         Jobs at once (empty: no limit)
@@ -100,9 +107,17 @@ export function LimitQueue({ queue, close, done }: Props): VNode {
         </label>
         <label class="field">
           in each
-          <input value={per} onInput={(event) => setPer(event.currentTarget.value)} />
+          <input
+            value={per}
+            aria-invalid={!isSpan}
+            aria-describedby="per-what"
+            onInput={(event) => setPer(event.currentTarget.value)}
+          />
         </label>
       </div>
+      <p id="per-what" class={isSpan ? "small soft" : "small bad"} role="status">
+        A number and a unit, ms, s, m, h or d: for example 500ms, 30s or 1h.
+      </p>
     </Confirm>
   );
 }

@@ -5,37 +5,42 @@ import { request } from "../api/request.ts";
 import { useRole } from "../identity.ts";
 import { because, Confirm } from "../parts/dialog.tsx";
 import { tell } from "../parts/toasts.tsx";
+import { visible } from "../parts/visible.ts";
 import { go, jobPath } from "../router.ts";
 import { Backfill } from "./backfill.tsx";
 import { EditRule } from "./edit-rule.tsx";
-import { schedulePath } from "./schedules.tsx";
+import { schedulePath } from "./schedule-rule.ts";
 
 type Turn = "pause" | "resume";
 type Asked = Turn | "trigger" | "backfill" | "edit" | "remove" | null;
 
 interface Props {
   readonly schedule: Schedule;
+  /** Only what one does from the list. */
+  readonly isShort?: boolean;
   refresh(): void;
 }
 
-export function ScheduleControls({ schedule, refresh }: Props): VNode | null {
+export function ScheduleControls({ schedule, isShort = false, refresh }: Props): VNode | null {
   const [asked, setAsked] = useState<Asked>(null);
   const may = useRole();
   if (!may("operate")) return null;
   const close = (): void => setAsked(null);
   const turn: Turn = schedule.paused ? "resume" : "pause";
   return (
-    <div class="row" role="group" aria-label="Actions">
+    <div class="row" role="group" aria-label={isShort ? `Actions for ${visible(schedule.key)}` : "Actions"}>
       <button type="button" onClick={() => setAsked("trigger")}>
         Run once…
       </button>
       <button type="button" onClick={() => setAsked(turn)}>
         {schedule.paused ? "Resume…" : "Pause…"}
       </button>
-      <button type="button" onClick={() => setAsked("backfill")}>
-        Backfill…
-      </button>
-      {may("admin") && (
+      {!isShort && (
+        <button type="button" onClick={() => setAsked("backfill")}>
+          Backfill…
+        </button>
+      )}
+      {!isShort && may("admin") && (
         <>
           <button type="button" onClick={() => setAsked("edit")}>
             Edit the rule…

@@ -11,7 +11,7 @@ import { jobPath, pathTo } from "../router.ts";
 import { Ledger } from "./ledger.tsx";
 import { NextTimes } from "./next-times.tsx";
 import { ScheduleControls } from "./schedule-controls.tsx";
-import { ruleOf, schedulePath } from "./schedules.tsx";
+import { meaningOf, ruleOf, schedulePath } from "./schedule-rule.ts";
 
 export function ScheduleScreen({ id }: { readonly id: string }): VNode {
   const schedule = useQuery<Schedule>(schedulePath(id), {}, { everyMs: 5_000 });
@@ -24,8 +24,11 @@ export function ScheduleScreen({ id }: { readonly id: string }): VNode {
               <h1>
                 <Text value={data.key} />
               </h1>
-              <p class="mono soft small">
-                <Text value={ruleOf(data)} />
+              <p class="soft small">
+                <code>
+                  <Text value={ruleOf(data)} />
+                </code>{" "}
+                <Text value={meaningOf(data) ?? ""} />
               </p>
             </div>
             {data.paused && <Badge tone="warn">❚❚ paused</Badge>}

@@ -1,25 +1,16 @@
 import type { VNode } from "preact";
-import type { Schedule } from "../api/answers.ts";
+import type { Occurrence, Schedule } from "../api/answers.ts";
 import { useQuery } from "../api/use-query.ts";
-import { count } from "../format.ts";
 import { Answer } from "../parts/answer.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Empty } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { Time } from "../parts/time.tsx";
-import { DayStrip } from "./day-strip.tsx";
-
-export function schedulePath(key: string): string {
-  return `schedules/${encodeURIComponent(key)}`;
-}
-
-/** The rule in a few words. */
-export function ruleOf({ spec }: Pick<Schedule, "spec">): string {
-  if (spec.cron !== undefined) return `${spec.cron}${spec.timezone === undefined ? "" : ` ${spec.timezone}`}`;
-  if (spec.every !== undefined)
-    return `every ${typeof spec.every === "number" ? `${spec.every} ms` : spec.every}`;
-  return spec.at === undefined ? "unreadable" : `once, at ${spec.at}`;
-}
+import { DayStrip, stripHours, timeOfDay, useDayOf } from "./day-strip.tsx";
+import { fateOf } from "./fate.ts";
+import { useHour } from "./ledger-clock.ts";
+import { ScheduleControls } from "./schedule-controls.tsx";
+import { meaningOf, ruleOf, schedulePath } from "./schedule-rule.ts";
 
 /** Every schedule with its next time and its last day: what ran, what did not, and why. */
 export function Schedules(): VNode {
@@ -39,7 +30,7 @@ export function Schedules(): VNode {
               </span>
             </Empty>
           ) : (
-            <ScheduleTable schedules={list} />
+            <ScheduleTable schedules={list} refresh={schedules.refresh} />
           )
         }
       </Answer>
@@ -47,55 +38,120 @@ export function Schedules(): VNode {
   );
 }
 
-function ScheduleTable({ schedules }: { readonly schedules: readonly Schedule[] }): VNode {
+function ScheduleTable({
+  schedules,
+  refresh,
+}: {
+  readonly schedules: readonly Schedule[];
+  refresh(): void;
+}): VNode {
+  const now = useHour();
+  const marks = stripHours(now).filter((_, place) => place % 6 === 0);
   return (
     <div class="table-wrap">
       <table class="cards">
         <thead>
           <tr>
             <th scope="col">Schedule</th>
-            <th scope="col">Rule</th>
             <th scope="col">Next</th>
-            <th scope="col" class="number">
-              Fired
+            <th scope="col">Last</th>
+            <th scope="col">
+              The last 24 hours, by your clock
+              <span class="strip-marks small" aria-hidden="true">
+                {marks.map((at) => (
+                  <span key={at}>{timeOfDay(at)}</span>
+                ))}
+              </span>
             </th>
-            <th scope="col">The latest of the last day, oldest first</th>
+            <th scope="col">
+              <span class="hidden-label">Actions</span>
+            </th>
           </tr>
         </thead>
         <tbody>
           {schedules.map((schedule) => (
-            <tr key={schedule.key} data-row>
-              <td class="head">
-                <a href={schedulePath(schedule.key)}>
-                  <Text value={schedule.key} most={60} />
-                </a>
-                <br />
-                <span class="small soft">
-                  <Text value={schedule.name} most={60} />
-                </span>
-              </td>
-              <td class="mono">
-                <Text value={ruleOf(schedule)} most={60} />
-              </td>
-              <td data-label="Next">
-                {schedule.paused ? (
-                  <Badge tone="warn">❚❚ paused</Badge>
-                ) : schedule.unreadable === undefined ? (
-                  <Time at={schedule.nextAt} none="never again" />
-                ) : (
-                  <Badge tone="bad">✕ unreadable</Badge>
-                )}
-              </td>
-              <td class="number" data-label="Fired">
-                {count(schedule.fired)}
-              </td>
-              <td class="wide">
-                <DayStrip scheduleKey={schedule.key} zone={schedule.spec.timezone ?? "UTC"} />
-              </td>
-            </tr>
+            <ScheduleRow key={schedule.key} schedule={schedule} now={now} refresh={refresh} />
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+interface RowProps {
+  readonly schedule: Schedule;
+  readonly now: number;
+  refresh(): void;
+}
+
+function ScheduleRow({ schedule, now, refresh }: RowProps): VNode {
+  const { key, name, spec, paused, unreadable, nextAt } = schedule;
+  const meaning = meaningOf(schedule);
+  const answer = useDayOf(schedulePath(key), now);
+  return (
+    <tr data-row>
+      <td class="head">
+        <a href={schedulePath(key)}>
+          <Text value={key} most={60} />
+        </a>{" "}
+        <span class="small soft">
+          <Text value={name} most={60} />
+        </span>
+        <br />
+        <code>
+          <Text value={ruleOf(schedule)} most={60} />
+        </code>{" "}
+        {meaning !== null && (
+          <span class="small soft">
+            <Text value={meaning} most={120} />
+          </span>
+        )}
+      </td>
+      <td data-label="Next">
+        {paused ? (
+          <Badge tone="warn">❚❚ paused</Badge>
+        ) : unreadable === undefined ? (
+          <Time at={nextAt} none="never again" />
+        ) : (
+          <Badge tone="bad">✕ unreadable</Badge>
+        )}
+      </td>
+      <td data-label="Last">
+        <LastOutcome path={schedulePath(key)} day={answer.data?.occurrences ?? null} />
+      </td>
+      <td class="wide">
+        <DayStrip path={schedulePath(key)} zone={spec.timezone ?? "UTC"} now={now} answer={answer} />
+      </td>
+      <td>
+        <ScheduleControls schedule={schedule} refresh={refresh} isShort />
+      </td>
+    </tr>
+  );
+}
+
+/** What became of the latest occurrence, also where it was longer ago than a day. */
+function LastOutcome({
+  path,
+  day,
+}: {
+  readonly path: string;
+  readonly day: readonly Occurrence[] | null;
+}): VNode | null {
+  const isOlder = day !== null && day.length === 0;
+  const older = useQuery<{ occurrences: readonly Occurrence[] }>(
+    isOlder ? `${path}/occurrences` : null,
+    { from: "31d", limit: 1 },
+    { everyMs: 60_000 },
+  );
+  const last = day?.at(-1) ?? (isOlder ? older.data?.occurrences.at(-1) : undefined);
+  if (last === undefined) return day === null ? null : <span class="soft small">none yet</span>;
+  const { tone, sign, word } = fateOf(last);
+  return (
+    <>
+      <Badge tone={tone}>{`${sign.trim() === "" ? "✓" : sign} ${word.split(":")[0]}`}</Badge>{" "}
+      <span class="small soft">
+        <Time at={last.until ?? last.fireAt} />
+      </span>
+    </>
   );
 }

@@ -14,14 +14,13 @@ interface Props {
 
 const order: readonly JobAction[] = ["redrive", "run-now", "priority", "cancel", "delete"];
 
-/** What can be done to the selected jobs, or to all that match. It is always there, so that selecting a row moves none. */
+/** What can be done to the selected jobs, or to all that match. It stays at the bottom of what is seen: no row moves for it, and it is always in reach. */
 export function Selection({ filter, selected, clear, act }: Props): VNode | null {
   const may = useRole();
   if (!may("operate")) return null;
   const isAll = selected.length === 0;
   // Nobody means all jobs there are: a filter or a selection comes first.
-  if (isAll && Object.keys(filter).length === 0)
-    return <p class="actions soft small">Select jobs, or filter them, to act on them.</p>;
+  if (isAll && Object.keys(filter).length === 0) return null;
   const states = isAll ? [filter["state"]] : selected.map(({ state }) => state);
   const fits = (action: JobAction): boolean =>
     may(aboutActions[action].needs) &&

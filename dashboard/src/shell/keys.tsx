@@ -26,6 +26,11 @@ function toggleRow(): void {
   row?.querySelector<HTMLInputElement>("input[type=checkbox]")?.click();
 }
 
+/** From any row to what can be done with those that are selected. */
+function act(): void {
+  document.querySelector<HTMLElement>('main .actions[role="group"] button')?.focus();
+}
+
 function search(): void {
   const field = document.querySelector<HTMLInputElement>("input[type=search]");
   if (field === null) go("jobs?focus=search");
@@ -42,6 +47,7 @@ export function useKeys(showHelp: () => void): void {
       j: () => moveBy(1),
       k: () => moveBy(-1),
       x: toggleRow,
+      a: act,
     };
     const press = (event: KeyboardEvent): void => {
       if (isTyping(event.target) || event.metaKey || event.ctrlKey || event.altKey) return;
@@ -62,6 +68,7 @@ const rows: readonly (readonly [keys: readonly string[], what: string])[] = [
   [["j", "k"], "next and previous row"],
   [["Enter"], "open the row"],
   [["x"], "select the row"],
+  [["a"], "go to the actions for what is selected"],
   [["p"], "pause or resume updates of jobs"],
   [["?"], "this list"],
   [["Esc"], "close a dialog"],

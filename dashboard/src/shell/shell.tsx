@@ -1,10 +1,15 @@
 import type { ComponentChildren, VNode } from "preact";
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
+import { lastAnswerAt } from "../api/request.ts";
+import { span } from "../format.ts";
 import { Identity } from "../identity.ts";
 import { Text } from "../parts/text.tsx";
+import { useNow } from "../parts/time.tsx";
 import { Toasts } from "../parts/toasts.tsx";
 import { usePlace } from "../router.ts";
+import { Banner } from "./banner.tsx";
 import { Keys, useKeys } from "./keys.tsx";
+import { useMenuCounts } from "./menu-counts.ts";
 import { screens } from "./screens.ts";
 import { ThemeSwitch } from "./theme.tsx";
 
@@ -12,7 +17,6 @@ export function Shell({ children }: { readonly children: ComponentChildren }): V
   const { path } = usePlace();
   const [isHelping, setHelping] = useState(false);
   useKeys(() => setHelping(true));
-  useArrival(path);
   return (
     <div class="frame">
       <a class="skip" href="#content">
@@ -20,6 +24,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }): V
       </a>
       <Side path={path} showKeys={() => setHelping(true)} />
       <main class="main" id="content" tabIndex={-1}>
+        <Banner />
         {children}
       </main>
       <Toasts />
@@ -28,27 +33,10 @@ export function Shell({ children }: { readonly children: ComponentChildren }): V
   );
 }
 
-/** Whoever hears the page instead of seeing it is taken along to the new screen. */
-function useArrival(path: string): void {
-  const first = path.split("/")[0];
-  const isFirst = useRef(true);
-  useEffect(() => {
-    const name = screens.find((screen) => screen.path === first)?.name ?? "Not found";
-    document.title = `${name} · Escapement`;
-    document
-      .querySelector('nav [aria-current="page"]')
-      ?.scrollIntoView({ block: "nearest", inline: "center" });
-    const content = document.getElementById("content");
-    // A screen that was asked for its search has the focus in it already.
-    const hasFocus = content?.contains(document.activeElement) === true;
-    if (!isFirst.current && !hasFocus) content?.focus({ preventScroll: true });
-    isFirst.current = false;
-  }, [path]);
-}
-
 function Side({ path, showKeys }: { readonly path: string; showKeys(): void }): VNode {
   const { actor, role, namespace, version } = useContext(Identity);
   const first = path.split("/")[0];
+  const counts = useMenuCounts();
   return (
     <header class="side">
       <a class="brand" href="./">
@@ -63,17 +51,19 @@ function Side({ path, showKeys }: { readonly path: string; showKeys(): void }): 
             aria-current={first === screen.path ? "page" : undefined}
           >
             {screen.name}
+            {counts[screen.path] && <span class="menu-count"> {counts[screen.path]}</span>}
           </a>
         ))}
       </nav>
       <div class="side-foot">
         <p class="who">
-          <Text value={namespace} most={40} />
+          Namespace <Text value={namespace} most={40} />
           <br />
-          <Text value={actor} most={40} />, role {role}
+          Signed in as <Text value={actor} most={40} />, role {role}
           <br />
           Version {version}
         </p>
+        <Live />
         <div class="row">
           <ThemeSwitch />
           <button type="button" class="plain" onClick={showKeys} title="Keys">
@@ -83,6 +73,20 @@ function Side({ path, showKeys }: { readonly path: string; showKeys(): void }): 
         </div>
       </div>
     </header>
+  );
+}
+
+const liveMs = 20_000;
+
+/** Whether what is seen is of now. The menu asks every few seconds, whatever the screen does. */
+function Live(): VNode {
+  const agoMs = useNow() - lastAnswerAt();
+  const isLive = agoMs < liveMs;
+  return (
+    <p class={isLive ? "live good" : "live warn"}>
+      <span aria-hidden="true">{isLive ? "●" : "○"}</span> {isLive ? "live" : "not up to date"} ·{" "}
+      {agoMs < 1_000 ? "now" : `${span(agoMs < 10_000 ? Math.floor(agoMs / 1_000) * 1_000 : agoMs)} ago`}
+    </p>
   );
 }
 

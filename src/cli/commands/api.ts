@@ -1,13 +1,16 @@
 import type { Command } from "commander";
 import { serveCommand } from "../serve.ts";
 
+/** Where the dashboard usually is. */
+export const dashboardPort = 3_811;
+
 export function apiCommand(): Command {
   return serveCommand({
     name: "api",
     about: "serve the HTTP API until Ctrl-C or SIGTERM",
     what: "the API",
     port: 3_810,
-    // Loaded when it is asked for: no other command needs it.
+    // Loaded on demand: no other command needs it.
     create: async (app, options) => (await import("../../api/index.ts")).createApi(app, options),
   });
 }
@@ -17,7 +20,7 @@ export function dashboardCommand(): Command {
     name: "dashboard",
     about: "serve the dashboard, and the HTTP API below /api, until Ctrl-C or SIGTERM",
     what: "the dashboard",
-    port: 3_811,
+    port: dashboardPort,
     create: async (app, options) => (await import("../../dashboard/index.ts")).createDashboard(app, options),
   });
 }

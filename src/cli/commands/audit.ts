@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { AuditLogEntry } from "../../operations/audit-log.ts";
-import { shellWord } from "../../shell-word.ts";
+import { shellWord } from "../../runtime/shell-word.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { several } from "../filter-flags.ts";
 import { type Line, Painted, printList, remark, table } from "../output.ts";
@@ -25,7 +25,7 @@ export function auditCommand(): Command {
     .option("--since <time>", "since then, such as 90m or 2026-11-15T03:00Z", instantOrAgo)
     .option("--until <time>", "before then", instantOrAgo)
     .option("--limit <n>", "how many at most", wholeNumber, 50)
-    .option("--cursor <where>", "go on where another page ended")
+    .option("--cursor <where>", "continue where another page ended")
     .action(async (flags: AuditFlags) => {
       const { actor, action, target, since, until, limit, cursor = null } = flags;
       const filter = {
@@ -41,7 +41,7 @@ export function auditCommand(): Command {
       );
       if (page.cursor === null) return;
       if (flags.json === true) process.stderr.write(`${JSON.stringify({ cursor: page.cursor })}\n`);
-      else remark(false, `there are more: go on with --cursor ${shellWord(page.cursor)}`);
+      else remark(false, `there are more: continue with --cursor ${shellWord(page.cursor)}`);
     });
 }
 

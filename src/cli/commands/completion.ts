@@ -47,20 +47,18 @@ function wordsOf(command: Command, path: readonly string[] = []): Words[] {
 
 const scripts: Readonly<Record<Shell, (words: readonly Words[]) => string>> = { bash, zsh, fish };
 
-/** The path is made of the words that are commands; options and their values are passed over. */
+/** The path is made of the words that are commands; options and their values are skipped. */
 function bash(words: readonly Words[]): string {
   const cases = words.map(
     ({ path, commands, options }) =>
       `    ${quote(path)}) words=${quote([...commands.map(({ name }) => name), ...options.map(({ flag }) => flag)].join(" "))};;`,
   );
-  const values = [
-    ...new Map(words.flatMap(({ options }) => options.map((one) => [one.flag, one.choices]))).entries(),
-  ]
-    .filter(([, choices]) => choices.length > 0)
-    .map(
-      ([flag, choices]) =>
-        `    ${flag}) COMPREPLY=($(compgen -W ${quote(choices.join(" "))} -- "$current")); return;;`,
-    );
+  const options = words.flatMap((one) => one.options).filter(({ choices }) => choices.length > 0);
+  // An option means the same wherever it stands, but not every command takes all of its values.
+  const values = [...Map.groupBy(options, ({ flag }) => flag)].map(([flag, same]) => {
+    const choices = [...new Set(same.flatMap((one) => one.choices))].join(" ");
+    return `    ${flag}) COMPREPLY=($(compgen -W ${quote(choices)} -- "$current")); return;;`;
+  });
   const known = words.filter(({ path }) => path !== "").map(({ path }) => quote(path));
   return `# bash completion of escapement
 _escapement() {

@@ -22,7 +22,7 @@ export function cronCommand(): Command {
     .description("show the next times, and the days on which the clocks change")
     .option("--tz <zone>", "the time zone", "UTC")
     .option("--count <n>", "how many", wholeNumber, 5)
-    .option("--after <time>", "from when on (default: now)")
+    .option("--after <time>", "after this time (default: now)")
     .option("--days <rule>", "how day of month and day of week combine: or, and")
     .option("--gap <rule>", "a time that the clocks skip: run-after, skip")
     .option("--repeat <rule>", "a time that the clocks show twice: first, both")
@@ -30,7 +30,7 @@ export function cronCommand(): Command {
     .action(showNext);
   command
     .command("explain <expression>")
-    .description("say in plain English what an expression means")
+    .description("explain an expression in plain English")
     .option("--days <rule>", "how day of month and day of week combine: or, and")
     .option("--json", "answer in JSON")
     .action((expression: string, { json, days = "or" }: { json?: boolean; days?: string }) => {

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
 import type { Job } from "../../job.ts";
+import { findWrongCounts, type WrongCount } from "../../operations/recount.ts";
 import { type AppFlags, appCommand, here, withApp } from "../app.ts";
 import { type Finding, findingsOf } from "../findings.ts";
 import { type Line, Painted, printList } from "../output.ts";
 
-/** What a broker refused is tried again within this time. */
+/** What a broker refused is retried within this time. */
 const soonMs = 3_600_000;
 /** Each is read with its input. */
 const mostLookedAt = 100;
@@ -16,20 +17,41 @@ const marks = {
   problem: new Painted("FAIL", "red"),
 } as const satisfies Record<Finding["level"], Painted>;
 
+interface DoctorFlags extends AppFlags {
+  readonly recount?: boolean;
+}
+
 export function doctorCommand(): Command {
   return appCommand(
     "doctor",
     "look for what weakens a guarantee or keeps jobs from running, and say what to do",
-  ).action(async (flags: AppFlags) => {
-    const findings = await withApp(flags, "ask", examine);
-    printList(flags.json, findings, () =>
-      findings.flatMap(({ level, what, advice }): Line[] => [
-        [marks[level], `  ${what}`],
-        ...(advice === null ? [] : [`      → ${here(advice, flags)}`]),
-      ]),
-    );
-    if (findings.some(({ level }) => level === "problem")) process.exitCode = 1;
-  });
+  )
+    .option("--recount", "also compare the kept counts with the jobs, which reads every job")
+    .action(async (flags: DoctorFlags) => {
+      const findings = await withApp(flags, "ask", async (app) => [
+        ...(await examine(app)),
+        ...(flags.recount === true ? [countFinding(await findWrongCounts(app))] : []),
+      ]);
+      printList(flags.json, findings, () =>
+        findings.flatMap(({ level, what, advice }): Line[] => [
+          [marks[level], `  ${what}`],
+          ...(advice === null ? [] : [`      → ${here(advice, flags)}`]),
+        ]),
+      );
+      if (findings.some(({ level }) => level === "problem")) process.exitCode = 1;
+    });
+}
+
+function countFinding(wrong: readonly WrongCount[]): Finding {
+  const [first] = wrong;
+  if (first === undefined) return { level: "ok", what: "the kept counts match the jobs", advice: null };
+  const { state, name, queue, kept, real } = first;
+  const such = `${state} jobs of ${JSON.stringify(name)} in the queue ${JSON.stringify(queue)}: ${kept} are kept, and there are ${real}`;
+  return {
+    level: "problem",
+    what: `${wrong.length} of the kept counts are wrong, so screens and metrics are wrong too; ${such}. Did something else write to the store's tables? Jobs run anyway`,
+    advice: null,
+  };
 }
 
 async function examine(app: Escapement): Promise<Finding[]> {

@@ -26,10 +26,10 @@ interface EnqueueFlags extends AppFlags, ActFlags {
 
 export function enqueueCommand(): Command {
   return withAct(appCommand("enqueue", "enqueue a job"))
-    .argument("<name>", "the name of the job, one of the config file's")
+    .argument("<name>", "the name of the job, as the config file defines it")
     .option("--input <json>", "its input: JSON, @file, or - for standard input")
     .option("--id <id>", "its id; one that is known already enqueues nothing")
-    .option("--delay <duration>", "due so long from now", duration)
+    .option("--delay <duration>", "due this long from now", duration)
     .option("--at <time>", "due then", instant)
     .option("--priority <n>", "higher runs first", wholeInteger)
     .option("--tag <tag>", "a tag; several: repeat it", several)
@@ -38,7 +38,7 @@ export function enqueueCommand(): Command {
         ...deliveries,
       ]),
     )
-    .option("--queue <name>", "its queue, for the same")
+    .option("--queue <name>", "its queue, for a job that no config file here defines")
     .action(async (name: string, flags: EnqueueFlags) => {
       const input = flags.input === undefined ? undefined : await readInput(flags.input);
       const { id, delay, at, priority, tag } = flags;
@@ -58,7 +58,7 @@ export function enqueueCommand(): Command {
     });
 }
 
-/** Without its definition a job has no schema, keys or limits, so its guarantee must at least be said. */
+/** Without its definition a job has no schema, keys or limits, so at least its guarantee must be given. */
 function definitionOf(app: Escapement, name: string, { delivery, queue }: EnqueueFlags): AnyDefinition {
   const known = app.definitions.find((definition) => definition.name === name);
   if (known !== undefined && delivery === undefined && queue === undefined) return known;
@@ -72,6 +72,6 @@ function definitionOf(app: Escapement, name: string, { delivery, queue }: Enqueu
   const names = app.definitions.map((definition) => definition.name).join(", ");
   throw new EscapementError(
     "unknown-job",
-    `no config file here defines the job ${JSON.stringify(name)}${names === "" ? "" : ` (it defines ${names})`}; name one with --config, or say --delivery to enqueue it without its definition`,
+    `no config file here defines the job ${JSON.stringify(name)}${names === "" ? "" : ` (it defines ${names})`}; name one with --config, or pass --delivery to enqueue it without its definition`,
   );
 }

@@ -1,13 +1,14 @@
 import type { Command } from "commander";
-import type { FailureGroup, Failures } from "../../operations/failures.ts";
+import { defaultFailures, type FailureGroup, type Failures } from "../../operations/failures.ts";
 import { type FilterWords, filterOf } from "../../operations/filter-words.ts";
 import { type ManyFlags, withMany } from "../acting.ts";
 import { type AppFlags, appCommand, here, withOperations } from "../app.ts";
+import { redrive } from "../changes.ts";
 import { withFilter } from "../filter-flags.ts";
 import { type Line, printList, remark, table } from "../output.ts";
 import { away } from "../times.ts";
 import { wholeNumber } from "./cron.ts";
-import { changeAll, redrive } from "./jobs-change.ts";
+import { changeAll } from "./jobs-change.ts";
 
 interface FailureFlags extends AppFlags, Omit<FilterWords, "state" | "fingerprint"> {
   readonly lookAt: number;
@@ -15,10 +16,15 @@ interface FailureFlags extends AppFlags, Omit<FilterWords, "state" | "fingerprin
 
 /** `dead` and `lost`: what went wrong, grouped, and the way to send a group back. */
 export function failuresCommand(state: FailureGroup["state"]): Command {
-  const what = state === "dead" ? "that used up their attempts" : "whose outcome nobody knows";
+  const what = state === "dead" ? "that used up their attempts" : "whose outcome is unknown";
   const command = withFilter(appCommand(state, `jobs ${what}, grouped by what went wrong`));
   return command
-    .option("--look-at <n>", "how many jobs to look at, the newest first", wholeNumber, 10_000)
+    .option(
+      "--look-at <n>",
+      "how many jobs to look at, those that ended last first",
+      wholeNumber,
+      defaultFailures,
+    )
     .action(async (flags: FailureFlags) => {
       const filter = { ...filterOf({ ...flags, state: [state] }) };
       const { failures, now } = await withOperations(flags, async (operations, app) => ({
@@ -27,10 +33,7 @@ export function failuresCommand(state: FailureGroup["state"]): Command {
       }));
       printList(flags.json, failures.groups, () => groupLines(failures, now, state));
       if (failures.isPartial) {
-        remark(
-          flags.json,
-          `these are of the newest ${failures.looked} jobs looked at; see more with --look-at`,
-        );
+        remark(flags.json, `these are from the ${failures.looked} that ended last; see more with --look-at`);
         if (flags.json === true)
           process.stderr.write(`${JSON.stringify({ isPartial: true, looked: failures.looked })}\n`);
       }

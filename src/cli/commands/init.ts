@@ -70,9 +70,10 @@ function writeProject(folder: string, files: Readonly<Record<string, string>>): 
   const names = Object.keys({ ...filesWith("ts"), ...filesWith("mts") });
   const existing = names.filter((name) => existsSync(join(folder, name)));
   if (existing.length > 0) {
+    const [verb, them] = existing.length === 1 ? ["exists", "it"] : ["exist", "them"];
     throw new EscapementError(
       "invalid-option",
-      `${existing.join(" and ")} already exist${existing.length === 1 ? "s" : ""}; nothing was written. Remove them, or init another folder`,
+      `${existing.join(" and ")} already ${verb}; nothing was written. Remove ${them}, or init another folder`,
     );
   }
   for (const [name, text] of Object.entries(files)) {
@@ -100,7 +101,7 @@ function canImport(folder: string, extension: Extension): boolean {
   }
 }
 
-/** An existing package keeps its type: other files of it may rest on that. */
+/** An existing package keeps its type: its other files may depend on that. */
 function extensionFor(folder: string): Extension {
   for (let place = folder; ; place = dirname(place)) {
     const file = join(place, "package.json");

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { JobChanges } from "../../client/client.ts";
-import type { UpdateResult } from "../../store.ts";
+import type { UpdateResult } from "../../store/jobs.ts";
 import { type ActFlags, actOf, withAct } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { print } from "../output.ts";
@@ -20,7 +20,7 @@ export function editCommand(): Command {
     .argument("<id>", "the id of a job")
     .option("--input <json>", "its input: JSON, @file, or - for standard input; needs the job's definition")
     .option("--priority <n>", "higher runs first", wholeInteger)
-    .option("--delay <duration>", "due so long from now", duration)
+    .option("--delay <duration>", "due this long from now", duration)
     .option("--at <time>", "due then", instant)
     .action(async (id: string, flags: EditFlags) => {
       const { priority, delay, at } = flags;
@@ -35,20 +35,6 @@ export function editCommand(): Command {
       const result = await withOperations(flags, (operations) => operations.edit(id, changes, actOf(flags)));
       print(flags.json, result, () => [sayUpdated(id, result)]);
       if (result.outcome !== "updated") process.exitCode = 1;
-    });
-}
-
-export function runNowCommand(): Command {
-  return withAct(appCommand("run-now", "make jobs due that wait for their time"))
-    .argument("<ids...>", "the ids of jobs")
-    .action(async (ids: readonly string[], flags: AppFlags & ActFlags) => {
-      const results = await withOperations(flags, async (operations) => {
-        const all: ({ id: string } & UpdateResult)[] = [];
-        for (const id of ids) all.push({ id, ...(await operations.runNow(id, actOf(flags))) });
-        return all;
-      });
-      for (const result of results) print(flags.json, result, () => [sayUpdated(result.id, result)]);
-      if (results.some(({ outcome }) => outcome !== "updated")) process.exitCode = 1;
     });
 }
 

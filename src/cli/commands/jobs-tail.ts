@@ -5,11 +5,11 @@ import { EscapementError } from "../../errors.ts";
 import { type FilterWords, filterOf } from "../../operations/filter-words.ts";
 import type { JobSummary, JobsFilter } from "../../operations/find-jobs.ts";
 import type { Operations } from "../../operations/operations.ts";
-import { printableJson } from "../../printable.ts";
+import { printableJson } from "../../runtime/printable.ts";
 import { isTerminal } from "../../state.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { withFilter } from "../filter-flags.ts";
-import { paintState, whyOf } from "../job-lines.ts";
+import { attemptOf, paintState, whyOf } from "../job-lines.ts";
 import { type Line, render } from "../output.ts";
 import { stopOnSignal } from "../stop-on-signal.ts";
 import { duration } from "../times.ts";
@@ -26,7 +26,7 @@ export function tailCommand(): Command {
   return withFilter(appCommand("tail", "show jobs as they change, or the story of one as it goes on"))
     .argument("[id]", "the id of a job; it ends with the job")
     .option("--every <duration>", "how often to look", duration, 1_000)
-    .option("--lines <n>", "how many of the latest to begin with", Number, 10)
+    .option("--lines <n>", "how many of the latest to start with", Number, 10)
     .action(async (id: string | undefined, flags: TailFlags) => {
       const stopping = stopOnSignal();
       await withOperations(flags, (operations, app) =>
@@ -66,7 +66,7 @@ function jobLine(job: JobSummary): Line {
   return [
     `${at.toISOString()} `,
     typeof state === "number" ? String(state) : state,
-    ` ${job.name} ${job.id} try ${job.attempt}/${job.attempts}${why === "" ? "" : ` ${why}`}`,
+    ` ${job.name} ${job.id} attempt ${attemptOf(job)}${why === "" ? "" : ` ${why}`}`,
   ];
 }
 
@@ -103,6 +103,7 @@ async function tailOne(app: Escapement, id: string, flags: TailFlags, stopping: 
     if (isTerminal(job.state)) return;
     await pause(flags.every, stopping);
   }
+  process.exitCode = 130;
 }
 
 function paintedState(

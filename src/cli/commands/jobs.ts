@@ -1,14 +1,14 @@
 import { Command, Option } from "commander";
 import { type FilterWords, filterOf } from "../../operations/filter-words.ts";
 import type { JobsPage } from "../../operations/find-jobs.ts";
-import { shellWord } from "../../shell-word.ts";
+import { shellWord } from "../../runtime/shell-word.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { withFilter } from "../filter-flags.ts";
 import { jobTable } from "../job-lines.ts";
 import { printList, remark } from "../output.ts";
 import { wholeNumber } from "./cron.ts";
-import { cancelCommand, deleteCommand, redriveCommand } from "./jobs-change.ts";
-import { editCommand, runNowCommand } from "./jobs-edit.ts";
+import { cancelCommand, deleteCommand, redriveCommand, runNowCommand } from "./jobs-change.ts";
+import { editCommand } from "./jobs-edit.ts";
 import { showCommand } from "./jobs-show.ts";
 import { tailCommand } from "./jobs-tail.ts";
 
@@ -21,7 +21,7 @@ interface ListFlags extends AppFlags, FilterWords {
 
 export function jobsCommand(): Command {
   return new Command("jobs")
-    .description("look at jobs and change them")
+    .description("inspect and change jobs")
     .addCommand(listCommand())
     .addCommand(showCommand())
     .addCommand(tailCommand())
@@ -44,7 +44,7 @@ function listCommand(): Command {
       wholeNumber,
       10_000,
     )
-    .option("--cursor <where>", "go on where another page ended")
+    .option("--cursor <where>", "continue where another page ended")
     .action(async (flags: ListFlags) => {
       const { limit, order, lookAt, cursor = null } = flags;
       const { page, now } = await withOperations(flags, async (operations, app) => ({
@@ -66,5 +66,5 @@ function tellMore(flags: ListFlags, { looked, cursor, jobs }: JobsPage): void {
     return;
   }
   const what = jobs.length < flags.limit ? `looked at ${looked} jobs; ` : "";
-  remark(false, `${what}there may be more: go on with --cursor ${shellWord(cursor)}`);
+  remark(false, `${what}there may be more: continue with --cursor ${shellWord(cursor)}`);
 }

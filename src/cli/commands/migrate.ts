@@ -7,7 +7,7 @@ interface MigrateFlags extends AppFlags {
 }
 
 export function migrateCommand(): Command {
-  return appCommand("migrate", "make or upgrade the store's schema")
+  return appCommand("migrate", "create or upgrade the store's schema")
     .option("--dry-run", "change nothing, print what would be run")
     .action(async (flags: MigrateFlags) => {
       const dryRun = flags.dryRun === true;

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { PartitionTable, SeenNode } from "../../store.ts";
+import type { SeenNode } from "../../store/nodes.ts";
+import type { PartitionTable } from "../../store/partitions.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { type Line, Painted, print, printList, table } from "../output.ts";
 import { away } from "../times.ts";
@@ -31,7 +32,7 @@ export function nodeTable(nodes: readonly SeenNode[], now: Date): Line[] {
   );
 }
 
-/** What a relay has in flight takes no slots, and a node tells of one sum: where there is a relay it cannot be measured by them. */
+/** What a relay has in flight takes no slots, and a node reports one sum: where there is a relay, slots do not measure it. */
 export function busy({ roles, active, concurrency }: SeenNode): string {
   if (roles.includes("relay")) return `${active} under way`;
   return roles.includes("worker") ? `${active} of ${concurrency} slots` : "";
@@ -50,7 +51,7 @@ export function partitionsCommand(): Command {
 function partitionLines({ partitions, wanted }: PartitionTable): Line[] {
   if (partitions.length === 0) return ["no partitions: no relay has run here"];
   const more =
-    wanted > partitions.length ? [`to be cut into ${wanted} when all of these are given back`] : [];
+    wanted > partitions.length ? [`to be divided into ${wanted} when all of these are given back`] : [];
   const rows = partitions.map((one) => [
     one.partition,
     `${one.firstSlot}–${one.endSlot - 1}`,

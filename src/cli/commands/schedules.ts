@@ -7,16 +7,21 @@ import { EscapementError } from "../../errors.ts";
 import type { Act } from "../../operations/act.ts";
 import type { Operations } from "../../operations/operations.ts";
 import { fireSpecOf } from "../../planner/schedule-spec.ts";
-import { type ActFlags, actOf, withAct } from "../acting.ts";
+import { type ActFlags, actOf, confirmed, type ManyFlags, withAct, withMany } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
-import { type Line, print, printList, table } from "../output.ts";
+import { type Line, print, printList, remark, table } from "../output.ts";
 import { instantOrAgo } from "../times.ts";
 import { wholeNumber } from "./cron.ts";
 
 interface KeyFlags extends AppFlags, ActFlags {}
 
+interface BackfillFlags extends AppFlags, ManyFlags {
+  readonly from: Date;
+  readonly to: Date;
+}
+
 export function schedulesCommand(): Command {
-  const command = new Command("schedules").description("look at schedules and change them");
+  const command = new Command("schedules").description("inspect and change schedules");
   const withKey = (name: string, text: string): Command => appCommand(name, text).argument("<key>");
   const acting = (name: string, text: string): Command => withAct(withKey(name, text));
   command.addCommand(
@@ -44,18 +49,33 @@ export function schedulesCommand(): Command {
     }),
   );
   command.addCommand(
-    acting("backfill", "plan what was skipped in a span of the past")
+    withMany(withKey("backfill", "plan what was skipped in a span of the past; more than one asks first"))
       .requiredOption("--from <time>", "inclusive", instantOrAgo)
       .requiredOption("--to <time>", "inclusive", instantOrAgo)
-      .action(async (key: string, flags: KeyFlags & { from: Date; to: Date }) => {
-        const planned = await withOperations(flags, (operations) =>
-          operations.backfill(key, flags.from, flags.to, actOf(flags)),
-        );
-        print(flags.json, { planned }, () => [`${planned} planned`]);
-      }),
+      .action((key: string, flags: BackfillFlags) =>
+        withOperations(flags, (operations) => backfill(operations, key, flags)),
+      ),
   );
   command.addCommand(acting("rm", "remove it; its jobs and its ledger stay").action(remove));
   return command;
+}
+
+async function backfill(operations: Operations, key: string, flags: BackfillFlags): Promise<void> {
+  const { from, to } = flags;
+  if (flags.dryRun === true || flags.yes !== true) {
+    const { count } = await operations.previewBackfill(key, from, to);
+    const jobs = count === 1 ? "1 job" : `${count} jobs`;
+    if (flags.dryRun === true) {
+      print(flags.json, { matched: count }, () => [`${jobs} would be planned`]);
+      return;
+    }
+    if (count > 1 && !(await confirmed(`This will plan ${jobs}.`, flags))) {
+      remark(flags.json, "nothing was changed");
+      return;
+    }
+  }
+  const planned = await operations.backfill(key, from, to, actOf(flags));
+  print(flags.json, { planned }, () => [`${planned} planned`]);
 }
 
 async function remove(key: string, flags: KeyFlags): Promise<void> {

@@ -1,43 +1,60 @@
 import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
-import { findConfigFile } from "../../config-file.ts";
 import { type Duration, parseDuration } from "../../duration.ts";
 import { EscapementError } from "../../errors.ts";
+import { findConfigFile } from "../../runtime/config-file.ts";
 import { type AppFlags, appCommand, createApp } from "../app.ts";
 import { showEvents } from "../events.ts";
 import { Running } from "../running.ts";
+import { onStopSignal } from "../stop-on-signal.ts";
 
-interface StartFlags extends AppFlags {
+export interface StartFlags extends AppFlags {
   readonly timeout: string;
   readonly queues?: readonly string[];
   readonly withInputs?: boolean;
 }
 
 export function startCommand(): Command {
-  return appCommand("start", "run the jobs of the config file until Ctrl-C or SIGTERM")
-    .option("--queues <names...>", "work only on these queues")
-    .option("--timeout <duration>", "how long running jobs may go on when stopping", "30s")
-    .option("--with-inputs", "show inputs and results of jobs in --json")
-    .action(async (flags: StartFlags) => {
+  return startOptions("start", "run the jobs of the config file until Ctrl-C or SIGTERM").action(
+    async (flags: StartFlags) => {
       parseDuration(flags.timeout, "--timeout");
-      const withInputs = flags.withInputs === true;
-      const app = await createApp(flags, "make", {}, { withInputs });
-      if (app.definitions.length === 0) throw withoutJobs(flags.config);
-      showEvents(app, { json: flags.json === true, withInputs });
-      const running = new Running(app);
-      try {
-        await app.start(flags.queues === undefined ? {} : { queues: flags.queues });
-      } catch (error) {
-        await app.stop();
-        throw error;
-      }
+      const { app, running } = await createStartApp(flags);
+      // Before the start: jobs run before it is over, and a signal must not cut them off.
       const stopped = untilStopped(app, flags.timeout as Duration, running);
+      await startApp(app, flags);
       if (flags.json !== true) console.log("escapement is running; stop it with Ctrl-C");
       await stopped;
-    });
+    },
+  );
 }
 
-function withoutJobs(config: string | undefined): EscapementError {
+/** A command that runs the jobs of the config file. */
+export function startOptions(name: string, description: string): Command {
+  return appCommand(name, description)
+    .option("--queues <names...>", "work only on these queues")
+    .option("--timeout <duration>", "how long running jobs may continue when stopping", "30s")
+    .option("--with-inputs", "show inputs and results of jobs in --json");
+}
+
+/** The app of the config file, which must have jobs; it shows its events. */
+export async function createStartApp(flags: StartFlags): Promise<{ app: Escapement; running: Running }> {
+  const withInputs = flags.withInputs === true;
+  const app = await createApp(flags, "make", {}, { withInputs });
+  if (app.definitions.length === 0) throw withoutJobs(flags.config);
+  showEvents(app, { json: flags.json === true, withInputs });
+  return { app, running: new Running(app) };
+}
+
+export async function startApp(app: Escapement, { queues }: StartFlags): Promise<void> {
+  try {
+    await app.start(queues === undefined ? {} : { queues });
+  } catch (error) {
+    await app.stop();
+    throw error;
+  }
+}
+
+export function withoutJobs(config: string | undefined): EscapementError {
   const file = config ?? findConfigFile(process.cwd());
   return new EscapementError(
     "invalid-option",
@@ -47,16 +64,10 @@ function withoutJobs(config: string | undefined): EscapementError {
   );
 }
 
-/** Resolves when a signal has come and everything is written. Later signals within a second are the same Ctrl-C, told twice. */
+/** Resolves when a signal has come and everything is written. */
 function untilStopped(app: Escapement, timeout: Duration, running: Running): Promise<void> {
   return new Promise((resolve, reject) => {
-    let firstAt: number | null = null;
-    const stop = (): void => {
-      if (firstAt !== null) {
-        if (performance.now() - firstAt > 1_000) process.exit(130);
-        return;
-      }
-      firstAt = performance.now();
+    onStopSignal(() => {
       const { count } = running;
       // Standard output may be read by a program.
       if (count > 0)
@@ -64,8 +75,6 @@ function untilStopped(app: Escapement, timeout: Duration, running: Running): Pro
           `waiting for ${count === 1 ? "1 job" : `${count} jobs`}, press Ctrl-C again to stop now`,
         );
       app.stop({ timeout }).then(resolve, reject);
-    };
-    process.on("SIGINT", stop);
-    process.on("SIGTERM", stop);
+    });
   });
 }

@@ -12,7 +12,11 @@ export interface Screen {
   readonly title: string;
 }
 
-const sparkWidth = 20;
+/** In a table a cell gives way where the screen is narrow, but never below 8 columns: its end is the newest. */
+function sparkWidth(columns: number): number {
+  if (columns >= 100) return 20;
+  return columns >= 80 ? 10 : 8;
+}
 
 /** What fails most, the largest group first. */
 export function failureLines({ groups, isPartial }: Failures, now: Date, most: number): Line[] {
@@ -32,6 +36,7 @@ export function failureLines({ groups, isPartial }: Failures, now: Date, most: n
 /** All that fits on a screen: what matters most comes first, and each part gives way to the next. */
 export function screenLines(overview: Overview, rates: Rates, screen: Screen): Line[] {
   const { now, queues, nodes, failures } = overview;
+  const rateWidth = screen.columns >= 80 ? 20 : 8;
   const head: Line[] = [
     [
       new Painted(screen.title, "bold"),
@@ -40,9 +45,9 @@ export function screenLines(overview: Overview, rates: Rates, screen: Screen): L
     ],
     [
       "done/s ",
-      new Painted(sparkline(rates.succeeded, sparkWidth), "green"),
+      new Painted(sparkline(rates.succeeded, rateWidth), "green"),
       ` ${figure(rates.succeeded)}   failed/s `,
-      new Painted(sparkline(rates.failed, sparkWidth), "red"),
+      new Painted(sparkline(rates.failed, rateWidth), "red"),
       ` ${figure(rates.failed)}`,
     ],
     "",
@@ -78,7 +83,7 @@ function queueLines({ queues }: Overview, rates: Rates, most: number, columns: n
     .map((queue) => [
       queue.queue,
       queue.due,
-      sparkline(rates.due.get(queue.queue) ?? [], columns >= 100 ? sparkWidth : 10),
+      sparkline(rates.due.get(queue.queue) ?? [], sparkWidth(columns)),
       queue.oldestDueMs === null ? "" : short(queue.oldestDueMs),
       queue.later,
       queue.active,

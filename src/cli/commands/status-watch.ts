@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { isTransient } from "../../errors.ts";
 import type { Operations, Overview } from "../../operations/operations.ts";
-import { printableJson } from "../../printable.ts";
+import { printableJson } from "../../runtime/printable.ts";
 import { columnsOf, render } from "../output.ts";
 import { RateMeter, type Rates } from "../rates.ts";
 import { stopOnSignal } from "../stop-on-signal.ts";

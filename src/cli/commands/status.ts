@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Escapement } from "../../app/escapement.ts";
 import { jobStates } from "../../job.ts";
 import { Operations, type Overview } from "../../operations/operations.ts";
-import type { CountRow } from "../../store.ts";
+import type { CountRow } from "../../store/questions.ts";
 import { type AppFlags, appCommand, withApp } from "../app.ts";
 import { type Line, print, table } from "../output.ts";
 import { duration } from "../times.ts";
@@ -23,7 +23,7 @@ export interface Status extends Overview {
 
 export function statusCommand(): Command {
   return appCommand("status", "how many jobs are in which state, the queues, what fails, and who is alive")
-    .option("--watch", "a screen that goes on until q or Ctrl-C")
+    .option("--watch", "a live screen; q or Ctrl-C ends it")
     .option("--every <duration>", "how often it looks, at most", duration, 1_000)
     .action(async (flags: StatusFlags) => {
       await withApp(flags, "ask", async (app) => {
@@ -41,7 +41,7 @@ async function readStatus(app: Escapement): Promise<Status> {
   return { ...overview, due };
 }
 
-/** Waiting is two columns, since what is due and waits may be trouble, and what is due later is none. */
+/** Waiting is two columns, since what is due and waits may be trouble, and what is due later is not. */
 function columnsOf({ counts, due }: Status): { heading: string; count: (kind: Kind) => number }[] {
   const countIn = (rows: readonly CountRow[], { queue, name }: Kind): number =>
     rows.find((row) => row.queue === queue && row.name === name)?.count ?? 0;

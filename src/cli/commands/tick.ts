@@ -22,7 +22,7 @@ function describeLeft({ count, unpublished, paused, unhandled }: Left): string[]
   const reasons: [number, string][] = [
     [unpublished, "could not be published"],
     [paused, "in a paused queue"],
-    [unhandled, "of a name that no job here has"],
+    [unhandled, "with a name that no definition here has"],
   ];
   const known = reasons.filter(([some]) => some > 0).map(([some, why]) => `${some} ${why}`);
   const what = count === 1 ? "1 due job is left" : `${count} due jobs are left`;

@@ -4,12 +4,11 @@ import { parseDuration } from "../../duration.ts";
 import { EscapementError } from "../../errors.ts";
 import { type Delivery, deliveries } from "../../job.ts";
 import { checkInteger, checkOneOf } from "../../options.ts";
-import { type FaultKind, faultKinds } from "../../verify/history.ts";
-import { possibleFaults } from "../../verify/possible-faults.ts";
-import type { BrokerOptions } from "../../verify/relay/stage.ts";
-import { reportData, reportLines } from "../../verify/report.ts";
-import { reportPage } from "../../verify/report-page.ts";
-import { type Progress, type VerifyOptions, verify } from "../../verify/run.ts";
+import type { possibleFaults } from "../../proof/possible-faults.ts";
+import type { BrokerOptions } from "../../proof/relay/stage.ts";
+import type { Progress, VerifyOptions } from "../../proof/run.ts";
+import { findConfigFile } from "../../runtime/config-file.ts";
+import { type FaultKind, faultKinds, verifyReportFile, writeVerifyReport } from "../../verify-report.ts";
 import { print } from "../output.ts";
 
 interface VerifyFlags {
@@ -31,7 +30,7 @@ interface VerifyFlags {
 
 const pollMs = 100;
 
-/** A server that was started for this run alone: only such a one is restarted. */
+/** A server that was started for this run alone: only such a server is restarted. */
 export interface OwnServer {
   readonly url: string;
   readonly restart: NonNullable<VerifyOptions["restart"]>;
@@ -43,26 +42,35 @@ export function verifyCommand(server: OwnServer | null = null, broker: BrokerOpt
     .description("break real processes on a store, and check that every guarantee was kept")
     .option(
       "--store <url>",
-      "the store, or env:NAME; its jobs stand in a namespace of their own (default: a SQLite file)",
+      "the store, or env:NAME; its jobs are kept in a separate namespace (default: a SQLite file)",
     )
     .option(
       "--to <url>",
       "publish jobs there (redis:, nats:, kafka:, or http for a receiver of its own), with consumers behind it, instead of running them in the nodes",
     )
-    .option("--delivery <which>", `all, or of ${deliveries.join(", ")}`, "all")
-    .option("--faults <which>", `all that store and broker allow, none, or of ${faultKinds.join(",")}`, "all")
+    .option("--delivery <which>", `all, or any of ${deliveries.join(", ")}`, "all")
+    .option(
+      "--faults <which>",
+      `all that store and broker allow, none, or any of ${faultKinds.join(",")}`,
+      "all",
+    )
     .option("--nodes <count>", "how many processes", "4")
-    .option("--jobs <count>", "how many jobs, beside those of schedules", "20000")
+    .option("--jobs <count>", "how many jobs, besides those of schedules", "20000")
     .option("--duration <time>", "how long jobs are enqueued and faults happen", "60s")
     .option("--lease <time>", "how long a claim holds without renewal", "2s")
     .option("--concurrency <count>", "how many handlers a process runs at once", "10")
     .option("--seed <number>", "repeats the workload and the faults of another run (default: a new one)")
     .option("--json", "answer in JSON: every violation and all figures")
     .option("--out <file>", "writes the same there")
-    .option("--report <file>", "writes a page with a time line there")
+    .option("--report <file>", "writes a page with a timeline there")
     .option("--history <file>", "writes all that was seen of the run there, for a second look")
     .action(async (flags: VerifyFlags) => {
-      const options = resolve(flags, server, broker);
+      // Loaded on demand: no other command needs it.
+      const { possibleFaults } = await import("../../proof/possible-faults.ts");
+      const { verify } = await import("../../proof/run.ts");
+      const { reportData, reportLines, reportSummary } = await import("../../proof/report.ts");
+      const { reportPage } = await import("../../proof/report-page.ts");
+      const options = resolve(flags, server, broker, possibleFaults);
       const result = await verify({ ...options, onProgress: showProgress });
       if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
       const data = reportData(options, result);
@@ -70,11 +78,19 @@ export function verifyCommand(server: OwnServer | null = null, broker: BrokerOpt
       if (flags.out !== undefined) writeFileSync(flags.out, `${JSON.stringify(data, null, 2)}\n`);
       if (flags.report !== undefined) writeFileSync(flags.report, reportPage(options, result));
       if (flags.history !== undefined) writeFileSync(flags.history, JSON.stringify(result));
+      // In a project, the last one is kept for its dashboard.
+      if (findConfigFile(process.cwd()) !== null)
+        writeVerifyReport(verifyReportFile, reportSummary(options, result, new Date()));
       if (!result.verdict.valid) process.exitCode = 1;
     });
 }
 
-function resolve(flags: VerifyFlags, server: OwnServer | null, broker: BrokerOptions | null): VerifyOptions {
+function resolve(
+  flags: VerifyFlags,
+  server: OwnServer | null,
+  broker: BrokerOptions | null,
+  possible: typeof possibleFaults,
+): VerifyOptions {
   const number = (text: string, min: number, max: number, name: string): number =>
     checkInteger(/^\d+$/.test(text) ? Number(text) : text, min, max, name);
   const seed = flags.seed ?? String(Math.floor(Math.random() * 2 ** 31));
@@ -86,7 +102,7 @@ function resolve(flags: VerifyFlags, server: OwnServer | null, broker: BrokerOpt
     ...where,
     deliveries:
       flags.delivery === "all" ? deliveries : listOf<Delivery>(flags.delivery, deliveries, "delivery"),
-    faults: faultsOf(flags.faults, possibleFaults(where)),
+    faults: faultsOf(flags.faults, possible(where)),
     nodes: number(flags.nodes, 1, 64, "nodes"),
     jobs: number(flags.jobs, 1, 10_000_000, "jobs"),
     durationMs: atLeast(parseDuration(flags.duration, "duration"), 1_000, "duration"),
@@ -102,7 +118,10 @@ function addressOf<T extends string | undefined>(given: T, flag: string): T | st
   if (given?.startsWith("env:") !== true) return given;
   const found = process.env[given.slice("env:".length)];
   if (found !== undefined && found !== "") return found;
-  throw new EscapementError("invalid-option", `expected ${flag} ${given} to name a variable that is set`);
+  throw new EscapementError(
+    "invalid-option",
+    `expected ${flag} ${given} to name an environment variable that is set`,
+  );
 }
 
 const whyNot: Readonly<Partial<Record<FaultKind, string>>> = {

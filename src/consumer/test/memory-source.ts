@@ -1,4 +1,4 @@
-import type { Delivered, ReceivedMessage, Source } from "../../source.ts";
+import type { Delivered, ReceivedMessage, Source } from "../../message/source.ts";
 
 /** A broker in memory: it hands out what it is given, and remembers what became of it. */
 export class MemorySource implements Source {

@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { scratchFolder } from "../../../test/scratch.ts";
 import { createInbox, type Inbox } from "../../inbox/inbox.ts";
 import { silentLogger } from "../../log.ts";
-import type { Message } from "../../message.ts";
-import { acknowledged, refused } from "../../publish-result.ts";
+import type { Message } from "../../message/message.ts";
+import { acknowledged, refused } from "../../message/publish-result.ts";
+import type { Route, Transport } from "../../message/transport.ts";
 import { sqliteInbox } from "../../stores/sqlite/index.ts";
-import type { Route, Transport } from "../../transport.ts";
 import { type ConsumeOptions, consume, type DeadMessage } from "../index.ts";
 import { MemorySource } from "./memory-source.ts";
 
@@ -31,7 +31,7 @@ export function newGraveyard(): {
     return messages.map(() => acknowledged);
   };
   const open = async (): Promise<Transport> => ({ publish, close: async () => {} });
-  const transport = { kind: "memory", gathers: false, address: "", open };
+  const transport = { kind: "memory", address: "", open };
   return Object.assign(graveyard, {
     route: { destination: "graveyard", dispatchTimeoutMs: 1_000, transport },
   });

@@ -7,20 +7,21 @@ import type {
   SelectResult,
   UpdateParams,
   UpdateResult,
-} from "../../store.ts";
+} from "../../store/jobs.ts";
+import type { Data } from "./data/data.ts";
 import { cancelIdle } from "./end.ts";
 import { moved, uniqueHolder } from "./enqueue.ts";
-import { holdsUniqueKey, type Row } from "./row.ts";
-import { forEachSelected } from "./select.ts";
-import type { Space } from "./space.ts";
+import { forEachSelected } from "./questions.ts";
+import { holdsUniqueKey, type Row } from "./rows.ts";
+import type { Session } from "./session.ts";
 
-export function update(space: Space, params: UpdateParams, now: number): UpdateResult {
-  const row = space.resolve(params.id);
+export function update({ data, now }: Session, params: UpdateParams): UpdateResult {
+  const row = data.resolve(params.id);
   if (row === undefined) return { outcome: "unknown", state: null };
   if (row.state !== "waiting" && row.state !== "blocked") return { outcome: "refused", state: row.state };
   const runAt = params.runAt?.getTime() ?? (params.delayMs === undefined ? undefined : now + params.delayMs);
-  space.tell(row, now, "updated", null);
-  space.write(row, {
+  data.tell(row, now, "updated", null);
+  data.write(row, {
     ...(runAt === undefined ? {} : moved(row, runAt)),
     ...(params.input === undefined ? {} : { input: params.input }),
     ...(params.priority === undefined ? {} : { priority: params.priority }),
@@ -31,46 +32,46 @@ export function update(space: Space, params: UpdateParams, now: number): UpdateR
   return { outcome: "updated", state: row.state };
 }
 
-export function cancel(space: Space, params: SelectParams, now: number): SelectResult<CancelOutcome> {
-  return forEachSelected(space, params, ["blocked", "waiting", "active"], (row) => {
+export function cancel({ data, now }: Session, params: SelectParams): SelectResult<CancelOutcome> {
+  return forEachSelected(data, params, ["blocked", "waiting", "active"], (row) => {
     if (isTerminal(row.state)) return "terminal";
     if (row.state !== "active") {
-      cancelIdle(space, row, "cancel", params.reason, now);
+      cancelIdle(data, row, "cancel", params.reason, now);
       return "cancelled";
     }
     if (!row.cancelRequested) {
-      space.tell(row, now, "cancel-requested", params.reason);
-      space.write(row, { cancelRequested: true, reason: params.reason });
+      data.tell(row, now, "cancel-requested", params.reason);
+      data.write(row, { cancelRequested: true, reason: params.reason });
     }
-    space.notices.cancelRequested(row.id);
+    data.notices.draft.cancelRequested(row.id);
     return "requested";
   });
 }
 
-export function redrive(space: Space, params: SelectParams, now: number): SelectResult<RedriveOutcome> {
-  return forEachSelected(space, params, ["dead", "lost"], (row) => {
+export function redrive({ data, now }: Session, params: SelectParams): SelectResult<RedriveOutcome> {
+  return forEachSelected(data, params, ["dead", "lost"], (row) => {
     if (row.state !== "dead" && row.state !== "lost") return "refused";
-    return redriveOne(space, row, params.reason, now);
+    return redriveOne(data, row, params.reason, now);
   });
 }
 
-export function remove(space: Space, params: SelectParams, now: number): SelectResult<RemoveOutcome> {
-  return forEachSelected(space, params, endedStates, (row) => {
+export function remove({ data, now }: Session, params: SelectParams): SelectResult<RemoveOutcome> {
+  return forEachSelected(data, params, endedStates, (row) => {
     if (!isTerminal(row.state)) return "refused";
     if (holdsUniqueKey(row, now)) return "held";
-    space.forget(row);
+    data.forget(row);
     return "deleted";
   });
 }
 
-function redriveOne(space: Space, row: Row, reason: string | null, now: number): "redriven" | "held" {
+function redriveOne(data: Data, row: Row, reason: string | null, now: number): "redriven" | "held" {
   if (row.unique !== null) {
-    const holder = uniqueHolder(space, row.unique.key, now);
+    const holder = uniqueHolder(data, row.unique.key, now);
     if (holder !== undefined && holder !== row) return "held";
-    space.uniques.set(row.unique.key, row.id);
+    data.uniques.set(row.unique.key, row.id);
   }
-  space.tell(row, now, "redriven", reason);
-  space.write(row, {
+  data.tell(row, now, "redriven", reason);
+  data.write(row, {
     state: follow(row.state, "redrive"),
     runAt: now,
     attempt: 0,

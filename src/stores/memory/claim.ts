@@ -1,24 +1,28 @@
 import { follow, mayClaimAhead } from "../../state.ts";
-import type { ClaimName, ClaimParams, ClaimResult } from "../../store.ts";
+import type { ClaimName, ClaimParams, ClaimResult } from "../../store/claims.ts";
+import { laneOf } from "../lane.ts";
+import { askedQueues, isLimited, unlimited } from "../limits.ts";
+import type { Data } from "./data/data.ts";
+import { byTurn, type Group } from "./data/lines.ts";
 import { countClaim, opensAt } from "./limits.ts";
-import { byTurn, type Group, laneOf } from "./lines.ts";
-import { type Row, toClaimed } from "./row.ts";
-import type { Moment, Space } from "./space.ts";
+import { type Row, toClaimed } from "./rows.ts";
+import type { Moment, Session } from "./session.ts";
 
-export function claim(space: Space, params: ClaimParams, moment: Moment): ClaimResult {
-  const last = space.claimers.get(params.claimer);
-  const now = new Date(moment.now);
+export function claim(session: Session, params: ClaimParams): ClaimResult {
+  const { data } = session;
+  const last = data.claimers.get(params.claimer);
+  const now = new Date(session.now);
   if (last !== undefined && params.sequence < last.sequence) {
     return { outcome: "stale", jobs: [], now, nextAt: null, fragile: false };
   }
-  const ask = new Ask(space, params, moment.now);
+  const ask = new Ask(data, params, session.now);
   let rows: readonly Row[];
   if (params.sequence === last?.sequence) {
-    rows = last.claims.flatMap(({ id, token }) => stillHeld(space, params.claimer, id, token, moment));
+    rows = last.claims.flatMap(({ id, token }) => stillHeld(data, params.claimer, id, token, session));
   } else {
-    rows = take(space, ask, moment);
+    rows = take(data, ask, session);
     const claims = rows.map(({ id, token }) => ({ id, token }));
-    space.claimers.set(params.claimer, { sequence: params.sequence, claims });
+    data.claimers.set(params.claimer, { sequence: params.sequence, claims });
   }
   return {
     outcome: "claimed",
@@ -29,17 +33,17 @@ export function claim(space: Space, params: ClaimParams, moment: Moment): ClaimR
   };
 }
 
-function stillHeld(space: Space, claimer: string, id: string, token: number, moment: Moment): Row[] {
-  const row = space.jobs.get(id);
+function stillHeld(data: Data, claimer: string, id: string, token: number, moment: Moment): Row[] {
+  const row = data.jobs.get(id);
   if (row?.state !== "active" || row.token !== token || row.claimer !== claimer) return [];
   return row.leaseUntil !== null && row.leaseUntil > moment.monotonic ? [row] : [];
 }
 
-function take(space: Space, ask: Ask, moment: Moment): Row[] {
+function take(data: Data, ask: Ask, moment: Moment): Row[] {
   const { params } = ask;
   const fragile = params.alone && params.limit > 0 ? ask.fragileJob() : undefined;
   if (fragile !== undefined) {
-    hold(space, fragile, ask, moment, false);
+    hold(data, fragile, ask, moment, false);
     return [fragile];
   }
   const taken: Row[] = [];
@@ -56,19 +60,19 @@ function take(space: Space, ask: Ask, moment: Moment): Row[] {
       const isAhead = taken.length >= params.limit;
       if (isAhead && !ask.mayGoAhead(row)) break;
       left.set(row.queue, leftInQueue - 1);
-      hold(space, row, ask, moment, isAhead);
+      hold(data, row, ask, moment, isAhead);
       taken.push(row);
     } else if (leftInQueue <= 0 || laneOf(row) === null) {
-      // What stops a plain job stops everything else of its name in its queue.
+      // What stops a plain job stops all others of its name in its queue.
       groups.delete(group);
     }
   }
   return taken;
 }
 
-function hold(space: Space, row: Row, ask: Ask, moment: Moment, ahead: boolean): void {
-  countClaim(space, row, ask.names.get(row.name), moment.now);
-  space.write(row, {
+function hold(data: Data, row: Row, ask: Ask, moment: Moment, ahead: boolean): void {
+  countClaim(data, row, ask.names.get(row.name), moment.now);
+  data.write(row, {
     state: follow(row.state, "claim"),
     reason: null,
     token: row.token + 1,
@@ -80,7 +84,7 @@ function hold(space: Space, row: Row, ask: Ask, moment: Moment, ahead: boolean):
   });
 }
 
-/** When the same question may bring more: now, when a job is due that runs, or the end of a rate window. */
+/** When the same claim may find more: now, when a job becomes due that it can run, or at the end of a rate window. */
 function nextAt(ask: Ask): Date | null {
   let earliest = Number.POSITIVE_INFINITY;
   if (ask.params.limit + (ask.params.ahead ?? 0) <= 0) return null;
@@ -97,35 +101,32 @@ function nextAt(ask: Ask): Date | null {
   return Number.isFinite(earliest) ? new Date(earliest) : null;
 }
 
-/** One claimer's question: which jobs it could run, in which order, and when they may go. */
+/** One claimer's request: which jobs it could run, in which order, and when they may go. */
 class Ask {
   readonly params: ClaimParams;
   readonly names: ReadonlyMap<string, ClaimName>;
-  readonly #space: Space;
+  readonly #data: Data;
   readonly #now: number;
   readonly #queues: ReadonlySet<string> | null;
 
-  constructor(space: Space, params: ClaimParams, now: number) {
+  constructor(data: Data, params: ClaimParams, now: number) {
     this.params = params;
     this.names = new Map(params.names.map((name) => [name.name, name]));
-    this.#space = space;
+    this.#data = data;
     this.#now = now;
-    this.#queues =
-      params.queues === null
-        ? null
-        : new Set(params.queues.filter(({ limit }) => limit > 0).map(({ queue }) => queue));
-    space.indexes.lines.bringTo(now);
+    this.#queues = params.queues === null ? null : new Set(askedQueues(params.queues));
+    data.indexes.lines.bringTo(now);
   }
 
-  /** Those whose name and queue are asked for and whose queue is not paused. */
+  /** Those whose name and queue it asks for and whose queue is not paused. */
   groups(): Group[] {
-    const groups = [...this.names.keys()].flatMap((name) => [...this.#space.indexes.lines.groups(name)]);
+    const groups = [...this.names.keys()].flatMap((name) => [...this.#data.indexes.lines.groups(name)]);
     return groups.filter(
-      ({ queue }) => this.#asksFor(queue) && this.#space.queues.get(queue)?.paused !== true,
+      ({ queue }) => this.#asksFor(queue) && this.#data.queues.get(queue)?.paused !== true,
     );
   }
 
-  /** The job whose turn comes next behind the place, or the first of all. */
+  /** The job whose turn comes next after the place, or the first of all. */
   next(groups: Iterable<Group>, place: Row | null): { row: Row; group: Group } | undefined {
     let best: { row: Row; group: Group } | undefined;
     for (const group of groups) {
@@ -136,7 +137,7 @@ class Ask {
   }
 
   fragileJobs(): Row[] {
-    return [...this.#space.indexes.lines.fragile.upward(null)].filter((row) => this.#asksFor(row.queue));
+    return [...this.#data.indexes.lines.fragile.upward(null)].filter((row) => this.#asksFor(row.queue));
   }
 
   fragileJob(): Row | undefined {
@@ -148,14 +149,12 @@ class Ask {
   }
 
   mayGoAhead(row: Row): boolean {
-    const queue = this.#space.queues.get(row.queue);
-    const isLimited = queue !== undefined && (queue.concurrency !== null || queue.rate !== null);
-    return !isLimited && mayClaimAhead(row);
+    return !isLimited(this.#data.queues.get(row.queue) ?? unlimited) && mayClaimAhead(row);
   }
 
-  /** Infinity where time alone opens nothing. */
+  /** Infinity if time alone opens nothing. */
   opensAt(row: Row): number {
-    return opensAt(this.#space, row, this.names.get(row.name), this.#now) ?? Number.POSITIVE_INFINITY;
+    return opensAt(this.#data, row, this.names.get(row.name), this.#now) ?? Number.POSITIVE_INFINITY;
   }
 
   #asksFor(queue: string): boolean {

@@ -1,17 +1,17 @@
 import type { Outcome } from "../../state.ts";
-import { follow, isTerminal, settle, story } from "../../state.ts";
-import type { Row } from "./row.ts";
-import type { Space } from "./space.ts";
+import { follow, isTerminal, orphanReason, settle, story } from "../../state.ts";
+import type { Data } from "./data/data.ts";
+import type { Row } from "./rows.ts";
 
 const noParents: ReadonlySet<string> = new Set();
 
-/** Ends a claim as its outcome says: the core decides, this writes it down. */
-export function settleClaim(space: Space, row: Row, outcome: Outcome, now: number): void {
+/** Ends a claim by its outcome: the core decides, this writes it down. */
+export function settleClaim(data: Data, row: Row, outcome: Outcome, now: number): void {
   const settlement = settle(row, outcome);
   const line = story(outcome);
-  if (line !== null) space.tell(row, now, line.kind, line.text, line.error);
+  if (line !== null) data.tell(row, now, line.kind, line.text, line.error);
   const ended = isTerminal(settlement.state);
-  space.write(row, {
+  data.write(row, {
     state: settlement.state,
     reason: settlement.reason,
     attempt: settlement.attempt,
@@ -23,59 +23,55 @@ export function settleClaim(space: Space, row: Row, outcome: Outcome, now: numbe
     finishedAt: ended ? now : null,
     leaseUntil: null,
   });
-  if (ended) tellChildren(space, row, now);
+  if (ended) tellChildren(data, row, now);
 }
 
-/** Cancels a job that is not held by anybody. */
+/** Cancels a job that is not claimed. */
 export function cancelIdle(
-  space: Space,
+  data: Data,
   row: Row,
   transition: "cancel" | "expire",
   reason: string | null,
   now: number,
 ): void {
-  writeCancelled(space, row, transition, reason, now);
-  tellChildren(space, row, now);
+  writeCancelled(data, row, transition, reason, now);
+  tellChildren(data, row, now);
 }
 
 function writeCancelled(
-  space: Space,
+  data: Data,
   row: Row,
   transition: "cancel" | "expire",
   reason: string | null,
   now: number,
 ): void {
-  for (const parent of row.waitsFor) space.jobs.get(parent)?.children.delete(row.id);
+  for (const parent of row.waitsFor) data.jobs.get(parent)?.children.delete(row.id);
   const state = follow(row.state, transition);
-  space.write(row, { state, reason, finishedAt: now, waitsFor: noParents });
+  data.write(row, { state, reason, finishedAt: now, waitsFor: noParents });
 }
 
-/** Tells the end of a job to those that wait for it, and theirs to those that wait for them, without recursion. */
-function tellChildren(space: Space, ended: Row, now: number): void {
+/** Passes the end of a job on to its children, and theirs to their children, without recursion. */
+function tellChildren(data: Data, ended: Row, now: number): void {
   const news = [ended];
   for (const parent of news) {
-    space.notices.ended(parent.id);
+    data.notices.draft.ended(parent.id);
     for (const id of [...parent.children]) {
-      const child = space.jobs.get(id);
-      if (child !== undefined && hearEnd(space, child, parent, now)) news.push(child);
+      const child = data.jobs.get(id);
+      if (child !== undefined && hearEnd(data, child, parent, now)) news.push(child);
     }
     parent.children.clear();
   }
 }
 
 /** Returns whether the child ended too. */
-function hearEnd(space: Space, child: Row, parent: Row, now: number): boolean {
+function hearEnd(data: Data, child: Row, parent: Row, now: number): boolean {
   if (parent.state !== "succeeded" && child.afterFailure === "cancel") {
-    writeCancelled(space, child, "cancel", orphanReason(parent), now);
+    writeCancelled(data, child, "cancel", orphanReason(parent), now);
     return true;
   }
   const waitsFor = new Set(child.waitsFor);
   waitsFor.delete(parent.id);
   const state = waitsFor.size === 0 ? follow(child.state, "unblock") : child.state;
-  space.write(child, { waitsFor, state });
+  data.write(child, { waitsFor, state });
   return false;
-}
-
-export function orphanReason(parent: Row): string {
-  return `its parent ${parent.id} is ${parent.state}`;
 }

@@ -1,80 +1,80 @@
-import { refuseAll } from "../../all-or-none.ts";
-import { isTerminal } from "../../state.ts";
-import type { EnqueueResult, NewJob } from "../../store.ts";
-import { cancelIdle, orphanReason } from "./end.ts";
-import { holdsUniqueKey, type Row } from "./row.ts";
-import type { Space } from "./space.ts";
+import { isTerminal, orphanReason } from "../../state.ts";
+import { refuseAll } from "../../store/all-or-none.ts";
+import type { EnqueueResult, NewJob } from "../../store/jobs.ts";
+import type { Data } from "./data/data.ts";
+import { cancelIdle } from "./end.ts";
+import { holdsUniqueKey, type Row } from "./rows.ts";
 
-export function enqueue(space: Space, jobs: readonly NewJob[], now: number): EnqueueResult[] {
+export function enqueue(data: Data, jobs: readonly NewJob[], now: number): EnqueueResult[] {
   return jobs.map((job) => {
-    const result = decide(space, job, now);
-    if (result.outcome === "added") add(space, job, now);
-    if (result.outcome === "debounced") debounce(space, job, now);
-    if (result.outcome === "absorbed" || result.outcome === "debounced") remember(space, job.id, result.id);
+    const result = decide(data, job, now);
+    if (result.outcome === "added") add(data, job, now);
+    if (result.outcome === "debounced") debounce(data, job, now);
+    if (result.outcome === "absorbed" || result.outcome === "debounced") remember(data, job.id, result.id);
     return result;
   });
 }
 
 /** The same, unless a part of it would be refused. */
-export function enqueueAllOrNone(space: Space, jobs: readonly NewJob[], now: number): EnqueueResult[] {
+export function enqueueAllOrNone(data: Data, jobs: readonly NewJob[], now: number): EnqueueResult[] {
   const staged = new Set<string>();
   const planned = jobs.map((job) => {
-    const result = decide(space, job, now, staged);
+    const result = decide(data, job, now, staged);
     staged.add(job.id);
     return result;
   });
   const isRefused = planned.some(({ outcome }) => outcome === "refused");
-  return isRefused ? refuseAll(jobs, planned) : enqueue(space, jobs, now);
+  return isRefused ? refuseAll(jobs, planned) : enqueue(data, jobs, now);
 }
 
 /**
- * What enqueueing the job would come to, without doing it.
+ * The result of enqueueing the job, without doing it.
  *
  * @param staged ids that will exist by then.
  */
 export function decide(
-  space: Space,
+  data: Data,
   job: NewJob,
   now: number,
   staged: ReadonlySet<string> = new Set(),
 ): EnqueueResult {
-  const known = space.resolve(job.id);
+  const known = data.resolve(job.id);
   if (known !== undefined) return { id: known.id, outcome: "existing" };
   if (staged.has(job.id)) return { id: job.id, outcome: "existing" };
-  const parent = job.after.find((id) => space.resolve(id) === undefined && !staged.has(id));
+  const parent = job.after.find((id) => data.resolve(id) === undefined && !staged.has(id));
   if (parent !== undefined) return { id: job.id, outcome: "refused", parent };
-  const holder = job.unique === null ? undefined : uniqueHolder(space, job.unique.key, now);
+  const holder = job.unique === null ? undefined : uniqueHolder(data, job.unique.key, now);
   if (holder !== undefined) return { id: holder.id, outcome: "absorbed" };
-  const earlier = debounceTarget(space, job);
+  const earlier = debounceTarget(data, job);
   if (earlier !== undefined) return { id: earlier.id, outcome: "debounced" };
   return { id: job.id, outcome: "added" };
 }
 
-/** The job that holds a unique key at this moment. */
-export function uniqueHolder(space: Space, key: string, now: number): Row | undefined {
-  const row = space.jobs.get(space.uniques.get(key) ?? "");
+/** The job that holds a unique key now. */
+export function uniqueHolder(data: Data, key: string, now: number): Row | undefined {
+  const row = data.jobs.get(data.uniques.get(key) ?? "");
   return row !== undefined && holdsUniqueKey(row, now) ? row : undefined;
 }
 
-function debounceTarget(space: Space, job: NewJob): Row | undefined {
-  return job.debounce === null ? undefined : space.indexes.debounced.get(job.debounce.key)?.first();
+function debounceTarget(data: Data, job: NewJob): Row | undefined {
+  return job.debounce === null ? undefined : data.indexes.debounced.get(job.debounce.key)?.first();
 }
 
-function remember(space: Space, alias: string, id: string): void {
-  space.aliases.set(alias, id);
-  space.jobs.get(id)?.aliases.push(alias);
+function remember(data: Data, alias: string, id: string): void {
+  data.aliases.set(alias, id);
+  data.jobs.get(id)?.aliases.push(alias);
 }
 
-function add(space: Space, job: NewJob, now: number): void {
-  const parents = job.after.map((id) => space.resolve(id)).filter((row) => row !== undefined);
+function add(data: Data, job: NewJob, now: number): void {
+  const parents = job.after.map((id) => data.resolve(id)).filter((row) => row !== undefined);
   const waitsFor = new Set(parents.filter((row) => !isTerminal(row.state)).map((row) => row.id));
-  const row = newRow(job, space.nextOrder(), waitsFor, now);
-  space.insert(row);
-  if (job.unique !== null) space.uniques.set(job.unique.key, job.id);
-  for (const id of waitsFor) space.jobs.get(id)?.children.add(row.id);
+  const row = newRow(job, data.nextOrder(), waitsFor, now);
+  data.insert(row);
+  if (job.unique !== null) data.uniques.set(job.unique.key, job.id);
+  for (const id of waitsFor) data.jobs.get(id)?.children.add(row.id);
   const failed = parents.find((parent) => isTerminal(parent.state) && parent.state !== "succeeded");
   if (failed !== undefined && job.afterFailure === "cancel") {
-    cancelIdle(space, row, "cancel", orphanReason(failed), now);
+    cancelIdle(data, row, "cancel", orphanReason(failed), now);
   }
 }
 
@@ -138,12 +138,12 @@ function endOfUnique(forMs: number | null, now: number): number | null {
   return forMs === null ? null : now + forMs;
 }
 
-function debounce(space: Space, job: NewJob, now: number): void {
-  const row = debounceTarget(space, job);
+function debounce(data: Data, job: NewJob, now: number): void {
+  const row = debounceTarget(data, job);
   if (row === undefined || job.debounce === null) return;
   const { waitMs, maxMs } = job.debounce;
   const runAt = Math.min(now + waitMs, maxMs === null ? Number.POSITIVE_INFINITY : row.enqueuedAt + maxMs);
-  space.write(row, {
+  data.write(row, {
     ...moved(row, runAt),
     input: job.input,
     concurrencyKey: job.concurrencyKey,
@@ -152,7 +152,7 @@ function debounce(space: Space, job: NewJob, now: number): void {
   });
 }
 
-/** What changes with a job's time: an occurrence keeps its nominal one, and an expiry moves along. */
+/** What changes with a job's time: an occurrence keeps its nominal one, and an expiry moves with it. */
 export function moved(row: Row, runAt: number): Pick<Row, "runAt" | "fireAt" | "expireAt"> {
   return {
     runAt,

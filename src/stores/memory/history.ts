@@ -10,9 +10,9 @@ import {
   type RecordHistoryParams,
   stepAt,
 } from "../../history.ts";
-import type { PruneParams } from "../../store.ts";
+import type { PruneParams } from "../../store/reaping.ts";
 import { compareText } from "./queues.ts";
-import type { Space } from "./space.ts";
+import type { Session } from "./session.ts";
 
 /** Figures of one queue and name in one step. */
 export interface HistoryRow extends HistoryFigures {
@@ -23,28 +23,27 @@ export interface HistoryRow extends HistoryFigures {
 }
 
 export function recordHistory(
-  space: Space,
+  { data, now }: Session,
   { node, sequence, entries }: RecordHistoryParams,
-  now: number,
 ): void {
-  if (sequence <= (space.historyWriters.get(node)?.sequence ?? 0)) return;
-  space.historyWriters.set(node, { sequence, at: now });
+  if (sequence <= (data.historyWriters.get(node)?.sequence ?? 0)) return;
+  data.historyWriters.set(node, { sequence, at: now });
   for (const { agoMs, queue, name, ...figures } of entries) {
     for (const step of historySteps) {
       const at = stepAt(step, now - agoMs);
       const key = JSON.stringify([step, at, queue, name]);
-      const known = space.history.get(key) ?? noFigures;
-      space.history.set(key, { step, at, queue, name, ...addFigures(known, figures) });
+      const known = data.history.get(key) ?? noFigures;
+      data.history.set(key, { step, at, queue, name, ...addFigures(known, figures) });
     }
   }
 }
 
 export function history(
-  space: Space,
+  { data }: Session,
   { step, since, until, queue, name, by, limit }: HistoryParams,
 ): History {
   const groups = new Map<string, HistoryPoint>();
-  for (const row of space.history.values()) {
+  for (const row of data.history.values()) {
     const isAsked =
       row.step === step && (queue ?? row.queue) === row.queue && (name ?? row.name) === row.name;
     if (!isAsked || row.at < since.getTime() || row.at >= until.getTime()) continue;
@@ -62,17 +61,17 @@ export function history(
 const groupOf = ({ queue, name }: HistoryPoint): string => queue ?? name ?? "";
 
 /** Whether there are more. */
-export function pruneHistory(space: Space, { historyMs, nodesMs, limit }: PruneParams, now: number): boolean {
-  for (const [node, { at }] of [...space.historyWriters]) {
-    if (at + nodesMs <= now) space.historyWriters.delete(node);
+export function pruneHistory({ data, now }: Session, { historyMs, nodesMs, limit }: PruneParams): boolean {
+  for (const [node, { at }] of [...data.historyWriters]) {
+    if (at + nodesMs <= now) data.historyWriters.delete(node);
   }
   if (historyMs === undefined) return false;
   let more = false;
   for (const step of historySteps) {
-    const old = [...space.history]
+    const old = [...data.history]
       .filter(([, row]) => row.step === step && row.at <= now - historyMs[step])
       .toSorted(([, a], [, b]) => a.at - b.at);
-    for (const [key] of old.slice(0, limit)) space.history.delete(key);
+    for (const [key] of old.slice(0, limit)) data.history.delete(key);
     more ||= old.length > limit;
   }
   return more;

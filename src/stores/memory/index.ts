@@ -1,17 +1,19 @@
 import type { Clock } from "../../clock.ts";
-import type { Store, StoreContext, StoreFactory } from "../../store.ts";
-import { nextChangeAt } from "./next-change.ts";
-import { type Moment, Space } from "./space.ts";
-import { MemoryStore } from "./store.ts";
+import type { StoreContext, StoreFactory } from "../../store/opening.ts";
+import type { Store } from "../../store/store.ts";
+import { Data } from "./data/data.ts";
+import { nextChangeAt } from "./data/next-change.ts";
+import type { Moment } from "./session.ts";
+import { openMemoryStore } from "./store.ts";
 
-/** The handle that `tx` gives on this store. */
-export type { MemoryTransaction } from "./transaction.ts";
+/** The handle that `tx` provides on this store. */
+export type { MemoryTransaction } from "./transact.ts";
 
 export interface MemoryOptions {
   /**
-   * The store's clock, for simulations in which every node has a clock of its own.
+   * The store's clock, for simulations in which every node has its own clock.
    *
-   * @default the clock of whoever opens it
+   * @default the clock of the process that opens it
    */
   readonly clock?: Clock;
 }
@@ -21,8 +23,8 @@ export interface MemoryStoreFactory extends StoreFactory {
   /** What the committed transactions of a namespace have written. */
   effects(namespace: string): ReadonlyMap<string, unknown>;
   /**
-   * When time alone can next change something in a namespace, so that a test may skip the time until then. Null: never; `now` or before:
-   * nobody can say.
+   * When time alone can next change something in a namespace, so a test may skip the time until then. Null: never; `now` or before:
+   * unknown.
    */
   nextChangeAt(namespace: string, moment: Moment): number | null;
 }
@@ -34,17 +36,17 @@ export interface MemoryStoreFactory extends StoreFactory {
  * const app = createEscapement({ store: memory(), jobs: [invoice] });
  */
 export function memory(options: MemoryOptions = {}): MemoryStoreFactory {
-  const spaces = new Map<string, Space>();
-  const spaceOf = (namespace: string): Space => {
-    const space = spaces.get(namespace) ?? new Space(namespace);
-    spaces.set(namespace, space);
-    return space;
+  const namespaces = new Map<string, Data>();
+  const dataOf = (namespace: string): Data => {
+    const data = namespaces.get(namespace) ?? new Data(namespace);
+    namespaces.set(namespace, data);
+    return data;
   };
   return {
     async open(context: StoreContext): Promise<Store> {
-      return new MemoryStore(spaceOf(context.namespace), options.clock ?? context.clock);
+      return openMemoryStore(dataOf(context.namespace), options.clock ?? context.clock);
     },
-    effects: (namespace) => new Map(spaceOf(namespace).effects),
-    nextChangeAt: (namespace, moment) => nextChangeAt(spaceOf(namespace), moment),
+    effects: (namespace) => new Map(dataOf(namespace).effects),
+    nextChangeAt: (namespace, moment) => nextChangeAt(dataOf(namespace), moment),
   };
 }

@@ -1,35 +1,36 @@
-import type { ClaimName, RateLimit } from "../../store.ts";
-import type { Row } from "./row.ts";
-import type { Space } from "./space.ts";
+import type { ClaimName, RateLimit } from "../../store/claims.ts";
+import { countInWindow, windowOpensAt } from "../limits.ts";
+import type { Data } from "./data/data.ts";
+import type { Row } from "./rows.ts";
 
 /**
- * When the limits let a due job go: at or before `now` means at once, later for a rate window that must end first,
- * null where only something else than time can open the way (a pause, active jobs, a name the claimer does not run).
+ * When the limits allow a due job: at or before `now` means at once, later for a rate window that must end first,
+ * null if time alone cannot open the way (a pause, active jobs, a name the claimer does not run).
  */
-export function opensAt(space: Space, row: Row, name: ClaimName | undefined, now: number): number | null {
+export function opensAt(data: Data, row: Row, name: ClaimName | undefined, now: number): number | null {
   if (name === undefined) return null;
-  const queue = space.queues.get(row.queue);
+  const queue = data.queues.get(row.queue);
   if (queue?.paused === true) return null;
-  if (isFull(space.indexes.activeInQueue(row.queue), queue?.concurrency ?? null)) return null;
+  if (isFull(data.indexes.activeInQueue(row.queue), queue?.concurrency ?? null)) return null;
   if (row.concurrencyKey !== null) {
-    if (isFull(space.indexes.activeUnderKey(row.concurrencyKey), name.concurrency)) return null;
+    if (isFull(data.indexes.activeUnderKey(row.concurrencyKey), name.concurrency)) return null;
   }
   return Math.max(
-    windowOpensAt(space, queueWindow(row.queue), queue?.rate ?? null, now),
-    row.rateKey === null ? now : windowOpensAt(space, keyWindow(row.rateKey), name.rate, now),
+    rateOpensAt(data, queueWindow(row.queue), queue?.rate ?? null, now),
+    row.rateKey === null ? now : rateOpensAt(data, keyWindow(row.rateKey), name.rate, now),
   );
 }
 
-/** Counts a claim in the windows of its queue and of its key. */
-export function countClaim(space: Space, row: Row, name: ClaimName | undefined, now: number): void {
-  countInWindow(space, queueWindow(row.queue), space.queues.get(row.queue)?.rate ?? null, now);
-  if (row.rateKey !== null) countInWindow(space, keyWindow(row.rateKey), name?.rate ?? null, now);
+/** Counts a claim against the windows of its queue and of its key. */
+export function countClaim(data: Data, row: Row, name: ClaimName | undefined, now: number): void {
+  countAgainst(data, queueWindow(row.queue), data.queues.get(row.queue)?.rate ?? null, now);
+  if (row.rateKey !== null) countAgainst(data, keyWindow(row.rateKey), name?.rate ?? null, now);
 }
 
 /** Forgets windows that are over. */
-export function pruneWindows(space: Space, now: number): void {
-  for (const [key, window] of space.windows) {
-    if (now >= window.startedAt + window.perMs) space.windows.delete(key);
+export function pruneWindows(data: Data, now: number): void {
+  for (const [key, window] of data.windows) {
+    if (now >= window.startedAt + window.perMs) data.windows.delete(key);
   }
 }
 
@@ -40,22 +41,10 @@ function isFull(active: number, limit: number | null): boolean {
 export const queueWindow = (queue: string): string => `queue ${queue}`;
 export const keyWindow = (rateKey: string): string => `key ${rateKey}`;
 
-function windowOpensAt(space: Space, key: string, rate: RateLimit | null, now: number): number {
-  const window = rate === null ? undefined : openWindow(space, key, rate, now);
-  if (rate === null || window === undefined || window.count < rate.limit) return now;
-  return window.startedAt + rate.perMs;
+function rateOpensAt(data: Data, key: string, rate: RateLimit | null, now: number): number {
+  return rate === null ? now : windowOpensAt(data.windows.get(key), rate, now);
 }
 
-function countInWindow(space: Space, key: string, rate: RateLimit | null, now: number): void {
-  if (rate === null) return;
-  const window = openWindow(space, key, rate, now) ?? { startedAt: now, count: 0 };
-  space.windows.set(key, { startedAt: window.startedAt, perMs: rate.perMs, count: window.count + 1 });
-}
-
-/** A window from the future is the trace of a clock that was set back; waiting for it to end could take years. */
-function openWindow(space: Space, key: string, rate: RateLimit, now: number) {
-  const window = space.windows.get(key);
-  if (window === undefined || now < window.startedAt || now >= window.startedAt + rate.perMs)
-    return undefined;
-  return window;
+function countAgainst(data: Data, key: string, rate: RateLimit | null, now: number): void {
+  if (rate !== null) data.windows.set(key, countInWindow(data.windows.get(key), rate, now));
 }

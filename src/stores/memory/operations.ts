@@ -1,43 +1,56 @@
-import { readCursor, writeCursor } from "../../cursor.ts";
-import { hasNeedle, needlesOf } from "../../needle.ts";
+import type {
+  AuditEntry,
+  AuditFilter,
+  AuditPage,
+  AuditParams,
+  NewAuditEntry,
+  NoteParams,
+} from "../../store/audit.ts";
 import {
-  type AuditEntry,
-  type AuditFilter,
-  type AuditPage,
-  type AuditParams,
   type Depths,
   errorHeadLength,
   type JobSketch,
-  type NewAuditEntry,
-  type NoteParams,
-  type PruneParams,
   type QueueDepth,
   type ScanFilter,
   type ScanParams,
   type ScanResult,
-} from "../../store.ts";
+} from "../../store/questions.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+import { hasNeedle, needlesOf } from "../needle.ts";
+import { readPlace, type ScanPlace, scopeOf, writePlace } from "../scan-place.ts";
+import type { AuditRow, Data } from "./data/data.ts";
+import { endsOf } from "./data/ends.ts";
+import { isWithin, matches } from "./questions.ts";
 import { compareText } from "./queues.ts";
-import { type Row, toDate } from "./row.ts";
-import { isWithin, matches } from "./select.ts";
-import type { AuditRow, Space } from "./space.ts";
+import { type Row, toDate } from "./rows.ts";
+import type { Session } from "./session.ts";
 
-export function scan(space: Space, { filter, order, limit, lookAt, cursor }: ScanParams): ScanResult {
-  const scope = { verb: "scan", order, namespace: space.namespace } as const;
-  const from = cursor === null ? null : { order: readCursor(scope, cursor, 1)[0] ?? 0 };
-  const rows = order === "oldest" ? space.inOrder.upward(from) : space.inOrder.downward(from);
+export function scan({ data }: Session, params: ScanParams): ScanResult {
+  const { filter, limit, lookAt } = params;
+  const scope = scopeOf(params, data.namespace);
   const found: Row[] = [];
   let looked = 0;
-  let last = 0;
-  for (const row of rows) {
+  let last = { at: 0, seq: 0 };
+  for (const row of inOrderOf(data, params, readPlace(scope, params.cursor))) {
     if (isPassedOver(row, filter)) continue;
-    if (looked === lookAt || found.length === limit) {
-      return { jobs: found.map(toSketch), looked, cursor: writeCursor(scope, [last]) };
-    }
+    if (looked === lookAt || found.length === limit)
+      return { jobs: found.map(toSketch), looked, cursor: writePlace(scope, last) };
     looked += 1;
-    last = row.order;
+    last = { at: row.finishedAt ?? 0, seq: row.order };
     if (matches(row, filter) && matchesScan(row, filter)) found.push(row);
   }
   return { jobs: found.map(toSketch), looked, cursor: null };
+}
+
+function inOrderOf(
+  { indexes, inOrder }: Data,
+  { by, order, filter }: ScanParams,
+  from: ScanPlace | null,
+): Generator<Row> {
+  if (by === "ended") return endsOf(indexes, filter, order, from && { finishedAt: from.at, order: from.seq });
+  const behind = from && { order: from.seq };
+  return order === "oldest" ? inOrder.upward(behind) : inOrder.downward(behind);
 }
 
 function isPassedOver(row: Row, { states, ids }: ScanFilter): boolean {
@@ -80,9 +93,9 @@ function toSketch(row: Row): JobSketch {
   };
 }
 
-export function depths(space: Space, now: number): Depths {
+export function depths({ data, now }: Session): Depths {
   const queues = new Map<string, QueueDepth>();
-  for (const { state, queue, runAt } of space.jobs.values()) {
+  for (const { state, queue, runAt } of data.jobs.values()) {
     if (state !== "waiting" && state !== "active" && state !== "blocked") continue;
     const depth = queues.get(queue) ?? {
       queue,
@@ -106,29 +119,32 @@ export function depths(space: Space, now: number): Depths {
   return { now: new Date(now), queues: sorted };
 }
 
-export function note(space: Space, { ids, text }: NoteParams, now: number): void {
+export function note({ data, now }: Session, { ids, text }: NoteParams): void {
   for (const id of ids) {
-    const row = space.resolve(id);
-    if (row !== undefined) space.tell({ ...row, claimer: null }, now, "log", text);
+    const row = data.resolve(id);
+    if (row !== undefined) data.tell({ ...row, claimer: null }, now, "log", text);
   }
 }
 
-export function record(space: Space, entries: readonly NewAuditEntry[], now: number): void {
+export function record(
+  { data, now }: Session,
+  { entries }: { readonly entries: readonly NewAuditEntry[] },
+): void {
   for (const entry of entries) {
-    const known = space.audit.get(entry.id);
+    const known = data.audit.get(entry.id);
     const { id, actor, action, target, reason, outcome } = entry;
-    if (known !== undefined) space.audit.set(id, { ...known, outcome });
+    if (known !== undefined) data.audit.set(id, { ...known, outcome });
     else {
-      space.lastAudit += 1;
-      space.audit.set(id, { order: space.lastAudit, at: now, id, actor, action, target, reason, outcome });
+      data.lastAudit += 1;
+      data.audit.set(id, { order: data.lastAudit, at: now, id, actor, action, target, reason, outcome });
     }
   }
 }
 
-export function audit(space: Space, { filter, limit, cursor }: AuditParams): AuditPage {
-  const scope = { verb: "audit", order: "newest", namespace: space.namespace } as const;
+export function audit({ data }: Session, { filter, limit, cursor }: AuditParams): AuditPage {
+  const scope = { verb: "audit", order: "newest", namespace: data.namespace } as const;
   const [from = Number.POSITIVE_INFINITY] = cursor === null ? [] : readCursor(scope, cursor, 1);
-  const rows = [...space.audit.values()]
+  const rows = [...data.audit.values()]
     .filter((row) => row.order < from && isAsked(row, filter))
     .toSorted((a, b) => b.order - a.order);
   const page = rows.slice(0, limit);
@@ -152,12 +168,10 @@ function toEntry({ at, id, actor, action, target, reason, outcome }: AuditRow): 
 }
 
 /** Whether there are more. */
-export function pruneAudit(space: Space, { auditMs, limit }: PruneParams, now: number): boolean {
+export function pruneAudit({ data, now }: Session, { auditMs, limit }: PruneParams): boolean {
   if (auditMs === undefined) return false;
   const before = now - auditMs;
-  const old = [...space.audit.values()]
-    .filter(({ at }) => at <= before)
-    .toSorted((a, b) => a.order - b.order);
-  for (const { id } of old.slice(0, limit)) space.audit.delete(id);
+  const old = [...data.audit.values()].filter(({ at }) => at <= before).toSorted((a, b) => a.order - b.order);
+  for (const { id } of old.slice(0, limit)) data.audit.delete(id);
   return old.length > limit;
 }

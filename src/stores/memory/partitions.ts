@@ -4,6 +4,7 @@ import {
   type CheckpointParams,
   type CheckpointResult,
   type DueJob,
+  firstSlotOf,
   type PartitionDue,
   type PartitionDueParams,
   type PartitionGrant,
@@ -11,17 +12,17 @@ import {
   type PartitionOutcome,
   type PartitionRef,
   type PartitionTable,
-  slotCount,
-} from "../../store.ts";
+} from "../../store/partitions.ts";
+import type { Data, Partition } from "./data/data.ts";
+import { byTime } from "./data/lines.ts";
 import { finishAll } from "./finish.ts";
-import { byTime } from "./lines.ts";
-import { isExpired, type Row, toClaimed, toDate } from "./row.ts";
-import type { Moment, Partition, Space } from "./space.ts";
+import { isExpired, type Row, toClaimed, toDate } from "./rows.ts";
+import type { Moment, Session } from "./session.ts";
 
-export function partitions(space: Space, { monotonic }: Moment): PartitionTable {
+export function partitions({ data, monotonic }: Session): PartitionTable {
   return {
-    wanted: space.wantedPartitions,
-    partitions: space.partitions.map(({ partition, epoch, firstSlot, endSlot, mark, owner, leaseUntil }) => ({
+    wanted: data.wantedPartitions,
+    partitions: data.partitions.map(({ partition, epoch, firstSlot, endSlot, mark, owner, leaseUntil }) => ({
       partition,
       epoch,
       firstSlot,
@@ -32,80 +33,80 @@ export function partitions(space: Space, { monotonic }: Moment): PartitionTable 
   };
 }
 
-export function acquirePartitions(space: Space, params: AcquireParams, moment: Moment): PartitionGrant[] {
-  space.wantedPartitions = Math.max(space.wantedPartitions, params.partitions);
+export function acquirePartitions(session: Session, params: AcquireParams): PartitionGrant[] {
+  const { data } = session;
+  data.wantedPartitions = Math.max(data.wantedPartitions, params.partitions);
   const isFree = ({ owner, leaseUntil }: Partition): boolean =>
-    owner === null || leaseUntil <= moment.monotonic;
-  if (space.partitions.length < space.wantedPartitions) {
-    if (!space.partitions.every(isFree)) return [];
-    cut(space, space.wantedPartitions);
+    owner === null || leaseUntil <= session.monotonic;
+  if (data.partitions.length < data.wantedPartitions) {
+    if (!data.partitions.every(isFree)) return [];
+    cut(data, data.wantedPartitions);
   }
-  return space.partitions
+  return data.partitions
     .filter(isFree)
     .slice(0, params.want)
-    .map((partition) => grant(space, partition, params, moment));
+    .map((partition) => grant(data, partition, params, session));
 }
 
-function cut(space: Space, count: number): void {
-  const firstSlot = (partition: number): number => Math.floor((partition * slotCount) / count);
-  // No epoch of any partition comes twice, so that whoever held one before the cut is stale after it.
-  const epoch = space.partitions.reduce((highest, one) => Math.max(highest, one.epoch), 0);
-  space.partitions = Array.from({ length: count }, (_, partition) => ({
+function cut(data: Data, count: number): void {
+  // No epoch of any partition is used twice, so a holder from before the cut is stale after it.
+  const epoch = data.partitions.reduce((highest, one) => Math.max(highest, one.epoch), 0);
+  data.partitions = Array.from({ length: count }, (_, partition) => ({
     partition,
-    firstSlot: firstSlot(partition),
-    endSlot: firstSlot(partition + 1),
+    firstSlot: firstSlotOf(partition, count),
+    endSlot: firstSlotOf(partition + 1, count),
     owner: null,
     epoch,
     leaseUntil: 0,
     mark: null,
   }));
-  space.indexes.cut(count, space.jobs.values());
+  data.indexes.cut(count, data.jobs.values());
 }
 
-function grant(space: Space, old: Partition, params: AcquireParams, moment: Moment): PartitionGrant {
+function grant(data: Data, old: Partition, params: AcquireParams, moment: Moment): PartitionGrant {
   const { partition, firstSlot, endSlot, mark } = old;
   const epoch = old.epoch + 1;
-  space.partitions[partition] = {
+  data.partitions[partition] = {
     ...old,
     owner: params.owner,
     epoch,
     leaseUntil: moment.monotonic + params.leaseMs,
   };
-  const named = [...space.indexes.named].filter((row) => isIn(row, old)).toSorted(byTime);
+  const named = [...data.indexes.named].filter((row) => isIn(row, old)).toSorted(byTime);
   for (const row of named) {
-    space.write(row, { claimer: params.owner, claimedAt: moment.now, token: row.token + 1 });
+    data.write(row, { claimer: params.owner, claimedAt: moment.now, token: row.token + 1 });
   }
   return { partition, epoch, firstSlot, endSlot, mark: toDate(mark), named: named.map(toClaimed) };
 }
 
 export function renewPartitions(
-  space: Space,
+  session: Session,
   params: PartitionHold & { readonly leaseMs: number },
-  moment: Moment,
 ): PartitionOutcome[] {
+  const { data } = session;
   return params.held.map((ref) => {
-    const partition = ownedBy(space, params.owner, ref);
+    const partition = ownedBy(data, params.owner, ref);
     if (partition === undefined) return "stale";
-    space.partitions[partition.partition] = {
+    data.partitions[partition.partition] = {
       ...partition,
-      leaseUntil: moment.monotonic + params.leaseMs,
+      leaseUntil: session.monotonic + params.leaseMs,
     };
     return "renewed";
   });
 }
 
-export function releasePartitions(space: Space, params: PartitionHold): void {
+export function releasePartitions({ data }: Session, params: PartitionHold): void {
   for (const ref of params.held) {
-    const partition = ownedBy(space, params.owner, ref);
-    if (partition !== undefined) space.partitions[partition.partition] = { ...partition, owner: null };
+    const partition = ownedBy(data, params.owner, ref);
+    if (partition !== undefined) data.partitions[partition.partition] = { ...partition, owner: null };
   }
 }
 
-export function partitionDue(space: Space, params: PartitionDueParams, now: number): PartitionDue {
+export function partitionDue({ data, now }: Session, params: PartitionDueParams): PartitionDue {
   const jobs: Row[] = [];
   let left: Row | undefined;
   const after = params.after && { runAt: params.after.runAt.getTime(), order: params.after.order };
-  for (const row of space.indexes.relayedIn(params.partition).upward(after)) {
+  for (const row of data.indexes.relayedIn(params.partition).upward(after)) {
     if (isExpired(row, now)) continue;
     if (jobs.length === params.limit || row.runAt > now + params.aheadMs) {
       left = row;
@@ -126,27 +127,27 @@ function toDue({ id, name, queue, delivery, runAt, token, version }: Row): DueJo
   return { id, name, queue, delivery, runAt: new Date(runAt), token, version };
 }
 
-export function checkpoint(space: Space, params: CheckpointParams, now: number): CheckpointResult {
-  const partition = ownedBy(space, params.owner, params);
+export function checkpoint({ data, now }: Session, params: CheckpointParams): CheckpointResult {
+  const partition = ownedBy(data, params.owner, params);
   if (partition === undefined) return { outcome: "stale", finished: [], named: [] };
   const mine = (row: Row): boolean => row.relayed && isIn(row, partition);
-  const finished = finishAll(space, params.owner, params.settled, now, mine);
+  const finished = finishAll(data, params.owner, params.settled, now, mine);
   if (params.mark !== null) {
-    space.partitions[partition.partition] = { ...partition, mark: params.mark.getTime() };
+    data.partitions[partition.partition] = { ...partition, mark: params.mark.getTime() };
   }
   const named = params.name.flatMap(({ id, version }) => {
-    const row = space.jobs.get(id);
+    const row = data.jobs.get(id);
     if (row === undefined || !mine(row) || row.version !== version) return [];
-    return name(space, row, params, now) ? [toClaimed(row)] : [];
+    return name(data, row, params, now) ? [toClaimed(row)] : [];
   });
   return { outcome: "written", finished, named };
 }
 
 /** Whether the job may be published: just named, or named before by this owner and not settled since. */
-function name(space: Space, row: Row, { owner, aheadMs }: CheckpointParams, now: number): boolean {
+function name(data: Data, row: Row, { owner, aheadMs }: CheckpointParams, now: number): boolean {
   if (row.state === "active") return row.claimer === owner;
   if (row.state !== "waiting" || row.runAt > now + aheadMs || isExpired(row, now)) return false;
-  space.write(row, {
+  data.write(row, {
     state: follow(row.state, "claim"),
     reason: null,
     token: row.token + 1,
@@ -157,8 +158,8 @@ function name(space: Space, row: Row, { owner, aheadMs }: CheckpointParams, now:
   return true;
 }
 
-function ownedBy(space: Space, owner: string, ref: PartitionRef): Partition | undefined {
-  const partition = space.partitions[ref.partition];
+function ownedBy(data: Data, owner: string, ref: PartitionRef): Partition | undefined {
+  const partition = data.partitions[ref.partition];
   return partition?.owner === owner && partition.epoch === ref.epoch ? partition : undefined;
 }
 

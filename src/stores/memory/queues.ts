@@ -1,32 +1,38 @@
-import type { NodeRecord, QueueChange, QueueConfig, RateLimit, SeenNode } from "../../store.ts";
-import type { Space } from "./space.ts";
+import type { RateLimit } from "../../store/claims.ts";
+import type { NodeRecord, SeenNode } from "../../store/nodes.ts";
+import type { QueueChange, QueueConfig } from "../../store/queues.ts";
+import type { Session } from "./session.ts";
 
-export function configureQueue(space: Space, change: QueueChange): QueueConfig {
-  const old = space.queues.get(change.queue);
+export function configureQueue({ data }: Session, change: QueueChange): QueueConfig {
+  const old = data.queues.get(change.queue);
   const config = {
     queue: change.queue,
     paused: change.paused ?? old?.paused ?? false,
     concurrency: change.concurrency === undefined ? (old?.concurrency ?? null) : change.concurrency,
     rate: change.rate === undefined ? (old?.rate ?? null) : copyRate(change.rate),
   };
-  space.queues.set(change.queue, config);
-  space.notices.queueConfigured();
-  space.notices.claimable(change.queue);
+  data.queues.set(change.queue, config);
+  data.notices.draft.queueConfigured();
+  data.notices.draft.claimable(change.queue);
   return copyConfig(config);
 }
 
-export function queues(space: Space): QueueConfig[] {
-  return [...space.queues.values()].toSorted((a, b) => compareText(a.queue, b.queue)).map(copyConfig);
+export function queues({ data }: Session): QueueConfig[] {
+  return [...data.queues.values()].toSorted((a, b) => compareText(a.queue, b.queue)).map(copyConfig);
 }
 
-export function putNode(space: Space, node: NodeRecord, now: number): void {
-  const startedAt = space.nodes.get(node.id)?.startedAt ?? new Date(now);
-  space.nodes.set(node.id, { ...copyNode(node), startedAt, seenAt: new Date(now) });
+export function putNode({ data, now }: Session, node: NodeRecord): void {
+  const startedAt = data.nodes.get(node.id)?.startedAt ?? new Date(now);
+  data.nodes.set(node.id, { ...copyNode(node), startedAt, seenAt: new Date(now) });
 }
 
 /** By id. */
-export function nodes(space: Space, now: number): SeenNode[] {
-  return [...space.nodes.values()]
+export function removeNode({ data }: Session, { id }: { readonly id: string }): void {
+  data.nodes.delete(id);
+}
+
+export function nodes({ data, now }: Session): SeenNode[] {
+  return [...data.nodes.values()]
     .toSorted((a, b) => compareText(a.id, b.id))
     .map((node) => ({
       ...copyNode(node),
@@ -61,5 +67,8 @@ function copyNode(node: NodeRecord): NodeRecord {
     concurrency: node.concurrency,
     active: node.active,
     ttlMs: node.ttlMs,
+    ...(node.running === undefined ? {} : { running: structuredClone(node.running) }),
+    ...(node.destinations === undefined ? {} : { destinations: structuredClone(node.destinations) }),
+    ...(node.lags === undefined ? {} : { lags: structuredClone(node.lags) }),
   };
 }

@@ -9,18 +9,19 @@ import type {
   PutScheduleParams,
   PutScheduleResult,
   ScheduleRecord,
-} from "../../store.ts";
+} from "../../store/schedules.ts";
+import type { Data, LedgerRow } from "./data/data.ts";
 import { enqueue } from "./enqueue.ts";
 import { compareText } from "./queues.ts";
-import { toDate } from "./row.ts";
-import type { LedgerRow, Space } from "./space.ts";
+import { toDate } from "./rows.ts";
+import type { Session } from "./session.ts";
 
-export function putSchedule(space: Space, params: PutScheduleParams, now: number): PutScheduleResult {
-  const old = space.schedules.get(params.key);
+export function putSchedule({ data, now }: Session, params: PutScheduleParams): PutScheduleResult {
+  const old = data.schedules.get(params.key);
   if (!restsOn(params, old)) {
     return { outcome: "conflict", schedule: old === undefined ? null : copySchedule(old) };
   }
-  const version = (space.scheduleVersions.get(params.key) ?? 0) + 1;
+  const version = (data.scheduleVersions.get(params.key) ?? 0) + 1;
   const schedule = copySchedule({
     key: params.key,
     spec: params.spec,
@@ -33,33 +34,37 @@ export function putSchedule(space: Space, params: PutScheduleParams, now: number
     createdAt: old?.createdAt ?? new Date(now),
     updatedAt: new Date(now),
   });
-  for (const occurrence of params.skipped) plan(space, params, occurrence, false, now);
-  space.schedules.set(params.key, schedule);
-  space.scheduleVersions.set(params.key, version);
-  space.notices.schedulesChanged();
+  for (const occurrence of params.skipped) plan(data, params, occurrence, false, now);
+  data.schedules.set(params.key, schedule);
+  data.scheduleVersions.set(params.key, version);
+  data.notices.draft.schedulesChanged();
   return { outcome: "put", schedule: copySchedule(schedule) };
 }
 
-/** Whether the edit was made of the schedule as it stands. */
+/** Whether the edit is based on the current schedule. */
 function restsOn({ ifVersion, ifNextAt }: PutScheduleParams, old: ScheduleRecord | undefined): boolean {
   if (old === undefined) return ifVersion === null;
   return old.version === ifVersion && old.nextAt?.getTime() === ifNextAt?.getTime();
 }
 
-export function removeSchedule(space: Space, key: string): boolean {
-  const removed = space.schedules.delete(key);
-  if (removed) space.notices.schedulesChanged();
+export function removeSchedule({ data }: Session, { key }: { readonly key: string }): boolean {
+  const removed = data.schedules.delete(key);
+  if (removed) data.notices.draft.schedulesChanged();
   return removed;
 }
 
 /** By key. */
-export function schedules(space: Space, keys: readonly string[] | null): ScheduleRecord[] {
-  const all = [...space.schedules.values()].toSorted((a, b) => compareText(a.key, b.key));
+export function schedules(
+  { data }: Session,
+  { keys }: { readonly keys: readonly string[] | null },
+): ScheduleRecord[] {
+  const all = [...data.schedules.values()].toSorted((a, b) => compareText(a.key, b.key));
   return all.filter(({ key }) => keys === null || keys.includes(key)).map(copySchedule);
 }
 
-export function dueSchedules(space: Space, limit: number, now: number): DueSchedules {
-  const planned = schedules(space, null)
+export function dueSchedules(session: Session, { limit }: { readonly limit: number }): DueSchedules {
+  const { now } = session;
+  const planned = schedules(session, { keys: null })
     .flatMap((schedule) =>
       schedule.paused || schedule.nextAt === null ? [] : [{ schedule, at: schedule.nextAt.getTime() }],
     )
@@ -73,12 +78,12 @@ export function dueSchedules(space: Space, limit: number, now: number): DueSched
   };
 }
 
-export function fire(space: Space, { node, fires }: FireParams, now: number): FireResult[] {
-  return fires.map((one) => fireOne(space, node, one, now));
+export function fire({ data, now }: Session, { node, fires }: FireParams): FireResult[] {
+  return fires.map((one) => fireOne(data, node, one, now));
 }
 
-function fireOne(space: Space, node: string, params: Fire, now: number): FireResult {
-  const schedule = space.schedules.get(params.key);
+function fireOne(data: Data, node: string, params: Fire, now: number): FireResult {
+  const schedule = data.schedules.get(params.key);
   const matches =
     schedule !== undefined &&
     (!schedule.paused || params.replaceSkipped) &&
@@ -87,10 +92,10 @@ function fireOne(space: Space, node: string, params: Fire, now: number): FireRes
   if (!matches) return { outcome: "stale", occurrences: [] };
   const key = { key: params.key, node };
   const rows = params.occurrences.map((occurrence) =>
-    plan(space, key, occurrence, params.replaceSkipped, now),
+    plan(data, key, occurrence, params.replaceSkipped, now),
   );
   const planned = rows.filter((row) => row?.fate === "planned");
-  space.schedules.set(params.key, {
+  data.schedules.set(params.key, {
     ...schedule,
     nextAt: toDate(params.advanceTo?.getTime() ?? null),
     fired: schedule.fired + planned.length,
@@ -99,20 +104,20 @@ function fireOne(space: Space, node: string, params: Fire, now: number): FireRes
   return { outcome: "fired", occurrences: rows.map((row) => (row === null ? "existing" : "added")) };
 }
 
-/** The row that was written, or null where the ledger had one. */
+/** The row that was written, or null if the ledger had one. */
 function plan(
-  space: Space,
+  data: Data,
   { key, node }: { readonly key: string; readonly node: string },
   occurrence: NewOccurrence,
   replaceSkipped: boolean,
   now: number,
 ): LedgerRow | null {
-  const ledger = space.ledgers.get(key) ?? new Map<number, LedgerRow>();
-  space.ledgers.set(key, ledger);
+  const ledger = data.ledgers.get(key) ?? new Map<number, LedgerRow>();
+  data.ledgers.set(key, ledger);
   const fireAt = occurrence.fireAt.getTime();
   const known = ledger.get(fireAt);
   if (known !== undefined && !(replaceSkipped && known.fate === "skipped")) return null;
-  const enqueued = occurrence.job === null ? undefined : enqueue(space, [occurrence.job], now)[0];
+  const enqueued = occurrence.job === null ? undefined : enqueue(data, [occurrence.job], now)[0];
   const row: LedgerRow = {
     fireAt,
     until: occurrence.until?.getTime() ?? null,
@@ -127,8 +132,8 @@ function plan(
   return row;
 }
 
-export function occurrences(space: Space, params: OccurrencesParams): OccurrenceRecord[] {
-  return [...(space.ledgers.get(params.key)?.values() ?? [])]
+export function occurrences({ data }: Session, params: OccurrencesParams): OccurrenceRecord[] {
+  return [...(data.ledgers.get(params.key)?.values() ?? [])]
     .filter(({ fireAt }) => fireAt >= params.from.getTime() && fireAt < params.to.getTime())
     .toSorted((a, b) => a.fireAt - b.fireAt)
     .slice(0, params.limit)

@@ -1,19 +1,20 @@
-import type { RateWindow, Usage, UsageParams } from "../../store.ts";
+import type { RateWindow, Usage, UsageParams } from "../../store/queues.ts";
+import { usedOf } from "../limits.ts";
+import type { Data } from "./data/data.ts";
 import { keyWindow, queueWindow } from "./limits.ts";
-import type { Space } from "./space.ts";
+import type { Session } from "./session.ts";
 
-export function usage(space: Space, { queue, concurrencyKey, rateKey }: UsageParams, now: number): Usage {
+export function usage({ data, now }: Session, { queue, concurrencyKey, rateKey }: UsageParams): Usage {
   return {
     now: new Date(now),
-    activeInQueue: space.indexes.activeInQueue(queue),
-    activeUnderKey: concurrencyKey === null ? 0 : space.indexes.activeUnderKey(concurrencyKey),
-    queueWindow: openWindow(space, queueWindow(queue), now),
-    keyWindow: rateKey === null ? null : openWindow(space, keyWindow(rateKey), now),
+    activeInQueue: data.indexes.activeInQueue(queue),
+    activeUnderKey: concurrencyKey === null ? 0 : data.indexes.activeUnderKey(concurrencyKey),
+    queueWindow: openWindow(data, queueWindow(queue), now),
+    keyWindow: rateKey === null ? null : openWindow(data, keyWindow(rateKey), now),
   };
 }
 
-function openWindow(space: Space, key: string, now: number): RateWindow | null {
-  const window = space.windows.get(key);
-  if (window === undefined || now < window.startedAt || now >= window.startedAt + window.perMs) return null;
-  return { startedAt: new Date(window.startedAt), perMs: window.perMs, used: window.count };
+function openWindow(data: Data, key: string, now: number): RateWindow | null {
+  const window = data.windows.get(key);
+  return window === undefined ? null : usedOf(window, now);
 }

@@ -1,10 +1,11 @@
-import type { UpdateParams, UpdateResult } from "../../store.ts";
-import { expireLater } from "./expiring.ts";
-import { type JobRow, laneOf, resolveJob, standing } from "./jobs.ts";
-import { laneChanged, leaveLane, waitAgain } from "./lane-jobs.ts";
+import type { UpdateParams, UpdateResult } from "../../store/jobs.ts";
+import { laneOf } from "../lane.ts";
+import { sql } from "./connection/sql.ts";
+import { expireLater } from "./jobs/expiring.ts";
+import { type JobRow, resolveJob, standing } from "./jobs/find.ts";
+import { tell } from "./jobs/trail.ts";
+import { laneChanged, leaveLane, waitAgain } from "./limits/lane-jobs.ts";
 import type { Session } from "./session.ts";
-import { sql } from "./sql.ts";
-import { tell } from "./trail.ts";
 
 export async function update(session: Session, params: UpdateParams): Promise<UpdateResult> {
   const job = await resolveJob(session, params.id);
@@ -30,15 +31,15 @@ export interface IdleChange {
   readonly priority: number;
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
-  /** Whether a time was given: then the nominal time moves to it, except for occurrences, and an expiry moves along. */
+  /** Whether a time was given: then the nominal time moves to it, except for occurrences, and an expiry moves with it. */
   readonly retimed: boolean;
 }
 
-/** Writes an edit of a job that is waiting or blocked, and raises its version. */
+/** Writes an edit of a waiting or blocked job, and raises its version. */
 export function changeIdle(session: Session, job: JobRow, change: IdleChange): void {
   const { link } = session;
   const { runAt, priority, concurrencyKey, rateKey } = change;
-  const lane = laneOf(concurrencyKey, rateKey);
+  const lane = laneOf({ concurrencyKey, rateKey });
   const edited = { ...job, runAt, priority, lane };
   const expireAt = job.expireAt === null ? null : job.expireAt + runAt - job.runAt;
   link.write(

@@ -1,6 +1,9 @@
-import { instantOf } from "../../mend.ts";
 import { follow } from "../../state.ts";
-import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
+import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store/claims.ts";
+import { instantOf } from "../../unreadable.ts";
+import { aheadOf, byTurn, type ClaimView, choose, leavesFragile, nextOpening } from "../choose.ts";
+import { laneOf } from "../lane.ts";
+import { join, now, sql } from "./connection/sql.ts";
 import {
   type Gate,
   type Group,
@@ -10,36 +13,29 @@ import {
   readHints,
   readyGates,
   takeInHints,
-} from "./gates.ts";
-import { laneOfKey } from "./jobs.ts";
-import { type Lane, readLanes, timeLane } from "./lanes.ts";
+} from "./limits/gates.ts";
+import { type Lane, readLanes, timeLane } from "./limits/lanes.ts";
+import type { WaitingLine } from "./limits/lines.ts";
+import { type Candidate, hiddenMs, holdCandidates, readLater, readRun, readRuns } from "./limits/shelves.ts";
 import { Limits } from "./limits.ts";
-import type { WaitingLine } from "./lines.ts";
 import { claimedColumns, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { byTurn, type Candidate, hiddenMs, holdCandidates, readLater, readRun, readRuns } from "./shelves.ts";
-import { join, now, sql } from "./sql.ts";
 
-/** How many jobs that must run alone are looked at; more than one is rare. */
+/** How many jobs that must run alone are read; more than one is rare. */
 const maxFragile = 100;
-/** With a small limit, more lanes than that are looked at, so that one with an urgent job is not passed over for one that was ready first. */
+/** With a small limit, more lanes than that are read, so one with an urgent job is not missed in favour of one that was ready first. */
 const minLanes = 20;
 
-/** Everything that this claimer could run, read before anything is taken. */
-interface View {
+/** Its plain jobs are in groups of one line and priority. */
+interface View extends ClaimView<Candidate> {
   readonly limits: Limits;
-  readonly fragile: readonly Candidate[];
-  /** The plain jobs of each line and priority. */
-  readonly runs: readonly (readonly Candidate[])[];
   readonly laneGroups: readonly Group[];
   readonly lanes: readonly Lane[];
-  /** When the lines of plain and fragile jobs may bring more by themselves. */
-  readonly laterAt: number;
 }
 
 /**
- * Claims whatever this claimer may run, under the lock of the namespace: only one claim at a time looks at limits and lanes. Those
- * that meet neither go another way (see `swift.ts`), without the lock; so the rows of plain jobs are locked, too.
+ * Claims whatever this claimer may run, under the lock of the namespace: only one claim at a time looks at limits and lanes. Claims
+ * that involve neither take the fast path (see `fast/step.ts`), without the lock; so the rows of plain jobs are locked, too.
  */
 export async function claim(session: Session, params: ClaimParams): Promise<ClaimResult> {
   const { link, ns } = session;
@@ -58,19 +54,18 @@ export async function claim(session: Session, params: ClaimParams): Promise<Clai
   takeInHints(session, hints);
   const view = await look(session, params, withHinted(groups, hints));
   const again = params.sequence === last;
-  const taken = again ? [] : choose(session, params, view);
+  const taken = again ? [] : choose(view, params, session.now);
   const held = again ? stillHeld(session, params, claimer) : takeAll(session, params, claimer, view, taken);
   const asked = nextAt(session, params, view, taken);
-  // The last trip: what was chosen is written, read and committed in one.
+  // The last trip: one packet writes the choice, reads it back and commits.
   session.commit();
   const [jobs, next] = await Promise.all([held, asked]);
   if (!again) remember(session, view, taken, jobs);
-  const left = view.fragile.filter((job) => !taken.includes(job));
-  const fragile = left.some((job) => view.limits.opensAt(job) <= session.now);
+  const fragile = leavesFragile(view, taken, session.now);
   return { outcome: "claimed", jobs, now: at, nextAt: next, fragile };
 }
 
-/** Writes what was chosen, and what that means for limits and lanes. */
+/** Writes the choice, and its effect on limits and lanes. */
 function takeAll(
   session: Session,
   params: ClaimParams,
@@ -88,7 +83,7 @@ function takeAll(
   return held;
 }
 
-/** Tells the next claim whether it may go the short way. */
+/** Records whether the next claim may take the fast path. */
 function remember(
   session: Session,
   view: View,
@@ -96,9 +91,9 @@ function remember(
   jobs: readonly ClaimedJob[],
 ): void {
   const { recall, queues, lines } = session;
-  const limited = view.runs.some(([job]) => job !== undefined && queues.isLimited(job.queue));
+  const limited = view.plain.some(([job]) => job !== undefined && queues.isLimited(job.queue));
   recall.obstructed = limited || view.laneGroups.length > 0 || view.fragile.length > 0;
-  for (const [first] of view.runs) {
+  for (const [first] of view.plain) {
     if (first === undefined) continue;
     recall.expect({ line: lines.waiting("plain", first.queue, first.name), urgency: -first.priority });
   }
@@ -133,7 +128,7 @@ async function look(session: Session, params: ClaimParams, groups: readonly Grou
   ]);
   const isDue = ({ firstAt }: { readonly firstAt: number }): boolean => firstAt <= session.now;
   const due = runs.filter(isDue);
-  // One more than can be taken tells whether asking again brings more.
+  // One more than can be taken shows whether asking again would find more.
   const [candidates, alone, lanes] = await Promise.all([
     Promise.all(due.map((run) => readRun(session, run, lineIn(plain, run.line), most))),
     Promise.all(
@@ -152,7 +147,7 @@ async function look(session: Session, params: ClaimParams, groups: readonly Grou
   return {
     limits,
     fragile: alone.flat().filter(isThere).sort(byTurn),
-    runs: candidates.map((run) => run.filter(isThere)),
+    plain: candidates.map((run) => run.filter(isThere)),
     laneGroups,
     lanes: lanes.map((lane) => ({ ...lane, due: lane.due.slice(0, firstMissing(lane.due, isThere)) })),
     laterAt: Math.min(laterAt, hidden),
@@ -170,7 +165,7 @@ function lineIn(lines: readonly WaitingLine[], line: number): WaitingLine {
   return found;
 }
 
-/** The lanes that may have a job for these groups, those that were ready first. */
+/** The lanes that may have a job for these groups, longest ready first. */
 async function findLanes(
   session: Session,
   limits: Limits,
@@ -185,48 +180,7 @@ async function findLanes(
   return readLanes(session, limits, gates.flat(), limit);
 }
 
-export function aheadOf({ ahead }: ClaimParams): number {
-  return Math.max(0, ahead ?? 0);
-}
-
-/** The first `params.limit` of them are direct claims, the others are ahead. */
-function choose({ now: at, queues }: Session, params: ClaimParams, view: View): Candidate[] {
-  const { limits } = view;
-  if (params.alone && params.limit > 0) {
-    const alone = view.fragile.find((job) => limits.opensAt(job) <= at);
-    if (alone !== undefined) {
-      limits.count(alone);
-      return [alone];
-    }
-  }
-  const left = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
-  const waitingLanes = new Set<string>();
-  const limit = Math.max(0, params.limit);
-  const mayGoAhead = (job: Candidate, before: readonly Candidate[]): boolean =>
-    !job.direct && !queues.isLimited(job.queue) && !hasReadyLane(view, before, at);
-  const taken: Candidate[] = [];
-  for (const job of [...view.runs.flat(), ...view.lanes.flatMap(({ due }) => due)].sort(byTurn)) {
-    if (taken.length >= limit + aheadOf(params)) break;
-    if (job.lane !== null && waitingLanes.has(job.lane)) continue;
-    const leftInQueue = left.get(job.queue) ?? Number.POSITIVE_INFINITY;
-    if (leftInQueue > 0 && limits.opensAt(job) <= at) {
-      if (taken.length >= limit && !mayGoAhead(job, taken)) break;
-      left.set(job.queue, leftInQueue - 1);
-      limits.count(job);
-      taken.push(job);
-    } else if (job.lane !== null) {
-      waitingLanes.add(job.lane);
-    }
-  }
-  return taken;
-}
-
-/** A lane that has a job to give may have an older one than was looked at: while there is one, nothing is taken ahead. */
-function hasReadyLane({ lanes, limits }: View, taken: readonly Candidate[], at: number): boolean {
-  return lanes.some(({ due }) => due.some((job) => !taken.includes(job) && limits.opensAt(job) <= at));
-}
-
-/** Makes the chosen jobs the claimer's. */
+/** Gives the chosen jobs to the claimer. */
 async function hold(
   session: Session,
   params: ClaimParams,
@@ -237,20 +191,21 @@ async function hold(
   const { link, ns, lines } = session;
   const seqs = chosen.map(({ seq }) => seq);
   const limit = Math.max(0, params.limit);
-  const activeLine = [...new Set(chosen.map(({ queue }) => queue))].map(
-    (queue) => sql`when ${queue} then ${lines.activeOf(queue)}`,
+  // By the queue of the line that it was found in: something else may have changed the row's own.
+  const activeLine = [...Map.groupBy(chosen, ({ queue }) => queue)].map(
+    ([queue, jobs]) => sql`when seq in (${jobs.map(({ seq }) => seq)}) then ${lines.activeOf(queue)}`,
   );
   link.write(
-    sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = case queue ${join(activeLine, " ")} end, urgency = 0,
+    sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = case ${join(activeLine, " ")} end, urgency = 0,
         at = ${now} + ${Math.ceil(params.leaseMs)}, reason = null, attempt = attempt + 1, token = token + 1,
         claimer = ${claimer}, claim_sequence = ${params.sequence}, claimed_at = ${now}, ahead = seq in (${[0, ...seqs.slice(limit)]})
       where seq in (${seqs})`,
   );
   const keyed = chosen.filter(({ concurrencyKey, rateKey }) => concurrencyKey !== null || rateKey !== null);
   if (keyed.length > 0) {
-    const rows = keyed.map(({ seq, queue, name, priority, runAt, lane, concurrencyKey, rateKey }) => {
-      const own = lane ?? (concurrencyKey === null ? `rate ${rateKey}` : laneOfKey(concurrencyKey));
-      return sql`(${seq}, ${ns}, 'active', ${own}, ${-priority}, ${runAt}, ${queue}, ${name})`;
+    const rows = keyed.map((job) => {
+      const { seq, queue, name, priority, runAt } = job;
+      return sql`(${seq}, ${ns}, 'active', ${job.lane ?? laneOf(job)}, ${-priority}, ${runAt}, ${queue}, ${name})`;
     });
     link.write(
       sql`insert into escapement_lane_jobs (job, ns, place, lane, urgency, run_at, queue, name) values ${join(rows, ", ")}
@@ -264,7 +219,7 @@ async function hold(
   return chosen.flatMap(({ seq }) => jobs.get(seq) ?? []);
 }
 
-/** The answer to the repeated claim: what is still active under it, with lease left. */
+/** The answer to a repeated claim: what is still active under it, with lease left. */
 async function stillHeld(
   { link, lines }: Session,
   { sequence }: ClaimParams,
@@ -278,7 +233,7 @@ async function stillHeld(
   return rows.map(toClaimedJob);
 }
 
-/** When the same question may bring more: now, when a job becomes due, or when a rate window ends. */
+/** When the same claim may find more: now, when a job becomes due, or when a rate window ends. */
 async function nextAt(
   session: Session,
   params: ClaimParams,
@@ -287,17 +242,7 @@ async function nextAt(
 ): Promise<Date | null> {
   if (params.limit + aheadOf(params) <= 0) return null;
   const { limits } = view;
-  const gone = new Set(taken);
-  let earliest = view.laterAt;
-  const consider = (job: Candidate): void => {
-    if (!gone.has(job)) earliest = Math.min(earliest, limits.opensAt(job));
-  };
-  if (params.alone) for (const job of view.fragile) consider(job);
-  // What stops one plain job of a line stops them all, so the last one speaks for those that are left.
-  for (const run of view.runs) {
-    const last = run.at(-1);
-    if (last !== undefined) consider(last);
-  }
+  let earliest = nextOpening(view, params, taken);
   const ready = await Promise.all(view.laneGroups.map((group) => nextReady(session, group)));
   for (const [index, group] of view.laneGroups.entries()) {
     const readyAt = ready[index] ?? Number.POSITIVE_INFINITY;

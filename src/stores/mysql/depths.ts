@@ -1,3 +1,4 @@
+import type { Depths } from "../../store/questions.ts";
 import {
   type DepthPart,
   depthsOf,
@@ -5,14 +6,13 @@ import {
   type PlainGroup,
   plainParts,
   plainWaiting,
-} from "../../queue-depth.ts";
-import type { Depths } from "../../store.ts";
-import { readCounts } from "./counts.ts";
-import type { Tuple } from "./link.ts";
+} from "../queue-depth.ts";
+import type { Tuple } from "./connection/link.ts";
+import { fixed, now, type Sql, sql } from "./connection/sql.ts";
+import { readCounts } from "./jobs/counts.ts";
+import { readRuns, type TimedRun } from "./limits/shelves.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { readRuns, type TimedRun } from "./shelves.ts";
-import { fixed, now, type Sql, sql } from "./sql.ts";
 
 export async function depths(session: Session): Promise<Depths> {
   await session.lines.refresh(session.link);
@@ -33,7 +33,7 @@ export async function depths(session: Session): Promise<Depths> {
   };
 }
 
-/** Jobs that wait elsewhere than on the lines of plain ones: fragile ones by their lines, which know the queue, jobs with a key by their lanes; only relayed ones are read themselves. */
+/** Jobs that wait outside the lines of plain ones: fragile ones by their lines, keyed ones by their lanes; only relayed ones are read themselves. */
 async function readShelved({ link, ns }: Session): Promise<DepthPart[]> {
   const figures = (at: string): Sql =>
     sql`count(*), coalesce(sum(${fixed(at)} <= ${now}), 0), min(${fixed(at)})`;
@@ -62,7 +62,7 @@ function toPart(row: Tuple): DepthPart {
   };
 }
 
-/** Each run is one range of the index, which is looked at on both sides of now. */
+/** Each run is one range of the index, read on both sides of now. */
 function lookAt(
   { link, lines, now: at }: Session,
   runs: readonly TimedRun[],

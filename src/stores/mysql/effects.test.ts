@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise";
 import { testbed } from "../../../testbed/index.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { newPrefix, open } from "./test/harness.ts";
 
@@ -49,7 +49,7 @@ describe("effectively once on MySQL", { skip: server.skip }, () => {
     assert.equal(await effects("a"), 1);
   });
 
-  test("A7: a claim that ends while its transaction is open takes the writes with it", async () => {
+  test("a claim that ends while its transaction is open takes the writes with it [A7]", async () => {
     const held = await claim("b", 2);
     const run = async (tx: unknown): Promise<string> => {
       await write("b")(tx);

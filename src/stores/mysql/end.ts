@@ -1,16 +1,25 @@
 import type { JobState } from "../../job.ts";
-import { follow, isTerminal, type Outcome, type Settlement, settle, story } from "../../state.ts";
-import { countEnd } from "./counts.ts";
-import { expireLater } from "./expiring.ts";
-import { type JobRow, laneOfKey, lockBySeq, standing } from "./jobs.ts";
-import { joinLane, laneChanged, laneFreed, leaveLane, waitAgain } from "./lane-jobs.ts";
-import type { Tuple } from "./link.ts";
+import {
+  follow,
+  isTerminal,
+  type Outcome,
+  orphanReason,
+  type Settlement,
+  settle,
+  story,
+} from "../../state.ts";
+import { laneOfKey } from "../lane.ts";
+import type { Tuple } from "./connection/link.ts";
+import { fixed, sql } from "./connection/sql.ts";
+import { countEnd } from "./jobs/counts.ts";
+import { expireLater } from "./jobs/expiring.ts";
+import { type JobRow, lockBySeq, standing } from "./jobs/find.ts";
+import { tell } from "./jobs/trail.ts";
+import { joinLane, laneChanged, laneFreed, leaveLane, waitAgain } from "./limits/lane-jobs.ts";
 import { numberOf, stateOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, sql } from "./sql.ts";
-import { tell } from "./trail.ts";
 
-/** A job that reached a terminal state, for those who wait for it. */
+/** A job that reached a terminal state, for callers that wait for it. */
 export interface Ended {
   readonly seq: number;
   readonly id: string;
@@ -21,10 +30,10 @@ const settledByHolder = fixed(", settled = token, settled_by = claimer, ahead = 
 const nothingMore = fixed("");
 
 /**
- * Ends a claim as its outcome says: the core decides, this writes it down. Where that is the end of the job, its children are to be
- * told with {@link tellChildren}.
+ * Ends a claim by its outcome: the core decides, this writes it down. If the job ends with it, pass that on to its children
+ * with {@link tellChildren}.
  *
- * @param byHolder whether its holder tells it.
+ * @param byHolder whether the claim's holder reports it.
  */
 export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byHolder: boolean): Settlement {
   const settlement = settle(job, outcome);
@@ -46,14 +55,14 @@ export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byH
   } else {
     session.notices.claimable(job.queue);
     waitAgain(session, job, crashes, runAt);
-    // The reaper may have taken it off the list while it was active.
+    // The reaper may have removed it from the list while it was active.
     if (settlement.attempt === 0 && job.expireAt !== null) expireLater(session, job.seq, job.expireAt);
   }
   noteFreed(session, [job]);
   return settlement;
 }
 
-/** Active jobs ended: whatever their keys or their queues kept back may go. */
+/** Active jobs ended: jobs that their keys or queues held back may go. */
 export function noteFreed(
   session: Session,
   jobs: readonly Pick<JobRow, "concurrencyKey" | "queue" | "relayed">[],
@@ -70,7 +79,7 @@ export function noteFreed(
   }
 }
 
-/** Cancels a job that is not held by anybody; its children are to be told. */
+/** Cancels a job that is not claimed; the caller must tell its children. */
 export function cancelIdle(
   session: Session,
   job: JobRow,
@@ -93,7 +102,7 @@ export function cancelIdle(
   return { seq: job.seq, id: job.id, state };
 }
 
-/** Tells the end of jobs to those that wait for them, and theirs to those that wait for them, a generation at a time. */
+/** Passes the end of jobs on to their children, and theirs to their children, one generation at a time. */
 export async function tellChildren(session: Session, ended: readonly Ended[]): Promise<void> {
   for (let parents = ended; parents.length > 0; ) {
     for (const { id } of parents) session.notices.ended(id);
@@ -101,7 +110,7 @@ export async function tellChildren(session: Session, ended: readonly Ended[]): P
   }
 }
 
-/** Returns those who ended too. */
+/** Returns the children that ended too. */
 async function tellGeneration(session: Session, parents: readonly Ended[]): Promise<Ended[]> {
   const { link } = session;
   const seqs = parents.map(({ seq }) => seq);
@@ -113,7 +122,7 @@ async function tellGeneration(session: Session, parents: readonly Ended[]): Prom
   const edges = rows
     .map((row) => ({ place: places.get(numberOf(row[0])) ?? 0, child: numberOf(row[1]) }))
     .sort((a, b) => a.place - b.place || a.child - b.child);
-  // The children are locked first: of two parents that end at once, the second must see what the first has left.
+  // The children are locked first: if two parents end at once, the second must see what the first has left.
   const children = await lockBySeq(session, [...new Set(edges.map(({ child }) => child))]);
   link.write(sql`delete from escapement_parents where parent in (${seqs})`);
   const { rows: left } = await link.query(
@@ -147,11 +156,7 @@ function unblock(session: Session, job: JobRow): void {
   if (!job.relayed) joinLane(session, job, job.runAt);
 }
 
-export function orphanReason(parent: { readonly id: string; readonly state: JobState }): string {
-  return `its parent ${parent.id} is ${parent.state}`;
-}
-
-/** Looks again at children whose parents may have ended unseen; see `shareJobs`. */
+/** Checks children whose parents may have ended without seeing them; see `shareJobs`. */
 export async function adoptChildren(session: Session): Promise<void> {
   const { link, ns, skipLocked } = session;
   const lock = fixed(skipLocked ? "for update skip locked" : "for update");
@@ -173,8 +178,8 @@ export async function adoptChildren(session: Session): Promise<void> {
 const maxAdopted = 1_000;
 
 /**
- * Waits for parents whose end is under way: it may have looked for children before there were any. A parent that ends later sees its
- * child, for that is there for all to see. The edges are read without locks: whoever ends a parent holds it, and then takes them away.
+ * Waits for parents that are ending right now: that call may have looked for children before there were any. A parent that ends later
+ * sees its child, which is committed by then. The edges are read without locks: a call that ends a parent locks it, then deletes them.
  */
 async function endedParents({ link }: Session, children: readonly number[]): Promise<readonly Tuple[]> {
   const { rows: edges } = await link.query(
@@ -184,7 +189,7 @@ async function endedParents({ link }: Session, children: readonly number[]): Pro
   const parents = edges.map((row) => numberOf(row[0]));
   const { rows: there } = await link.query(sql`select seq from escapement_jobs where seq in (${parents})`);
   const known = new Set(there.map((row) => numberOf(row[0])));
-  // One that is forgotten had ended, and nobody knows how any more.
+  // A forgotten parent had ended, in a state that is no longer known.
   const forgotten = parents.filter((seq) => !known.has(seq)).map((seq): Tuple => [seq, "", "succeeded"]);
   const { rows } = await link.query(
     sql`select seq, id, state from escapement_jobs force index (primary)

@@ -1,18 +1,18 @@
-import { perGroup } from "../../kept-counts.ts";
-import { isTerminal } from "../../state.ts";
-import type { EnqueueResult, NewJob } from "../../store.ts";
+import { isTerminal, orphanReason } from "../../state.ts";
+import type { EnqueueResult, NewJob } from "../../store/jobs.ts";
+import { perGroup } from "../kept-counts.ts";
 import { changeIdle } from "./change.ts";
-import { countAdded, writeCounts } from "./counts.ts";
-import { cancelIdle, type Ended, orphanReason, tellChildren } from "./end.ts";
+import { fixed, join, now, sql } from "./connection/sql.ts";
+import { cancelIdle, type Ended, tellChildren } from "./end.ts";
 import { isDuplicate } from "./errors.ts";
-import { insertOne, insertStatements, isIndependent, writeCompanions } from "./insert.ts";
-import { type JobRow, lockBySeq, lockJobs, lookUp, resolveJob, shareJobs } from "./jobs.ts";
+import { countAdded, writeCounts } from "./jobs/counts.ts";
+import { type JobRow, lockBySeq, lockJobs, lookUp, resolveJob, shareJobs } from "./jobs/find.ts";
+import { insertOne, insertStatements, isIndependent, writeCompanions } from "./jobs/insert.ts";
+import { takeUniqueKey, uniqueHolder } from "./jobs/unique.ts";
 import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, join, now, sql } from "./sql.ts";
-import { takeUniqueKey, uniqueHolder } from "./unique.ts";
 
-/** Works a batch off in its order. Jobs that only their ids concern go together. */
+/** Enqueues a batch in order. Jobs that depend on nothing but their ids are written together. */
 export async function enqueue(
   session: Session,
   jobs: readonly NewJob[],
@@ -46,7 +46,7 @@ export function firstOfEach(jobs: readonly NewJob[]): readonly NewJob[] {
   return first.size === jobs.length ? jobs : [...first.values()];
 }
 
-/** @param known the ids that were there before, each with the id of the job that stands for it. */
+/** @param known the ids that existed before, each with the id of the job that it refers to. */
 export function resultsOf(
   jobs: readonly NewJob[],
   known: ReadonlyMap<string, string> | null,
@@ -61,7 +61,7 @@ export function resultsOf(
   });
 }
 
-/** Writes jobs that only their ids concern; returns those that were there before. */
+/** Writes jobs that depend on nothing but their ids; returns those that existed before. */
 async function addIndependent(
   session: Session,
   jobs: readonly NewJob[],
@@ -69,7 +69,7 @@ async function addIndependent(
 ): Promise<Map<string, string>> {
   const { link, notices } = session;
   const distinct = firstOfEach(jobs);
-  // An insert locks the row that is in its way; a caller's transaction would hold on to it for too long.
+  // An insert locks an existing row in its way; a caller's transaction would hold that lock for too long.
   const before = session.foreign
     ? await lookUp(
         session,
@@ -87,13 +87,13 @@ async function addIndependent(
   return new Map([...known, ...faster]);
 }
 
-/** Those ids whose job another call brought. */
+/** The ids whose job another call added. */
 export async function knownBefore(
   { link, ns, foreign }: Session,
   jobs: readonly NewJob[],
   tag: number,
 ): Promise<Map<string, string>> {
-  // A caller's transaction sees what was committed after it began only where it locks what it reads.
+  // A caller's transaction sees commits made after it began only in rows that it locks while reading.
   const lock = fixed(foreign ? "lock in share mode" : "");
   const ids = jobs.map(({ id }) => id);
   const { rows } = await link.query(
@@ -104,7 +104,7 @@ export async function knownBefore(
   return new Map(rows.map((row) => [textOf(row[0]), textOf(row[1])]));
 }
 
-/** A job with parents, or with a key that others may hold. */
+/** A job with parents, or with a key that other jobs may hold. */
 async function enqueueBound(session: Session, job: NewJob): Promise<EnqueueResult> {
   const known = (await lookUp(session, [job.id])).get(job.id);
   if (known !== undefined) return { id: known.id, outcome: "existing" };
@@ -115,13 +115,13 @@ async function enqueueBound(session: Session, job: NewJob): Promise<EnqueueResul
     return await place(session, job, parents);
   } catch (error) {
     if (!isDuplicate(error)) throw error;
-    // Somebody else was faster with the same id.
+    // Another call was faster with the same id.
     const faster = await resolveJob(session, job.id);
     return { id: faster?.id ?? job.id, outcome: "existing" };
   }
 }
 
-/** Adds the job, or lets another one stand for it. An id that was taken meanwhile makes it fail. */
+/** Adds the job, or makes its id an alias of another one. Fails if the id was taken in the meantime. */
 async function place(
   session: Session,
   job: NewJob,
@@ -192,7 +192,7 @@ async function add(session: Session, job: NewJob, parents: readonly JobRow[]): P
   await orphan(session, job, parents);
 }
 
-/** A parent that had ended badly before decides at once. */
+/** A parent that has already ended badly decides at once. */
 async function orphan(session: Session, job: NewJob, parents: readonly JobRow[]): Promise<void> {
   const failed = parents.find(({ state }) => isTerminal(state) && state !== "succeeded");
   if (failed === undefined || job.afterFailure !== "cancel") return;
@@ -203,8 +203,8 @@ async function orphan(session: Session, job: NewJob, parents: readonly JobRow[])
 }
 
 /**
- * The first waiting, never claimed job with the key, under the key's lock. By the primary key alone: a caller's transaction would lock
- * gaps between the jobs of other keys too.
+ * The first waiting, never claimed job with the key, under the key's lock. Uses the primary key only: otherwise a caller's transaction
+ * would also lock gaps between the jobs of other keys.
  */
 async function debounceTarget(session: Session, job: NewJob): Promise<JobRow | null> {
   if (job.debounce === null) return null;
@@ -233,7 +233,7 @@ async function debounceTarget(session: Session, job: NewJob): Promise<JobRow | n
   );
 }
 
-/** Whether a job can never again take what is debounced: it was claimed, or it has ended without. */
+/** Whether a job can no longer be a debounce target: it was claimed, or ended without a claim. */
 function isOver(job: JobRow | undefined): boolean {
   return job === undefined || job.token > 0 || isTerminal(job.state);
 }

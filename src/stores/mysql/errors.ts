@@ -38,7 +38,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   },
   ER_TOO_MANY_USER_CONNECTIONS: {
     code: "store-unavailable",
-    advice: "raise the user's limit of connections",
+    advice: "raise the user's connection limit",
   },
   HANDSHAKE_NO_SSL_SUPPORT: {
     code: "store-unsupported",
@@ -48,7 +48,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   ER_DATA_TOO_LONG: { code: "input-too-large", advice: "an id, a name or a key is longer than its column" },
 };
 
-/** Codes that say that the connection is gone, or was never made: whether the server did the work is unknown. */
+/** Codes that mean that the connection is gone, or was never made: it is unknown whether the server did the work. */
 const lost = new Set([
   "PROTOCOL_CONNECTION_LOST",
   "PROTOCOL_ENQUEUE_AFTER_FATAL_ERROR",
@@ -71,7 +71,7 @@ const lost = new Set([
   "EADDRNOTAVAIL",
 ]);
 
-/** MariaDB 11 and MySQL 8 have numbers that the client may not know by name. */
+/** MariaDB 11 and MySQL 8 have error numbers that the client may not know by name. */
 const namesByNumber: Readonly<Record<number, string>> = {
   1020: "ER_CHECKREAD",
   1927: "ER_CONNECTION_KILLED",
@@ -88,12 +88,12 @@ function nameOf(error: unknown): string | null {
   return "code" in error && typeof error.code === "string" ? error.code : null;
 }
 
-/** Whether others were in the way, so that doing it again is all it takes. */
+/** Whether the call conflicted with others, so a retry is enough. */
 export function isConflict(error: unknown): boolean {
   return isDeadlock(error) || nameOf(error) === "ER_LOCK_WAIT_TIMEOUT";
 }
 
-/** The same, at once: whoever has waited for a lock in vain has waited long enough. */
+/** The same, but fit for an immediate retry: a lock timeout has already waited long enough. */
 export function isDeadlock(error: unknown): boolean {
   const name = nameOf(error);
   return name === "ER_LOCK_DEADLOCK" || name === "ER_CHECKREAD";
@@ -108,7 +108,7 @@ export function isMissingTable(error: unknown): boolean {
   return name === "ER_NO_SUCH_TABLE" || name === "ER_UNKNOWN_TABLE";
 }
 
-/** Whether the connection is of no use any more. */
+/** Whether the connection is unusable. */
 export function isLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof EscapementError) return error.code === "store-unavailable";
@@ -116,14 +116,14 @@ export function isLost(error: unknown): boolean {
 }
 
 /**
- * Whether a statement in a caller's hands failed through nobody's fault: the connection broke, the server stopped, it undid the transaction for
- * the sake of another, or a lock was not free within the time that the store itself sets.
+ * Whether a statement run by a caller failed through no fault of its own: the connection broke, the server stopped, it rolled back in favour
+ * of another transaction, or a lock was not free within the time that the store itself sets.
  */
 export function isPassing(error: unknown): boolean {
   return isConflict(error) || (isLost(error) && nameOf(error) !== "ER_QUERY_INTERRUPTED");
 }
 
-/** An error as it leaves the store; what is neither the server's nor the client's passes unchanged. */
+/** An error as it leaves the store; errors of neither the server nor the client pass unchanged. */
 export function translateError(error: unknown, where: string): unknown {
   if (!(error instanceof Error) || error instanceof EscapementError) return error;
   const name = nameOf(error);

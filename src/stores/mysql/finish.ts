@@ -1,14 +1,14 @@
 import type { JobState } from "../../job.ts";
-import { perGroup } from "../../kept-counts.ts";
 import { isPlainSuccess, isTerminal, type Outcome, settle } from "../../state.ts";
-import type { Finish, FinishParams, FinishResult } from "../../store.ts";
-import { highestSeq, writeCounts } from "./counts.ts";
+import type { Finish, FinishParams, FinishResult } from "../../store/claims.ts";
+import { perGroup } from "../kept-counts.ts";
+import { fixed } from "./connection/sql.ts";
 import { type Ended, noteFreed, settleClaim, tellChildren } from "./end.ts";
-import { type JobRow, lockJobs } from "./jobs.ts";
-import { leaveLanes } from "./lane-jobs.ts";
+import { highestSeq, writeCounts } from "./jobs/counts.ts";
+import { type JobRow, lockJobs } from "./jobs/find.ts";
+import { type Success, writeSucceeded } from "./jobs/succeeded.ts";
+import { leaveLanes } from "./limits/lane-jobs.ts";
 import type { Session } from "./session.ts";
-import { fixed } from "./sql.ts";
-import { type Success, writeSucceeded } from "./succeeded.ts";
 
 export function finish(session: Session, params: FinishParams): Promise<FinishResult[]> {
   return finishAll(session, session.claimers.of(params.claimer), params.finishes, (job) => !job.relayed);
@@ -18,7 +18,7 @@ export function isHeldBy(job: JobRow, claimer: number, token: number): boolean {
   return job.state === "active" && job.token === token && job.claimer === claimer;
 }
 
-/** Ends those claims that are the claimer's; `mine` tells whether a job is at all for this verb to end. */
+/** Ends those claims that belong to the claimer; `mine` says whether this verb may end a job at all. */
 export async function finishAll(
   session: Session,
   claimer: number,
@@ -29,7 +29,7 @@ export async function finishAll(
   const jobs = await lockJobs(session, [...new Set(finishes.map(({ id }) => id))]);
   const isHeld = (job: JobRow | undefined, token: number): job is JobRow =>
     job !== undefined && mine(job) && isHeldBy(job, claimer, token);
-  // An outcome that the core refuses must throw before anything is written, also where it hides behind another of the same claim.
+  // An outcome that the core refuses must throw before anything is written, even if it follows another one of the same claim.
   for (const { id, token, outcome } of finishes) {
     const job = jobs.get(id);
     if (isHeld(job, token)) settle(job, outcome);
@@ -40,7 +40,7 @@ export async function finishAll(
   for (const { id, token, outcome } of finishes) {
     let job = jobs.get(id);
     if (job !== undefined && (session.changed.has(job.seq) || job.state === "blocked")) {
-      // What is told of this one must show what those before it did.
+      // The result of this one must reflect what the earlier ones did.
       writeAll(session, succeeded.splice(0));
       await tellChildren(session, ended.splice(0));
       job = (await lockJobs(session, [id])).get(id);
@@ -58,7 +58,7 @@ export async function finishAll(
   return results;
 }
 
-/** Successes are only noted, to be written together. */
+/** Successes are only noted here, and written together. */
 function settleOne(session: Session, job: JobRow, outcome: Outcome, succeeded: Succeeded[]): JobState {
   if (!isPlainSuccess(outcome)) return settleClaim(session, job, outcome, true).state;
   const { state, result } = settle(job, outcome);

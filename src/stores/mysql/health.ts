@@ -1,10 +1,10 @@
-import type { Health } from "../../store.ts";
-import type { Link } from "./link.ts";
+import type { Health } from "../../store/opening.ts";
+import type { Link } from "./connection/link.ts";
+import { sql } from "./connection/sql.ts";
 import { appliedMigrations, migrationScripts } from "./migrate.ts";
 import { numberOf, textOf } from "./rows.ts";
-import { sql } from "./sql.ts";
 
-/** What of the server's settings decides about acknowledged writes, and what a person may want to know. */
+/** The server settings that decide about acknowledged writes, and that an operator may want to know. */
 interface Settings {
   readonly version: string;
   readonly isMariadb: boolean;
@@ -37,7 +37,7 @@ export async function readSettings(link: Link): Promise<Settings> {
   };
 }
 
-/** An acknowledged write survives a power failure only where the log, and the binary log beside it, are synced at each commit. */
+/** An acknowledged write survives a power failure only if the log, and the binary log with it, are synced at each commit. */
 export function durabilityOf({ flushLog, binlog, syncBinlog }: Settings): "full" | "weak" {
   return flushLog === 1 && (!binlog || syncBinlog === 1) ? "full" : "weak";
 }
@@ -83,13 +83,13 @@ function problemsOf(settings: Settings): string[] {
     );
   }
   if (settings.binlog && settings.binlogFormat === "STATEMENT") {
-    problems.push("binlog_format is STATEMENT, which READ COMMITTED cannot be written in; set it to ROW");
+    problems.push("binlog_format is STATEMENT, which does not support READ COMMITTED; set it to ROW");
   }
   if (settings.readOnly) problems.push("the server is read-only; use the primary");
   return problems;
 }
 
-/** Indexes that the migrations make and that somebody has dropped. */
+/** Indexes that the migrations create and that are missing now. */
 async function missingIndexes(link: Link): Promise<string[]> {
   const { tablePrefix } = link.dialect;
   const { rows } = await link.query(
@@ -101,7 +101,7 @@ async function missingIndexes(link: Link): Promise<string[]> {
   ]);
   return made
     .flatMap(([, name]) => (name === undefined || present.has(name) ? [] : name))
-    .map((name) => `the index ${name} is missing: make it again as migrations/0001-core.sql has it`);
+    .map((name) => `the index ${name} is missing: recreate it as in migrations/0001-core.sql`);
 }
 
 /** SKIP LOCKED came with MySQL 8.0.1 and MariaDB 10.6. */

@@ -10,10 +10,10 @@ import {
   summedColumns,
   toNumbers,
 } from "../../history.ts";
-import type { PruneParams } from "../../store.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { fixed, join, now, type Sql, sql } from "./connection/sql.ts";
 import { dateOf, numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, join, now, type Sql, sql } from "./sql.ts";
 
 const columns = [...summedColumns, ...highestColumns];
 
@@ -24,7 +24,7 @@ const merge = fixed(
   ].join(", "),
 );
 
-/** The row of the writer is locked first: a call that is repeated while the first one is still under way waits for it, and finds its sequence. */
+/** The writer's row is locked first: a repeated call waits for the first one if that is still in progress, and then finds its sequence. */
 export async function recordHistory(
   { link, ns }: Session,
   { node, sequence, entries }: RecordHistoryParams,
@@ -46,7 +46,7 @@ export async function recordHistory(
   );
 }
 
-/** In the order of the key, so that calls at the same moment lock them in the same order. */
+/** In key order, so concurrent calls lock them in the same order. */
 function rowsOf(ns: number, entries: readonly HistoryEntry[]): Sql[] {
   const sorted = entries.toSorted(
     (a, b) => b.agoMs - a.agoMs || compare(a.queue, b.queue) || compare(a.name, b.name),
@@ -65,7 +65,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** A sum is a decimal, which clients give as a text. */
+/** A sum is a decimal, which clients return as a string. */
 const sums = fixed(
   [
     ...summedColumns.map((column) => `cast(sum(${column}) as signed)`),

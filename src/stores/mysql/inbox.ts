@@ -1,5 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import { EscapementError } from "../../errors.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import type { Semaphore } from "../../runtime/semaphore.ts";
 import type {
   InboxBegin,
   InboxBegun,
@@ -8,14 +10,13 @@ import type {
   InboxCommitted,
   InboxPrune,
   InboxStore,
-} from "../../inbox-store.ts";
-import { checkInteger, checkKnown } from "../../options.ts";
-import { Turnstile } from "../../turnstile.ts";
-import { loadClient, type RawConnection, type Target, targetOf } from "./client.ts";
+} from "../../store/inbox.ts";
+import { transactionSemaphore } from "../transaction-semaphore.ts";
+import { loadClient, type RawConnection, type Target, targetOf } from "./connection/client.ts";
+import { explainCheck, guard } from "./connection/guard.ts";
+import { OwnLink } from "./connection/link.ts";
+import { type Sql, serverNow, sql } from "./connection/sql.ts";
 import { isConflict, isLost, translateError } from "./errors.ts";
-import { explainCheck, guard } from "./guard.ts";
-import { OwnLink } from "./link.ts";
-import { type Sql, serverNow, sql } from "./sql.ts";
 
 export interface MysqlInboxOptions {
   /** `mysql://user:password@host:3306/database` */
@@ -28,7 +29,7 @@ export interface MysqlInboxOptions {
   readonly clock?: Clock;
 }
 
-/** Keeps an inbox's markers in MySQL or MariaDB, beside the effects: each commits with its marker. The effect gets a connection of `mysql2/promise` in an open transaction. */
+/** Keeps an inbox's markers in MySQL or MariaDB, next to the effects: each commits with its marker. The effect gets a `mysql2/promise` connection in an open transaction. */
 export function mysqlInbox(urlOrOptions: string | MysqlInboxOptions): InboxStore {
   const options = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
   checkKnown(options, ["url", "tablePrefix", "effects", "clock"], "mysqlInbox");
@@ -39,7 +40,7 @@ const defaultEffects = 8;
 const maxIdle = 5;
 const maxTries = 8;
 
-/** The connection's fate does not depend on what the effect threw: that goes to whoever called, as it is. */
+/** What the effect threw does not decide the connection's fate: the caller gets that error as it is. */
 type End<T> = InboxCommitted<T> | { readonly outcome: "failed"; readonly error: unknown };
 
 export class MysqlInbox implements InboxStore {
@@ -48,7 +49,7 @@ export class MysqlInbox implements InboxStore {
   readonly #tablePrefix: string;
   readonly #clock: Clock | undefined;
   readonly #callTimeoutMs: number;
-  readonly #turnstile: Turnstile;
+  readonly #semaphore: Semaphore;
   readonly #idle: RawConnection[] = [];
   #isClosed = false;
 
@@ -64,7 +65,7 @@ export class MysqlInbox implements InboxStore {
     this.#tablePrefix = tablePrefix;
     this.#clock = options.clock;
     this.#callTimeoutMs = callTimeoutMs;
-    this.#turnstile = new Turnstile(checkInteger(effects, 1, 1_000, "effects"));
+    this.#semaphore = transactionSemaphore(checkInteger(effects, 1, 1_000, "effects"));
   }
 
   async migrate(): Promise<void> {
@@ -81,8 +82,8 @@ export class MysqlInbox implements InboxStore {
   begin({ key, holder, leaseMs }: InboxBegin): Promise<InboxBegun> {
     return this.#patiently(async (link): Promise<InboxBegun> => {
       const now = this.#now();
-      // A row that holds nothing is made first, so that there is always one to lock. The update that changes nothing locks it at once:
-      // reading it first, two comers would each wait for the other.
+      // An empty row is inserted first, so there is always one to lock. The update that changes nothing locks it at once:
+      // if they read it first, two callers would deadlock.
       await link.query(
         sql`insert into escapement_inbox (\`key\`, token, holder, running_until) values (${key}, 0, '', 0)
             on duplicate key update token = token`,
@@ -117,12 +118,12 @@ export class MysqlInbox implements InboxStore {
       await link.query(guard.check).catch((error: unknown) => {
         throw explainCheck(error);
       });
-      // The marker last: until then its lease can be renewed, and others can see it.
+      // The marker goes last: until then its lease can be renewed, and others can see it.
       const isOwn = await change(link, { key, token }, this.#done(retentionMs));
       return isOwn ? { outcome: "committed", value } : { outcome: "stale" };
     };
-    // The effect is the caller's to repeat.
-    const end = await this.#turnstile.pass(() => this.#patiently(work, 1));
+    // Repeating the effect is up to the caller.
+    const end = await this.#semaphore.run(() => this.#patiently(work, 1));
     if (end.outcome === "failed") throw end.error;
     return end;
   }
@@ -159,12 +160,12 @@ export class MysqlInbox implements InboxStore {
     return sql`running_until = null, done_until = ${this.#now()} + ${retentionMs}`;
   }
 
-  /** The clock as an expression: a test's own, or the server's. */
+  /** The clock as an SQL expression: a test's own, or the server's. */
   #now(): number | Sql {
     return this.#clock === undefined ? serverNow : this.#clock.now();
   }
 
-  /** Deadlocks are normal in InnoDB; what stood in another's way is tried again. */
+  /** Deadlocks are normal in InnoDB; a conflicting transaction is retried. */
   async #patiently<T>(work: (link: OwnLink) => Promise<T>, most = maxTries): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -176,9 +177,9 @@ export class MysqlInbox implements InboxStore {
   }
 
   async #inTransaction<T>(work: (link: OwnLink) => Promise<T>): Promise<T> {
-    // Whoever comes late must not make a connection that nobody would close.
+    // A late call must not open a connection that no one would close.
     if (this.#isClosed)
-      throw new EscapementError("stopped", "the inbox is closed; make another one to go on");
+      throw new EscapementError("stopped", "the inbox is closed; create another one to continue");
     const connection = this.#idle.pop() ?? (await this.#connect());
     const link = this.#linkOver(connection);
     try {
@@ -190,10 +191,10 @@ export class MysqlInbox implements InboxStore {
       return result;
     } catch (error) {
       if (isEnded(error)) {
-        // What the effect did to its connection besides is not known.
+        // What else the effect did to its connection is unknown.
         connection.destroy();
       } else if (isLost(error)) {
-        // The others that lie idle are probably dead too.
+        // The other idle ones are probably dead too.
         for (const dead of [connection, ...this.#idle.splice(0)]) dead.destroy();
       } else {
         await link.rollback().then(
@@ -205,7 +206,7 @@ export class MysqlInbox implements InboxStore {
     }
   }
 
-  /** The caller's effect uses the connection too, so nothing is presumed about its settings. */
+  /** The caller's effect uses the connection too, so its settings are unknown. */
   #linkOver(connection: RawConnection): OwnLink {
     const [tablePrefix, timeoutMs, { where }] = [this.#tablePrefix, this.#callTimeoutMs, this.#target];
     return new OwnLink({ connection, tablePrefix, timeoutMs, where, multiple: false, foreign: true });
@@ -220,7 +221,7 @@ export class MysqlInbox implements InboxStore {
     const { config, where } = this.#target;
     const ms = this.#callTimeoutMs;
     const connection = (await loadClient()).createConnection({ ...config, connectTimeout: ms });
-    // One that breaks while it lies idle must not end the process, and is of no use to the next call.
+    // A connection that breaks while idle must not crash the process, nor serve the next call.
     connection.on("error", () => {
       const place = this.#idle.indexOf(connection);
       if (place >= 0) this.#idle.splice(place, 1);
@@ -241,7 +242,7 @@ export class MysqlInbox implements InboxStore {
     }
   }
 
-  /** Says goodbye; a server that does not answer is not waited for. */
+  /** Closes politely, without waiting for a server that does not answer. */
   async #end(connection: RawConnection): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, this.#callTimeoutMs);
@@ -257,7 +258,7 @@ function isEnded(error: unknown): boolean {
 }
 
 async function change(link: OwnLink, { key, token }: InboxClaim, what: Sql): Promise<boolean> {
-  // One that was released is nobody's.
+  // A released key is held by no one.
   const mine = sql`\`key\` = ${key} and token = ${token} and running_until > 0`;
   const { rows } = await link.query(sql`select 1 from escapement_inbox where ${mine} for update`);
   if (rows.length === 0) return false;
@@ -265,7 +266,7 @@ async function change(link: OwnLink, { key, token }: InboxClaim, what: Sql): Pro
   return true;
 }
 
-/** Whether the caller's writes, if any, must not stay. */
+/** Whether the caller's writes, if any, must be rolled back. */
 function isUndone(result: unknown): boolean {
   if (typeof result !== "object" || result === null || !("outcome" in result)) return false;
   return result.outcome === "stale" || result.outcome === "failed";

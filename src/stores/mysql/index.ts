@@ -1,45 +1,46 @@
 import type { Clock } from "../../clock.ts";
 import { describe, EscapementError } from "../../errors.ts";
 import { checkInteger, checkKnown } from "../../options.ts";
-import type { PendingMigration, Store, StoreContext, StoreFactory } from "../../store.ts";
-import { type MysqlPool, targetOf } from "./client.ts";
+import type { PendingMigration, StoreContext, StoreFactory } from "../../store/opening.ts";
+import type { Store } from "../../store/store.ts";
+import { type MysqlPool, targetOf } from "./connection/client.ts";
+import { ForeignPool, OwnPool } from "./connection/pool.ts";
 import { migrationScripts } from "./migrate.ts";
-import { ForeignPool, OwnPool } from "./pool.ts";
-import { MysqlStore } from "./store.ts";
+import { openMysqlStore } from "./store.ts";
 
-export type { MysqlPool } from "./client.ts";
+export type { MysqlPool } from "./connection/client.ts";
 export { type MysqlInboxOptions, mysqlInbox } from "./inbox.ts";
 
 export interface MysqlOptions {
   /** `mysql://user:password@host:3306/database`, or the same with `mariadb:`; with `?ssl=true` for an encrypted connection. */
   readonly url?: string;
   /**
-   * A pool of mysql2 to take connections from, instead of a URL. With `multipleStatements: true` each call is one trip to the server,
-   * without it one for each statement. A handler that blocks the event loop cannot renew its lease through it.
+   * A mysql2 pool to take connections from, instead of a URL. With `multipleStatements: true` each call is one trip to the server,
+   * without it each statement is one. A handler that blocks the event loop cannot renew its lease through the pool.
    */
   readonly pool?: MysqlPool;
   /**
-   * What the names of all tables begin with.
+   * Prefix of all table names.
    *
    * @default "escapement_"
    */
   readonly tablePrefix?: string;
   /**
-   * How many connections are open at once, at the most. Only with a URL.
+   * Maximum number of open connections. Only with a URL.
    *
    * @default 10
    */
   readonly connections?: number;
   /**
-   * How long the server may take to answer, in milliseconds. Then the connection is given up, and the call fails as `store-unavailable`.
+   * How long the server may take to answer, in milliseconds. After that the connection is dropped, and the call fails as `store-unavailable`.
    *
    * @default 10000
    */
   readonly callTimeout?: number;
   /**
-   * Whether claims pass over rows that others are working on (`SKIP LOCKED`), or wait for them and check again.
+   * Whether claims skip rows that others have locked (`SKIP LOCKED`), or wait for them and check again.
    *
-   * @default what the server can: yes from MySQL 8.0.1 and MariaDB 10.6 on
+   * @default what the server supports: yes from MySQL 8.0.1 and MariaDB 10.6 on
    */
   readonly skipLocked?: boolean;
   /**
@@ -63,7 +64,7 @@ export function mysql(urlOrOptions: string | MysqlOptions): StoreFactory {
   return { open: (context) => openStore(options, context) };
 }
 
-/** Opens a store by its address: what the heartbeat's thread calls. */
+/** Opens a store by its address, for the heartbeat's thread. */
 export async function openStore(given: unknown, context: StoreContext): Promise<Store> {
   const options = resolve(given);
   const { tablePrefix, callTimeout, skipLocked, clock, url } = options;
@@ -71,14 +72,10 @@ export async function openStore(given: unknown, context: StoreContext): Promise<
   const reachable = url !== null && clock === null;
   const address = { module: import.meta.url, options: definedOf(options) };
   try {
-    return await MysqlStore.open({
-      connections,
-      tablePrefix,
-      context,
-      clock,
-      skipLocked,
-      address: reachable ? address : null,
-    });
+    return await openMysqlStore(
+      { connections, tablePrefix, context, clock, skipLocked },
+      reachable ? address : null,
+    );
   } catch (error) {
     await connections.close();
     throw error;

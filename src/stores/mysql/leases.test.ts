@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { testbed } from "../../../testbed/index.ts";
-import type { ClaimRef, Store } from "../../store.ts";
+import type { ClaimRef } from "../../store/claims.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { open } from "./test/harness.ts";
 
@@ -18,7 +19,7 @@ async function claimAll(store: Store, ids: readonly string[]): Promise<ClaimRef[
 }
 
 describe("leases on MySQL", { skip: server.skip }, () => {
-  test("K6: a row that another transaction has locked holds up no renewal but its own", async (t) => {
+  test("a row that another transaction has locked holds up no renewal but its own [K6]", async (t) => {
     const store = await open({ url: server.url }, "locked rows");
     const other = await createConnection(server.url);
     t.after(async () => {

@@ -1,22 +1,16 @@
-import { isTerminal, silence } from "../../state.ts";
-import type {
-  ClaimRef,
-  ExtendParams,
-  ExtendResult,
-  ReapParams,
-  ReapResult,
-  ReportParams,
-} from "../../store.ts";
+import { expiredReason, isTerminal, silence } from "../../state.ts";
+import type { ClaimRef, ExtendParams, ExtendResult, Report, ReportParams } from "../../store/claims.ts";
+import type { ReapParams, ReapResult } from "../../store/reaping.ts";
+import { fixed, now, type Sql, sql } from "./connection/sql.ts";
 import { adoptChildren, cancelIdle, settleClaim, tellChildren } from "./end.ts";
-import { strike } from "./expiring.ts";
 import { isHeldBy } from "./finish.ts";
-import { type JobRow, lockBySeq, lockJobs } from "./jobs.ts";
+import { strike } from "./jobs/expiring.ts";
+import { type JobRow, lockBySeq, lockJobs } from "./jobs/find.ts";
+import { tell } from "./jobs/trail.ts";
 import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, now, type Sql, sql } from "./sql.ts";
-import { tell } from "./trail.ts";
 
-/** One trip: renews what is still the claimer's and not locked by another transaction, then reads which that is. */
+/** One trip: renews what still belongs to the claimer and is not locked by another transaction, then reads which claims those are. */
 export async function extend(session: Session, params: ExtendParams): Promise<ExtendResult[]> {
   const { link, ns } = session;
   if (params.claims.length === 0) return [];
@@ -50,7 +44,7 @@ function named(claims: readonly ClaimRef[]): Sql {
 }
 
 /**
- * Only a plain `select` passes over locked rows, so what it has found goes into a second statement, on the server: a process that is stopped
+ * Only a plain `select` can skip locked rows, so its result goes into a second statement, on the server: a process suspended
  * between two trips would keep the locks of all its claims.
  */
 function renew({ link, skipLocked }: Session, claims: Sql, leaseMs: number): void {
@@ -76,14 +70,19 @@ function renew({ link, skipLocked }: Session, claims: Sql, leaseMs: number): voi
 export async function report(session: Session, params: ReportParams): Promise<void> {
   const claimer = session.claimers.of(params.claimer);
   const jobs = await lockJobs(session, [...new Set(params.reports.map(({ id }) => id))]);
-  for (const { id, token, progress, lines } of params.reports) {
+  for (const { id, token, ...reported } of params.reports) {
     const job = jobs.get(id);
     if (job === undefined || job.relayed || !isHeldBy(job, claimer, token)) continue;
-    if (progress !== undefined) {
-      session.link.write(sql`update escapement_jobs set progress = ${progress} where seq = ${job.seq}`);
-    }
-    for (const line of lines) tell(session, job, "log", line);
+    writeReport(session, job, reported);
   }
+}
+
+/** The job is locked. */
+export function writeReport(session: Session, job: JobRow, { progress, lines }: Report): void {
+  if (progress !== undefined) {
+    session.link.write(sql`update escapement_jobs set progress = ${progress} where seq = ${job.seq}`);
+  }
+  for (const line of lines) tell(session, job, "log", line);
 }
 
 export async function reap(session: Session, { limit, until }: ReapParams): Promise<ReapResult> {
@@ -101,7 +100,7 @@ export async function reap(session: Session, { limit, until }: ReapParams): Prom
     if (jobs.length === 0) break;
     const parents = await parentsAmong(session, jobs);
     for (const job of jobs) {
-      // The end of another one may have ended it in the meantime.
+      // The end of another job may have ended it in the meantime.
       if (session.changed.has(job.seq)) continue;
       const { state, reason } = endSilent(session, job);
       reaped.push({ id: job.id, name: job.name, queue: job.queue, state, reason });
@@ -120,7 +119,7 @@ async function parentsAmong({ link }: Session, jobs: readonly JobRow[]): Promise
   return new Set(rows.map((row) => numberOf(row[0])));
 }
 
-/** Claims whose lease ran out, and then jobs that expired, locked: whether they still did is asked of the locked row. */
+/** Claims whose lease ran out, then jobs that expired, all locked: the condition is checked again on the locked row. */
 async function nextToReap(session: Session, silentBy: number, limit: number): Promise<JobRow[]> {
   const jobs = await lockSilent(session, silentBy, await listSilent(session, silentBy, limit));
   if (jobs.length < limit) jobs.push(...(await nextToExpire(session, limit - jobs.length)));
@@ -128,8 +127,8 @@ async function nextToReap(session: Session, silentBy: number, limit: number): Pr
 }
 
 /**
- * Without locks: a locking read of a range also takes the first row behind it, which may be the first that waits, and hides it from
- * claims meanwhile.
+ * Without locks: a locking range read also locks the first row after the range, which may be the first waiting job, and hides it from
+ * claims in the meantime.
  */
 async function listSilent({ link, lines }: Session, silentBy: number, limit: number): Promise<number[]> {
   const { rows } = await link.query(
@@ -152,7 +151,7 @@ async function lockSilent(session: Session, silentBy: number, listed: readonly n
   return listed.flatMap((seq) => silent.get(seq) ?? []);
 }
 
-/** How many rows of the list are looked at together, at the least. */
+/** Minimum number of list rows read together. */
 const minListed = 100;
 
 async function nextToExpire(session: Session, limit: number): Promise<JobRow[]> {
@@ -179,7 +178,7 @@ async function nextToExpire(session: Session, limit: number): Promise<JobRow[]> 
     });
     const over = listed.filter(({ seq, expireAt }) => !isExpired(found.get(seq), expireAt));
     for (const { seq, expireAt } of over) strike(session, seq, expireAt);
-    // What was only struck off the list makes room for others.
+    // Entries that were only struck off the list make room for others.
     if (expired.length > 0) return expired.slice(0, limit);
   }
 }
@@ -189,5 +188,5 @@ function endSilent(session: Session, job: JobRow): Pick<ReapResult["reaped"][num
     return settleClaim(session, job, silence(job), false);
   }
   if (job.expireAt !== null) strike(session, job.seq, job.expireAt);
-  return { state: cancelIdle(session, job, "expire", "expired").state, reason: "expired" };
+  return { state: cancelIdle(session, job, "expire", expiredReason).state, reason: expiredReason };
 }

@@ -1,27 +1,18 @@
-import type { ClaimName, ClaimParams, RateLimit } from "../../store.ts";
-import { keyOfLane, laneOfKey } from "./jobs.ts";
+import type { ClaimName, ClaimParams, RateLimit } from "../../store/claims.ts";
+import type { Limited } from "../choose.ts";
+import { keyOfLane, laneOfKey } from "../lane.ts";
+import { askedQueues, countInWindow, type RateWindow, windowOpensAt } from "../limits.ts";
+import { join, sql } from "./connection/sql.ts";
 import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { join, sql } from "./sql.ts";
 
-/** What decides whether a due job may be claimed now. */
-export interface Limited {
-  readonly queue: string;
-  readonly name: string;
-  readonly concurrencyKey: string | null;
-  readonly rateKey: string | null;
-}
-
-interface RateWindow {
-  readonly startedAt: number;
-  readonly used: number;
-  readonly perMs: number;
+interface LoadedWindow extends RateWindow {
   readonly changed: boolean;
 }
 
 /**
- * The limits that stand between one claimer and the due jobs. Active jobs are counted from an index when a limit asks for it, never
- * kept as numbers that could drift; what this claim takes is added on top. What it will be asked must be loaded before.
+ * The limits between one claimer and the due jobs. Active jobs are counted from an index when a limit needs it, never
+ * kept as numbers that could drift; what this claim takes is added on top. Everything it needs must be loaded first.
  */
 export class Limits {
   readonly #session: Session;
@@ -29,7 +20,7 @@ export class Limits {
   readonly #asked: ReadonlySet<string> | null;
   readonly #activeInQueue = new Map<string, number>();
   readonly #activeUnderKey = new Map<string, number>();
-  readonly #windows = new Map<string, RateWindow>();
+  readonly #windows = new Map<string, LoadedWindow>();
 
   constructor(session: Session, params: ClaimParams) {
     this.#session = session;
@@ -41,21 +32,25 @@ export class Limits {
     return this.#asked === null || this.#asked.has(queue);
   }
 
-  /** Whether the claimer asks for jobs of this queue, and it is not paused. */
+  /** Whether the claimer wants jobs of this queue, and it is not paused. */
   looksInto(queue: string): boolean {
     return this.asksFor(queue) && !this.#session.queues.of(queue).paused;
+  }
+
+  isLimited(queue: string): boolean {
+    return this.#session.queues.isLimited(queue);
   }
 
   runs(name: string): boolean {
     return this.#names.has(name);
   }
 
-  /** How many jobs with one key may be active; infinity where the definition sets no limit. */
+  /** How many jobs with one key may be active; infinity if the definition sets no limit. */
   keyConcurrency(name: string): number {
     return this.#names.get(name)?.concurrency ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Reads what the limits of these queues are measured by. */
+  /** Reads the counts and windows for the limits of these queues. */
   async loadQueues(queues: readonly string[]): Promise<void> {
     const { link, ns, lines } = this.#session;
     const limited = queues.filter((queue) => this.#session.queues.isLimited(queue));
@@ -76,7 +71,7 @@ export class Limits {
     ]);
   }
 
-  /** Reads what the limits of these keys are measured by. */
+  /** Reads the counts and windows for the limits of these keys. */
   async loadKeys(jobs: readonly Limited[]): Promise<void> {
     const keys = new Set(jobs.flatMap(({ concurrencyKey }) => concurrencyKey ?? []));
     const rated = jobs.filter(({ name }) => this.#names.get(name)?.rate != null);
@@ -90,7 +85,7 @@ export class Limits {
     ]);
   }
 
-  /** Counts the active jobs of lanes that a concurrencyKey made. */
+  /** Counts the active jobs of lanes that come from a concurrencyKey. */
   async loadActive(lanes: readonly string[]): Promise<void> {
     const { link, ns } = this.#session;
     if (lanes.length === 0) return;
@@ -125,7 +120,7 @@ export class Limits {
     return this.keyConcurrency(name) - (this.#activeUnderKey.get(concurrencyKey) ?? 0);
   }
 
-  /** When a due job may go: now, at the end of a rate window, or infinity where time alone opens nothing. */
+  /** When a due job may go: now, at the end of a rate window, or infinity if time alone opens nothing. */
   opensAt(job: Limited): number {
     if (!this.runs(job.name) || !this.looksInto(job.queue)) return Number.POSITIVE_INFINITY;
     return Math.max(this.queueOpensAt(job.queue), this.keysOpenAt(job));
@@ -172,37 +167,17 @@ export class Limits {
 
   #windowOpensAt(kind: "queue" | "key", key: string, rate: RateLimit | null): number {
     const { now } = this.#session;
-    if (rate === null) return now;
-    const window = this.#openWindow(kind, key, rate);
-    return window === undefined || window.used < rate.limit ? now : window.startedAt + rate.perMs;
+    return rate === null ? now : windowOpensAt(this.#windows.get(`${kind} ${key}`), rate, now);
   }
 
   #countInWindow(kind: "queue" | "key", key: string, rate: RateLimit | null): void {
     if (rate === null) return;
-    const window = this.#openWindow(kind, key, rate) ?? { startedAt: this.#session.now, used: 0 };
-    this.#windows.set(`${kind} ${key}`, {
-      startedAt: window.startedAt,
-      used: window.used + 1,
-      perMs: rate.perMs,
-      changed: true,
-    });
-  }
-
-  /** The window that is open now. One from the future is the trace of a clock that was set back. */
-  #openWindow(kind: "queue" | "key", key: string, rate: RateLimit): RateWindow | undefined {
-    const { now } = this.#session;
-    const window = this.#windows.get(`${kind} ${key}`);
-    if (window === undefined || now < window.startedAt || now >= window.startedAt + rate.perMs)
-      return undefined;
-    return window;
+    const name = `${kind} ${key}`;
+    const counted = countInWindow(this.#windows.get(name), rate, this.#session.now);
+    this.#windows.set(name, { ...counted, changed: true });
   }
 }
 
 function bump(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-/** Queues of which the claimer wants at least one job. */
-function askedQueues(queues: NonNullable<ClaimParams["queues"]>): string[] {
-  return queues.filter(({ limit }) => limit > 0).map(({ queue }) => queue);
 }

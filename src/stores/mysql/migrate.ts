@@ -1,23 +1,23 @@
 import { EscapementError } from "../../errors.ts";
-import type { PendingMigration } from "../../store.ts";
+import type { PendingMigration } from "../../store/opening.ts";
+import type { Link, Tuple } from "./connection/link.ts";
+import { fixed, now, setNow, sql } from "./connection/sql.ts";
 import { isMissingTable } from "./errors.ts";
-import type { Link, Tuple } from "./link.ts";
-import { migrationFiles } from "./migration-files.ts";
+import { migrationFiles } from "./migrations/files.ts";
 import { numberOf, textOf } from "./rows.ts";
-import { fixed, now, setNow, sql } from "./sql.ts";
 
 interface Migration {
   readonly version: number;
   readonly name: string;
-  /** An older library must not touch the schema after it: its file has a line `-- breaking`. */
+  /** An older library must not touch the schema after this one: its file has a line `-- breaking`. */
   readonly breaking: boolean;
   readonly statements: readonly string[];
 }
 
-/** How long a node waits for another that is just migrating. */
+/** How long a node waits for another one that is migrating. */
 const lockSeconds = 60;
 
-/** The numbered files, in their order. */
+/** The numbered files, in order. */
 function readMigrations(): readonly Migration[] {
   const files = Object.entries(migrationFiles).filter(([name]) => /^\d{4}-.+\.sql$/.test(name));
   return files.map(([name, text]) => {
@@ -40,7 +40,7 @@ const ledger = `create table if not exists escapement_migrations (
   applied_at bigint not null
 ) engine = innodb`;
 
-/** What {@link migrate} would run, as scripts that can be run by hand. */
+/** What {@link migrate} would run, as scripts for running by hand. */
 export async function pendingMigrations(link: Link): Promise<readonly PendingMigration[]> {
   const applied = new Set((await appliedMigrations(link)).map(({ version }) => version));
   return migrationScripts(link.dialect.tablePrefix).filter(({ version }) => !applied.has(version));
@@ -58,11 +58,11 @@ export function migrationScripts(tablePrefix: string): (PendingMigration & { rea
 }
 
 /**
- * Brings the schema up to date. The server commits each statement by itself, so a lock by name keeps nodes apart, and statements
- * may be run again after one died between them.
+ * Brings the schema up to date. The server commits each statement separately, so a named lock keeps other nodes out, and statements
+ * may be run again after a process died between them.
  */
 export async function migrate(link: Link, where: string): Promise<void> {
-  // Locks by name hold for the whole server, tables only for a database.
+  // Named locks apply to the whole server, tables only to one database.
   const lock = sql`concat(left(database(), 32), ' ', ${link.dialect.tablePrefix}, 'migrate')`;
   const { rows } = await link.query(sql`select get_lock(${lock}, ${lockSeconds})`);
   if (rows[0]?.[0] !== 1) {
@@ -100,7 +100,7 @@ interface Applied {
   readonly breaking: boolean;
 }
 
-/** What was applied so far; nothing where there is no schema yet. */
+/** What has been applied so far; nothing if there is no schema yet. */
 export async function appliedMigrations(link: Link): Promise<readonly Applied[]> {
   return readLedger(link).catch((error: unknown) => {
     if (isMissingTable(error)) return [];

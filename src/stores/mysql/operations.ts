@@ -1,23 +1,31 @@
-import { readCursor, writeCursor } from "../../cursor.ts";
-import { needlesOf } from "../../needle.ts";
-import { endOfScan } from "../../scan-end.ts";
 import { isTerminal } from "../../state.ts";
+import type { AuditPage, AuditParams, NewAuditEntry, NoteParams } from "../../store/audit.ts";
 import {
-  type AuditPage,
-  type AuditParams,
   errorHeadLength,
   type JobSketch,
-  type NewAuditEntry,
-  type NoteParams,
-  type PruneParams,
   type ScanFilter,
   type ScanParams,
   type ScanResult,
-} from "../../store.ts";
-import { lastEnded } from "./counts.ts";
-import { conditionOf, indexFor } from "./filter.ts";
-import { resolveJobs } from "./jobs.ts";
-import type { Tuple } from "./link.ts";
+} from "../../store/questions.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+import { needlesOf } from "../needle.ts";
+import {
+  comparePlaces,
+  endOfScan,
+  endStatesOf,
+  readPlace,
+  type ScanPlace,
+  scopeOf,
+  writePlace,
+} from "../scan-place.ts";
+import type { Tuple } from "./connection/link.ts";
+import { fixed, join, now, type Sql, sql } from "./connection/sql.ts";
+import { lastEnded } from "./jobs/counts.ts";
+import { conditionOf, indexFor } from "./jobs/filter.ts";
+import { resolveJobs } from "./jobs/find.ts";
+import { tell } from "./jobs/trail.ts";
+import { runsOf, toRun } from "./limits/shelves.ts";
 import {
   dateOf,
   dateOrNull,
@@ -30,50 +38,93 @@ import {
   textOrNull,
 } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, join, now, type Sql, sql } from "./sql.ts";
-import { tell } from "./trail.ts";
 
 const sketchColumns = fixed(
   "j.seq, j.id, j.name, j.queue, j.delivery, j.priority, j.tags, j.state, j.attempt, j.attempts, j.run_at, j.enqueued_at, j.claimed_at, " +
     `if(j.state in ('succeeded', 'dead', 'lost', 'cancelled'), j.at, null), c.name as claimer_name, j.reason, left(j.error, ${errorHeadLength}), j.redrives`,
 );
 
-/** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
+/** First chooses which jobs to look at, reading as few columns as possible; then checks the rest of the question on those. */
 export async function scan(session: Session, params: ScanParams): Promise<ScanResult> {
   const { filter, order, limit, lookAt } = params;
-  const scope = { verb: "scan", order, namespace: session.ns } as const;
-  const [after] = params.cursor === null ? [] : readCursor(scope, params.cursor, 1);
+  const scope = scopeOf(params, session.ns);
+  const from = readPlace(scope, params.cursor);
+  const candidates = await (params.by === "ended" ? byEnd : byEnqueueing)(session, params, from);
+  const looked = candidates.slice(0, lookAt);
+  const places = new Map(looked.map(({ seq }, index) => [seq, index + 1]));
+  const placeOf = (row: Tuple): number => places.get(seqOf(row)) ?? 0;
+  // A page in the order of ends is put in order here: the server would sort by a list of numbers.
+  const [asked, page] =
+    params.by === "ended" ? [{ ...filter, states: endStatesOf(filter) }, lookAt] : [filter, limit];
+  const rows = looked.length === 0 ? [] : [...(await matching(session, asked, looked, order, page))];
+  rows.sort((a, b) => placeOf(a) - placeOf(b)).splice(limit);
+  const end = endOfScan({ total: candidates.length, lookAt, limit, found: rows.map(placeOf) });
+  const last = looked[end.looked - 1];
+  return {
+    jobs: rows.map(toSketch),
+    looked: end.looked,
+    cursor: end.hasMore && last !== undefined ? writePlace(scope, last) : null,
+  };
+}
+
+/** The numbers of what to look at, and one more where there is more. */
+async function byEnqueueing(
+  session: Session,
+  params: ScanParams,
+  from: ScanPlace | null,
+): Promise<ScanPlace[]> {
+  const { filter, order, lookAt } = params;
   const [start] = await Promise.all([startOf(session, params), session.lines.refresh(session.link)]);
   const oldest = order === "oldest";
-  const direction = fixed(oldest ? "asc" : "desc");
-  const from = after === undefined ? start : sql`j.seq ${fixed(oldest ? ">" : "<")} ${after}`;
+  const behind = from === null ? start : sql`j.seq ${fixed(oldest ? ">" : "<")} ${from.seq}`;
   const { hint, range, isOfStates } = indexFor(session, filter);
   const { ids, states } = filter;
-  // The index of lines alone tells which jobs are in a state; anything more would have to be read from the jobs.
+  // The index of lines alone shows which jobs are in a state; anything more would have to be read from the jobs.
   const candidate = isOfStates
     ? fixed("true")
     : conditionOf(session, {
         ...(ids === undefined ? {} : { ids }),
         ...(states === undefined ? {} : { states }),
       });
-  const { rows: candidates } = await session.link.query(
-    sql`select j.seq from escapement_jobs as j ${hint} where ${range} and ${candidate} and ${from}
-      order by j.seq ${direction} limit ${lookAt + 1}`,
+  const { rows } = await session.link.query(
+    sql`select j.seq from escapement_jobs as j ${hint} where ${range} and ${candidate} and ${behind}
+      order by j.seq ${fixed(oldest ? "asc" : "desc")} limit ${lookAt + 1}`,
   );
-  const looked = candidates.slice(0, lookAt).map(seqOf);
-  const rows = looked.length === 0 ? [] : await matching(session, filter, looked, direction, limit);
-  const places = new Map(looked.map((seq, index) => [seq, index + 1]));
-  const found = rows.map((row) => ({ seq: seqOf(row), place: places.get(seqOf(row)) ?? 0 }));
-  const lastSeq = looked.at(-1) ?? null;
-  const end = endOfScan({ total: candidates.length, lookAt, limit, found, lastSeq });
-  return {
-    jobs: rows.map(toSketch),
-    looked: end.looked,
-    cursor: end.next === null ? null : writeCursor(scope, [end.next]),
-  };
+  return rows.map((row) => ({ at: 0, seq: seqOf(row) }));
 }
 
-/** Where the newest first are asked for, and only ended ones: before all jobs that came after them, of which there may be a million. */
+/** Index: escapement_jobs_line, of which each kind of retention in a state is a run. */
+async function byEnd(
+  { link, lines }: Session,
+  { filter, order, lookAt }: ScanParams,
+  from: ScanPlace | null,
+): Promise<ScanPlace[]> {
+  const states = endStatesOf(filter).map((state) => lines.common(state as "dead"));
+  if (states.length === 0) return [];
+  const { rows: runs } = await link.query(runsOf(states));
+  if (runs.length === 0) return [];
+  const oldest = order === "oldest";
+  const [direction, behind] = [fixed(oldest ? "asc" : "desc"), fixed(oldest ? ">" : "<")];
+  const { endedAfter, endedBefore } = filter;
+  const terms: Sql[] = [];
+  if (endedAfter !== undefined) terms.push(sql`at >= ${endedAfter.getTime()}`);
+  if (endedBefore !== undefined) terms.push(sql`at < ${endedBefore.getTime()}`);
+  if (from !== null)
+    terms.push(sql`at ${behind}= ${from.at} and (at ${behind} ${from.at} or seq ${behind} ${from.seq})`);
+  const parts = runs.map(toRun).map(
+    ({ line, urgency }) => sql`(select at, seq from escapement_jobs force index (escapement_jobs_line)
+      where ${join([sql`line = ${line} and urgency = ${urgency}`, ...terms], " and ")}
+      order by at ${direction}, seq ${direction} limit ${lookAt + 1})`,
+  );
+  const { rows } = await link.query(join(parts, " union all "));
+  const sign = oldest ? 1 : -1;
+  return rows
+    .map(([at, seq]) => ({ at: numberOf(at), seq: numberOf(seq) }))
+    .sort((a, b) => sign * comparePlaces(a, b))
+    .slice(0, lookAt + 1);
+}
+
+/** For ended jobs only, newest first: start below all newer jobs, of which there may be a million. */
 async function startOf({ link, ns }: Session, { filter, order, cursor }: ScanParams): Promise<Sql> {
   const { states, ids } = filter;
   const isHelped =
@@ -86,15 +137,15 @@ async function startOf({ link, ns }: Session, { filter, order, cursor }: ScanPar
 async function matching(
   session: Session,
   filter: ScanFilter,
-  seqs: readonly number[],
-  direction: Sql,
+  looked: readonly ScanPlace[],
+  order: ScanParams["order"],
   limit: number,
 ): Promise<readonly Tuple[]> {
   const { rows } = await session.link.query(
     sql`select ${sketchColumns} from escapement_jobs as j force index (primary)
       left join escapement_claimers as c on c.claimer = j.claimer
-      where j.seq in (${seqs}) and ${conditionOf(session, filter)} and ${scanCondition(filter)}
-      order by j.seq ${direction} limit ${limit}`,
+      where j.seq in (${looked.map(({ seq }) => seq)}) and ${conditionOf(session, filter)} and ${scanCondition(filter)}
+      order by j.seq ${fixed(order === "oldest" ? "asc" : "desc")} limit ${limit}`,
   );
   return rows;
 }
@@ -140,7 +191,7 @@ function toSketch(row: Tuple): JobSketch {
   };
 }
 
-/** Null where there are none; what is no JSON is none. */
+/** Null if there are none; what is not JSON counts as none. */
 function tagsOf(value: unknown): string[] {
   try {
     const list: unknown = value === null ? [] : JSON.parse(textOf(value));
@@ -158,7 +209,10 @@ export async function note(session: Session, { ids, text }: NoteParams): Promise
   }
 }
 
-export async function record({ link, ns }: Session, entries: readonly NewAuditEntry[]): Promise<void> {
+export async function record(
+  { link, ns }: Session,
+  { entries }: { readonly entries: readonly NewAuditEntry[] },
+): Promise<void> {
   if (entries.length === 0) return;
   const values = entries.map(
     ({ id, actor, action, target, reason, outcome }) =>

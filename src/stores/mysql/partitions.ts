@@ -1,21 +1,23 @@
 import { follow } from "../../state.ts";
-import type {
-  AcquireParams,
-  CheckpointParams,
-  CheckpointResult,
-  ClaimedJob,
-  PartitionGrant,
-  PartitionHold,
-  PartitionOutcome,
-  PartitionRef,
-} from "../../store.ts";
+import type { ClaimedJob } from "../../store/claims.ts";
+import {
+  type AcquireParams,
+  type CheckpointParams,
+  type CheckpointResult,
+  firstSlotOf,
+  nextEpoch,
+  type PartitionGrant,
+  type PartitionHold,
+  type PartitionOutcome,
+  type PartitionRef,
+} from "../../store/partitions.ts";
+import type { Tuple } from "./connection/link.ts";
+import { fixed, join, now, type Sql, sql } from "./connection/sql.ts";
 import { finishAll } from "./finish.ts";
-import { type JobRow, lockJobs } from "./jobs.ts";
-import type { Tuple } from "./link.ts";
-import { cutPartitions } from "./partition-table.ts";
+import { type JobRow, lockJobs } from "./jobs/find.ts";
+import { cutPartitions, isHeld, partitionCounts } from "./partition/table.ts";
 import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, join, now, type Sql, sql } from "./sql.ts";
 
 export async function acquirePartitions(session: Session, params: AcquireParams): Promise<PartitionGrant[]> {
   const { link, ns, skipLocked } = session;
@@ -23,22 +25,36 @@ export async function acquirePartitions(session: Session, params: AcquireParams)
   if (!isCut) return [];
   const lock = fixed(skipLocked ? "for update skip locked" : "for update");
   const { rows } = await link.query(
-    sql`select partition_number, first_slot, end_slot, epoch, mark from escapement_partitions
-      where ns = ${ns} and (owner is null or lease_until <= ${now}) order by partition_number
+    sql`select partition_number, epoch, mark from escapement_partitions
+      where ns = ${ns} and partition_number >= 0 and not ${isHeld} order by partition_number
       limit ${Math.max(0, params.want)} ${lock}`,
   );
+  if (rows.length === 0) return [];
+  // Read under their locks, which keep others from cutting again. A request for more may have come in between.
+  const counts = await link.query(
+    sql`select ${partitionCounts} from escapement_namespaces as n where ns = ${ns}`,
+  );
+  const [wanted = 0, made = 0] = (counts.rows[0] ?? []).map(numberOf);
+  if (made !== wanted) return [];
   const grants: PartitionGrant[] = [];
-  for (const row of rows) grants.push(await grant(session, row, params));
+  for (const row of rows) if (numberOf(row[0]) < made) grants.push(await grant(session, row, made, params));
   return grants;
 }
 
-async function grant(session: Session, row: Tuple, params: AcquireParams): Promise<PartitionGrant> {
+async function grant(
+  session: Session,
+  row: Tuple,
+  count: number,
+  params: AcquireParams,
+): Promise<PartitionGrant> {
   const { link, ns, lines } = session;
   const partition = numberOf(row[0]);
-  const slots = { firstSlot: numberOf(row[1]), endSlot: numberOf(row[2]) };
-  const epoch = numberOf(row[3]) + 1;
+  // Computed and written back, since the row may be damaged.
+  const slots = { firstSlot: firstSlotOf(partition, count), endSlot: firstSlotOf(partition + 1, count) };
+  const epoch = nextEpoch(numberOf(row[1]));
   link.write(
-    sql`update escapement_partitions set owner = ${params.owner}, epoch = ${epoch}, lease_until = ${now} + ${Math.ceil(params.leaseMs)}
+    sql`update escapement_partitions set first_slot = ${slots.firstSlot}, end_slot = ${slots.endSlot},
+        owner = ${params.owner}, epoch = ${epoch}, lease_until = ${now} + ${Math.ceil(params.leaseMs)}
       where ns = ${ns} and partition_number = ${partition}`,
   );
   const named = sql`line in (${lines.inSlots("named", slots.firstSlot, slots.endSlot)})
@@ -49,7 +65,7 @@ async function grant(session: Session, row: Tuple, params: AcquireParams): Promi
   const { rows } = await link.query(
     sql`select ${claimedColumns} from escapement_jobs as j where ${named} order by run_at, seq`,
   );
-  return { partition, epoch, ...slots, mark: dateOrNull(row[4]), named: rows.map(toClaimedJob) };
+  return { partition, epoch, ...slots, mark: dateOrNull(row[2]), named: rows.map(toClaimedJob) };
 }
 
 export async function renewPartitions(
@@ -102,7 +118,7 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
   return { outcome: "written", finished, named: await nameAll(session, owner, params, mine) };
 }
 
-/** Names what may be published: the jobs that are due as they were seen, and those that this owner named before and did not settle. */
+/** Names what may be published: the jobs that are due and unchanged, and those that this owner named before and did not settle. */
 async function nameAll(
   session: Session,
   owner: number,

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { Fleet } from "../../../test/processes/fleet.ts";
 import { testbed } from "../../../testbed/index.ts";
-import { FaultProxy } from "../../verify/proxy.ts";
+import { FaultProxy } from "../../proof/proxy.ts";
 
 const server = await testbed.mysql();
 
@@ -48,7 +48,7 @@ async function killOthers(admin: Awaited<ReturnType<typeof createConnection>>): 
 }
 
 describe("real processes on MariaDB or MySQL", { skip: server.skip }, () => {
-  test("K1, K7, K11, C1: four processes at once dispatch each job exactly once", async () => {
+  test("four processes at once dispatch each job exactly once [K1, K7, K11, C1]", async () => {
     const own = await testbed.mysql();
     await using fleet = new Fleet({ lease: 30_000, store: own.url });
     const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));
@@ -74,7 +74,7 @@ describe("real processes on MariaDB or MySQL", { skip: server.skip }, () => {
     }
   });
 
-  test("K6, A3: a server that crashes and comes back runs no job twice and ends no process", async () => {
+  test("a server that crashes and comes back runs no job twice and ends no process [K6, A3]", async () => {
     await using own = await testbed.mysql({ private: true });
     await using fleet = new Fleet({ lease: 60_000, store: own.url });
     await workThrough(fleet, 200, async () => {
@@ -83,7 +83,7 @@ describe("real processes on MariaDB or MySQL", { skip: server.skip }, () => {
     });
   });
 
-  test("K6: connections that are killed again and again run no job twice and end no process", async () => {
+  test("connections that are killed again and again run no job twice and end no process [K6]", async () => {
     const own = await testbed.mysql();
     const admin = await createConnection(own.url);
     await using _ = { [Symbol.asyncDispose]: () => admin.end() };
@@ -96,13 +96,13 @@ describe("real processes on MariaDB or MySQL", { skip: server.skip }, () => {
     });
   });
 
-  test("K6, A7: a black hole shorter than the lease runs no job twice and ends no process", async () => {
+  test("a black hole shorter than the lease runs no job twice and ends no process [K6, A7]", async () => {
     await using proxy = await FaultProxy.start((await testbed.mysql()).url);
     await using fleet = new Fleet({ lease: 60_000 + 2 * cutMs, store: proxy.url });
     await workThrough(fleet, 200, async () => proxy.blackHole(cutMs));
   });
 
-  test("K6, C3: lost answers run no job twice and end no process", async () => {
+  test("lost answers run no job twice and end no process [K6, C3]", async () => {
     await using proxy = await FaultProxy.start((await testbed.mysql()).url);
     await using fleet = new Fleet({ lease: 60_000, store: proxy.url });
     await workThrough(fleet, 200, async () => {

@@ -1,10 +1,10 @@
-import type { PruneParams, PruneResult } from "../../store.ts";
-import { countForgotten } from "./counts.ts";
-import { decodeKept } from "./kept.ts";
+import type { PruneParams, PruneResult } from "../../store/reaping.ts";
+import { fixed, now, type Sql, sql } from "./connection/sql.ts";
+import { countForgotten } from "./jobs/counts.ts";
+import { decodeKept } from "./jobs/kept.ts";
+import { type Run, runsOf, toRun } from "./limits/shelves.ts";
 import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { type Run, runsOf, toRun } from "./shelves.ts";
-import { fixed, now, type Sql, sql } from "./sql.ts";
 
 export async function prune(session: Session, params: PruneParams): Promise<PruneResult> {
   pruneBystanders(session, params);
@@ -19,7 +19,7 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
   return { pruned: pruned.length, more: moreRows || found.length > pruned.length };
 }
 
-/** The runs of terminal jobs of which somebody's time is over: those that the app decides about, and those with a retention of their own. */
+/** The runs of terminal jobs of which some are past their retention: the app's, or their own. */
 async function runsToPrune(
   { link, lines, now: nowMs }: Session,
   { succeededMs, cancelledMs, deadMs, lostMs }: PruneParams,
@@ -38,7 +38,7 @@ async function runsToPrune(
 }
 
 /**
- * Terminal jobs of a run past their retention, locked; who still holds a unique key stays. They are looked for without locks first: see
+ * Terminal jobs of a run past their retention, locked; a job that still holds a unique key stays. They are searched without locks first: see
  * `listSilent` of `leases.ts`.
  */
 async function forgettable(session: Session, run: Run, keptMs: number, limit: number): Promise<number[]> {
@@ -72,8 +72,8 @@ interface Listed {
 }
 
 /**
- * Takes jobs that have ended off their debounce keys, before they are locked: whoever enqueues locks the key first, too. Returns them
- * without those whose key somebody works with now.
+ * Removes ended jobs from their debounce keys before they are locked: an enqueue locks the key first, too. Returns them
+ * without those whose key another call is using now.
  */
 export async function leaveDebounceKeys(
   session: Session,

@@ -1,5 +1,4 @@
-import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
-import { groupCounts, isCounted } from "../../kept-counts.ts";
+import type { StoredJob } from "../../store/jobs.ts";
 import {
   type CountParams,
   type CountRow,
@@ -7,21 +6,25 @@ import {
   type ListParams,
   type ListResult,
   maxTrailLength,
-  type StoredJob,
   type TrailEntry,
   trailKinds,
-} from "../../store.ts";
-import { readCounts } from "./counts.ts";
-import { conditionOf, indexFor } from "./filter.ts";
-import type { Tuple } from "./link.ts";
+} from "../../store/questions.ts";
+import { type CursorScope, readCursor, writeCursor } from "../cursor.ts";
+import { groupCounts, isCounted } from "../kept-counts.ts";
+import type { Tuple } from "./connection/link.ts";
+import { fixed, type Sql, sql } from "./connection/sql.ts";
+import { readCounts } from "./jobs/counts.ts";
+import { conditionOf, indexFor } from "./jobs/filter.ts";
 import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, type Sql, sql } from "./sql.ts";
 
-/** Above this many ids, a question is asked in parts. */
+/** Above this many ids, a query is split. */
 const maxIds = 5_000;
 
-export async function get(session: Session, ids: readonly string[]): Promise<(StoredJob | null)[]> {
+export async function get(
+  session: Session,
+  { ids }: { readonly ids: readonly string[] },
+): Promise<(StoredJob | null)[]> {
   const { link, ns } = session;
   const found = new Map<string, StoredJob>();
   for (let start = 0; start < ids.length; start += maxIds) {
@@ -40,7 +43,7 @@ export async function get(session: Session, ids: readonly string[]): Promise<(St
   return ids.map((id) => found.get(id) ?? null);
 }
 
-/** From {@link storedColumns}, with what blocked ones wait for. */
+/** From {@link storedColumns}, with the parents that blocked ones wait for. */
 async function stored({ link }: Session, rows: readonly Tuple[]): Promise<StoredJob[]> {
   const blocked = rows.filter((row) => textOf(row[19]) === "blocked").map(seqOf);
   const waitsFor = new Map<number, string[]>();
@@ -65,7 +68,7 @@ export async function list(session: Session, params: ListParams): Promise<ListRe
   return { jobs: await stored(session, page), cursor: nextCursor(scope, found, page) };
 }
 
-/** Where to go on behind a page, null when there is nothing more. */
+/** Where the next page starts, null when there is no more. */
 export function nextCursor(
   scope: CursorScope,
   found: readonly Tuple[],
@@ -74,7 +77,7 @@ export function nextCursor(
   return found.length > page.length ? writeCursor(scope, [Number(page.at(-1)?.[0] ?? 0)]) : null;
 }
 
-/** The first jobs that match, in the order of enqueueing; `seq` must stand first in the columns. */
+/** The first jobs that match, in enqueue order; `seq` must be the first column. */
 export async function search(
   session: Session,
   columns: Sql,
@@ -116,7 +119,7 @@ export async function count(session: Session, params: CountParams): Promise<Coun
   });
 }
 
-export async function trail({ link, ns }: Session, id: string): Promise<TrailEntry[]> {
+export async function trail({ link, ns }: Session, { id }: { readonly id: string }): Promise<TrailEntry[]> {
   const { rows } = await link.query(
     sql`select t.at, t.kind, t.attempt, t.token, c.name, t.text, t.error
       from escapement_jobs as a

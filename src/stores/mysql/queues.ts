@@ -1,18 +1,13 @@
-import type { QueueChange, QueueConfig, RateLimit } from "../../store.ts";
-import type { Link, Tuple } from "./link.ts";
-import { numberOf, numberOrNull, textOf } from "./rows.ts";
+import type { NodeRecord, SeenNode } from "../../store/nodes.ts";
+import type { QueueChange, QueueConfig } from "../../store/queues.ts";
+import { isLimited, type QueueState, unlimited } from "../limits.ts";
+import { readNodeRecord } from "../node-record.ts";
+import type { Link, Tuple } from "./connection/link.ts";
+import { fixed, now, sql } from "./connection/sql.ts";
+import { dateOf, numberOf, numberOrNull, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, sql } from "./sql.ts";
 
-export interface QueueState {
-  readonly paused: boolean;
-  readonly concurrency: number | null;
-  readonly rate: RateLimit | null;
-}
-
-const unlimited: QueueState = { paused: false, concurrency: null, rate: null };
-
-/** What is remembered of the queues that were configured, and which version of it that is. */
+/** The cached configuration of the queues, and its version. */
 export class Queues {
   readonly #ns: number;
   #states = new Map<string, QueueState>();
@@ -31,8 +26,7 @@ export class Queues {
   }
 
   isLimited(queue: string): boolean {
-    const { concurrency, rate } = this.of(queue);
-    return concurrency !== null || rate !== null;
+    return isLimited(this.of(queue));
   }
 
   async refresh(link: Link): Promise<void> {
@@ -90,4 +84,33 @@ function toQueue(row: Tuple): QueueConfig {
     concurrency: numberOrNull(row[2]),
     rate: limit === null || perMs === null ? null : { limit, perMs },
   };
+}
+
+export async function putNode({ link, ns }: Session, node: NodeRecord): Promise<void> {
+  link.write(
+    sql`insert into escapement_nodes (ns, id, started_at, seen_at, record)
+      values (${ns}, ${node.id}, ${now}, ${now}, ${JSON.stringify(node)})
+      on duplicate key update seen_at = values(seen_at), record = values(record)`,
+  );
+}
+
+export async function removeNode({ link, ns }: Session, { id }: { readonly id: string }): Promise<void> {
+  link.write(sql`delete from escapement_nodes where ns = ${ns} and id = ${id}`);
+}
+
+/** By id. */
+export async function nodes(session: Session): Promise<SeenNode[]> {
+  const { rows } = await session.link.query(
+    sql`select started_at, seen_at, record, id from escapement_nodes where ns = ${session.ns} order by id`,
+  );
+  return rows.map((row) => {
+    const record = readNodeRecord(textOf(row[3]), textOf(row[2]));
+    const seenAt = dateOf(row[1]);
+    return {
+      ...record,
+      startedAt: dateOf(row[0]),
+      seenAt,
+      alive: session.now - seenAt.getTime() <= record.ttlMs,
+    };
+  });
 }

@@ -1,8 +1,9 @@
 import { type Delivery, deliveries, type JobState, jobStates } from "../../job.ts";
-import { instantOf, type MendableColumn, mendRow } from "../../mend.ts";
-import type { ClaimedJob, StoredJob } from "../../store.ts";
-import type { Tuple } from "./link.ts";
-import { fixed } from "./sql.ts";
+import type { ClaimedJob } from "../../store/claims.ts";
+import type { StoredJob } from "../../store/jobs.ts";
+import { type CheckedColumn, instantOf, withPlaceholders } from "../../unreadable.ts";
+import type { Tuple } from "./connection/link.ts";
+import { fixed } from "./connection/sql.ts";
 
 /** What a dispatch needs, of escapement_jobs as j. */
 export const claimedColumns = fixed(
@@ -17,17 +18,17 @@ export const storedColumns = fixed(
     "j.concurrency_key, j.rate_key, j.slot, j.relayed",
 );
 
-/** The row is not what this library writes. `node:assert` would cost more than the reading here. */
+/** The row is not what this library writes. `node:assert` would cost more than the reading itself. */
 function unexpected(what: string, value: unknown): never {
   throw new TypeError(`expected ${what} in this column, got ${typeof value}`);
 }
 
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value;
-  return Buffer.isBuffer(value) ? value.toString("utf8") : unexpected("a text", value);
+  return Buffer.isBuffer(value) ? value.toString("utf8") : unexpected("a string", value);
 }
 
-/** A caller's connection may be set to give large numbers as texts. */
+/** A caller's connection may be set to return large numbers as strings. */
 export function numberOf(value: unknown): number {
   if (typeof value === "number") return value;
   const number =
@@ -62,12 +63,12 @@ function knownDelivery(value: unknown): Delivery {
   return deliveriesByName.get(textOf(value)) ?? unexpected("a delivery guarantee", value);
 }
 
-/** A job in a state that nobody knows has come to its end: nobody will ever take it. */
+/** A job in an unknown state counts as ended: no worker will ever take it. */
 export function stateOf(value: unknown): JobState {
   return states.get(textOf(value)) ?? "dead";
 }
 
-/** Of a guarantee that nobody knows, the strictest: what has it is never dispatched twice. */
+/** An unknown guarantee is read as the strictest one, so its job is never dispatched twice. */
 export function deliveryOf(value: unknown): Delivery {
   return deliveriesByName.get(textOf(value)) ?? "at-most-once";
 }
@@ -78,30 +79,30 @@ function tagsOf(value: unknown): string[] {
   return Array.isArray(list) ? list.map((item: unknown) => String(item)) : unexpected("a JSON list", list);
 }
 
-/** The columns of {@link storedColumns} that can hold what nobody can read. Those of {@link claimedColumns} come first in both. */
-const mendable: readonly MendableColumn<Tuple[number]>[] = [
+/** The columns of {@link storedColumns} that may hold an unreadable value. Those of {@link claimedColumns} come first in both. */
+const checked: readonly CheckedColumn<Tuple[number]>[] = [
   { place: 4, field: "delivery", read: knownDelivery, placeholder: "at-most-once" },
   { place: 6, field: "tags", read: tagsOf, placeholder: null },
   { place: 19, field: "state", read: ifRead(knownState), placeholder: "dead" },
 ];
 
-/** A claimed row ends before these. */
+/** A claimed row ends before these columns. */
 function ifRead(read: (cell: unknown) => unknown): (cell: unknown) => unknown {
   return (cell) => (cell === undefined ? undefined : read(cell));
 }
 
-/** The job's place in the order of enqueueing: the first of {@link claimedColumns}. */
+/** The job's place in enqueue order: the first of {@link claimedColumns}. */
 export function seqOf(row: Tuple): number {
   return numberOf(row[0]);
 }
 
-/** From {@link claimedColumns}. One that cannot be read throughout takes no other with it. */
+/** From {@link claimedColumns}. An unreadable job does not affect the others. */
 export function toClaimedJob(row: Tuple): ClaimedJob {
   try {
     return readClaimed(row);
   } catch {
-    const mended = mendRow(row, mendable);
-    return { ...readClaimed(mended.row), unreadable: mended.unreadable };
+    const patched = withPlaceholders(row, checked);
+    return { ...readClaimed(patched.row), unreadable: patched.unreadable };
   }
 }
 
@@ -133,8 +134,8 @@ export function toStoredJob(row: Tuple, waitsFor: readonly string[]): StoredJob 
   try {
     return readStored(row, waitsFor);
   } catch {
-    const mended = mendRow(row, mendable);
-    return { ...readStored(mended.row, waitsFor), unreadable: mended.unreadable };
+    const patched = withPlaceholders(row, checked);
+    return { ...readStored(patched.row, waitsFor), unreadable: patched.unreadable };
   }
 }
 

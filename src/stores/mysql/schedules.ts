@@ -10,13 +10,13 @@ import type {
   PutScheduleParams,
   PutScheduleResult,
   ScheduleRecord,
-} from "../../store.ts";
+} from "../../store/schedules.ts";
+import type { Tuple } from "./connection/link.ts";
+import { fixed, now, sql } from "./connection/sql.ts";
 import { enqueue } from "./enqueue.ts";
-import { newTag } from "./insert.ts";
-import type { Tuple } from "./link.ts";
+import { newTag } from "./jobs/insert.ts";
 import { dateOf, dateOrNull, numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { fixed, now, sql } from "./sql.ts";
 
 const columns = fixed(
   "schedule_key, spec, job, paused, next_at, version, fired, last_job_id, created_at, updated_at",
@@ -25,7 +25,7 @@ const columns = fixed(
 export async function putSchedule(session: Session, params: PutScheduleParams): Promise<PutScheduleResult> {
   const { link, ns } = session;
   const { key } = params;
-  // The row of the version is the lock under which a schedule is changed, also one that is not there yet.
+  // The version's row is the lock under which a schedule is changed, even one that does not exist yet.
   link.write(
     sql`insert into escapement_schedule_versions (ns, schedule_key, version) values (${ns}, ${key}, 0)
       on duplicate key update version = version`,
@@ -56,7 +56,7 @@ export async function putSchedule(session: Session, params: PutScheduleParams): 
   return { outcome: "put", schedule };
 }
 
-/** Whether the edit was made of the schedule as it stands. */
+/** Whether the edit is based on the current schedule. */
 function restsOn({ ifVersion, ifNextAt }: PutScheduleParams, old: ScheduleRecord | null): boolean {
   if (old === null) return ifVersion === null;
   return old.version === ifVersion && old.nextAt?.getTime() === ifNextAt?.getTime();
@@ -77,7 +77,7 @@ function writeSchedule({ link, ns }: Session, schedule: ScheduleRecord): void {
   );
 }
 
-export async function removeSchedule(session: Session, key: string): Promise<boolean> {
+export async function removeSchedule(session: Session, { key }: { readonly key: string }): Promise<boolean> {
   const { affected } = await session.link.query(
     sql`delete from escapement_schedules where ns = ${session.ns} and schedule_key = ${key}`,
   );
@@ -88,7 +88,7 @@ export async function removeSchedule(session: Session, key: string): Promise<boo
 /** By key. */
 export async function schedules(
   { link, ns }: Session,
-  keys: readonly string[] | null,
+  { keys }: { readonly keys: readonly string[] | null },
 ): Promise<ScheduleRecord[]> {
   const asked = keys === null ? fixed("") : sql`and schedule_key in (${keys})`;
   const { rows } = await link.query(
@@ -97,7 +97,10 @@ export async function schedules(
   return rows.map(toSchedule);
 }
 
-export async function dueSchedules(session: Session, limit: number): Promise<DueSchedules> {
+export async function dueSchedules(
+  session: Session,
+  { limit }: { readonly limit: number },
+): Promise<DueSchedules> {
   const { link, ns } = session;
   const planned = sql`escapement_schedules force index (escapement_schedules_next) where ns = ${ns} and paused = 0`;
   const [due, next] = await Promise.all([
@@ -113,7 +116,7 @@ export async function dueSchedules(session: Session, limit: number): Promise<Due
   };
 }
 
-/** All are looked at in one trip, and locked in the order of their keys; what they plan is written in the order given. */
+/** Reads all in one trip, and locks them in key order; what they plan is written in the order given. */
 export async function fire(session: Session, { node, fires }: FireParams): Promise<FireResult[]> {
   const { link, ns } = session;
   if (fires.length === 0) return [];
@@ -169,8 +172,8 @@ interface Planned {
 }
 
 /**
- * For each the row that was written, or null where the ledger had one. However many there are, they take the trips of one: what an
- * outage has left to catch up with must not keep the schedule locked for long.
+ * For each the row that was written, or null if the ledger had one. However many there are, they take the trips of one: catching
+ * up after an outage must not keep the schedule locked for long.
  */
 async function plan(
   session: Session,

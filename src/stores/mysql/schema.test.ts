@@ -5,9 +5,9 @@ import { type Connection, createConnection, type RowDataPacket } from "mysql2/pr
 import { testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
-import type { PooledConnection, RawPool } from "./client.ts";
+import type { PooledConnection, RawPool } from "./connection/client.ts";
 import { type MysqlOptions, migrationSql, mysql } from "./index.ts";
 import { newPrefix, open as openMigrated } from "./test/harness.ts";
 
@@ -195,7 +195,7 @@ describe("the schema of the MySQL store", { skip: server.skip }, () => {
     }
   });
 
-  test(`A2: with ${planRows} waiting and ${planRows} finished jobs a step and a prune read their index, and only a little of it`, async () => {
+  test(`with ${planRows} waiting and ${planRows} finished jobs a step and a prune read their index, and only a little of it [A2]`, async () => {
     const tablePrefix = newPrefix();
     const statements: string[] = [];
     const pool = createPool({ uri: server.url, connectionLimit: 3 });

@@ -1,10 +1,10 @@
-import type { Claimers } from "./claimers.ts";
-import type { Lines } from "./lines.ts";
-import type { Answer, Link } from "./link.ts";
-import type { NoticeDraft } from "./notices.ts";
+import type { NoticeDraft } from "../notice-draft.ts";
+import type { Answer, Link } from "./connection/link.ts";
+import type { Sql } from "./connection/sql.ts";
+import type { Claimers } from "./jobs/claimers.ts";
+import type { Recall } from "./jobs/recall.ts";
+import type { Lines } from "./limits/lines.ts";
 import type { Queues } from "./queues.ts";
-import type { Recall } from "./recall.ts";
-import type { Sql } from "./sql.ts";
 
 /** What a verb works with. */
 export interface Session {
@@ -13,20 +13,20 @@ export interface Session {
   readonly ns: number;
   /** The store's time in milliseconds; known after the first answer. */
   readonly now: number;
-  /** Whether other transactions may be left alone with the rows they hold (SKIP LOCKED), or must be waited for. */
+  /** Whether rows that other transactions hold may be skipped (SKIP LOCKED), or must be waited for. */
   readonly skipLocked: boolean;
-  /** The transaction is the caller's: it may see an old state of the database, and it may last. */
+  /** The transaction is the caller's: it may see an old snapshot of the database, and it may last. */
   readonly foreign: boolean;
-  /** Reads what others have committed, as of now; of what this transaction itself wrote, it need not know. */
+  /** Reads what others have committed by now; it may miss what this transaction itself wrote. */
   peek(statement: Sql): Promise<Answer>;
   readonly lines: Lines;
   readonly claimers: Claimers;
   readonly queues: Queues;
   readonly recall: Recall;
-  /** What to tell once the transaction has been committed. */
+  /** What to publish once the transaction has been committed. */
   readonly notices: NoticeDraft;
-  /** Jobs that this call changed, by seq: what was read of them before holds no more. */
+  /** Jobs that this call changed, by seq: what was read of them before is out of date. */
   readonly changed: Set<number>;
-  /** Ends the transaction in the same trip as what was asked before. */
+  /** Ends the transaction in the same trip as the queries before it. */
   commit(): void;
 }

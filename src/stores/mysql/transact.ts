@@ -1,28 +1,29 @@
 import { EscapementError, isCausedBy } from "../../errors.ts";
 import type { Success } from "../../state.ts";
-import type { TransactParams, TransactResult } from "../../store.ts";
+import type { Report, TransactParams, TransactResult } from "../../store/claims.ts";
+import { explainCheck, guard } from "./connection/guard.ts";
+import type { Link } from "./connection/link.ts";
+import { type Sql, sql } from "./connection/sql.ts";
 import { settleClaim, tellChildren } from "./end.ts";
 import { isLost, isMissingTable, isPassing, translateError } from "./errors.ts";
 import { isHeldBy } from "./finish.ts";
-import { explainCheck, guard } from "./guard.ts";
-import { lockJobs } from "./jobs.ts";
-import type { Link } from "./link.ts";
+import { lockJobs } from "./jobs/find.ts";
+import { writeReport } from "./leases.ts";
 import { numberOf, numberOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { type Sql, sql } from "./sql.ts";
 
-/** What `transact` is asked for, where its function has been given its way to enqueue. */
+/** The parameters of `transact`, once its function has a way to enqueue. */
 export type BoundParams<T> = Omit<TransactParams<T>, "run"> & {
   readonly run: (tx: unknown) => T | Promise<T>;
 };
 
-/** A transaction of the store's own that a caller's function has in its hands. */
+/** One of the store's own transactions while a caller's function uses it. */
 export class OpenTransaction {
   readonly session: Session;
-  /** What the function is given: the connection, for as long as the transaction lasts. */
+  /** What the function receives: the connection, for as long as the transaction lasts. */
   readonly handle: object;
   readonly #enqueues: Promise<unknown>[] = [];
-  /** What went wrong on this connection, and is neither the statements' nor the caller's fault. */
+  /** An error of this connection that is the fault of neither the statements nor the caller. */
   readonly #failures = new Set<unknown>();
   #open = true;
   #tail: Promise<unknown> = Promise.resolve();
@@ -43,12 +44,12 @@ export class OpenTransaction {
     });
   }
 
-  /** What to say of a transaction that ended with this error: where it comes from a failure of the connection or the server, that. */
+  /** The error to report for a transaction that ended with this one: the failure of the connection or the server, if that caused it. */
   explain(error: unknown, where: string): unknown {
     return isCausedBy(error, (one) => this.#failures.has(one)) ? brokenOff(error, where) : error;
   }
 
-  /** The same for a function that took such a failure for settled, and went on in a transaction that was over. */
+  /** The same for a function that swallowed such a failure, and continued in a transaction that was over. */
   explainCheck(error: unknown, where: string): unknown {
     const [failure] = this.#failures;
     const explained = explainCheck(error);
@@ -59,7 +60,7 @@ export class OpenTransaction {
     if (isPassing(error)) this.#failures.add(error);
   };
 
-  /** Runs what belongs to the transaction, one after the other; its end waits for it, also where the caller does not. */
+  /** Runs the transaction's statements one at a time; its end waits for them, even if the caller does not. */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.assertOpen();
     const result = this.#tail.then(work);
@@ -68,7 +69,7 @@ export class OpenTransaction {
     return result;
   }
 
-  /** Fails where something that belongs to the transaction has failed. */
+  /** Fails if any part of the transaction has failed. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#enqueues);
     await Promise.all(this.#enqueues);
@@ -88,10 +89,10 @@ export class OpenTransaction {
   }
 }
 
-/** The transactions that callers' functions have in their hands, by the handle they were given. */
+/** The transactions that callers' functions are using, by the handle they received. */
 export const openTransactions = new WeakMap<object, OpenTransaction>();
 
-/** What the caller's function threw: it passes through the store unchanged, and undoes the transaction on its way. */
+/** What the caller's function threw: it passes through the store unchanged, and rolls the transaction back. */
 export class CallerError extends Error {
   override readonly name = "CallerError";
 }
@@ -102,19 +103,19 @@ function brokenOff(error: unknown, where: string): EscapementError {
   const message = error instanceof Error ? error.message : String(error);
   return new EscapementError(
     "store-unavailable",
-    `MySQL store ${where}: the transaction broke off: ${message}`,
+    `MySQL store ${where}: the transaction was cut off: ${message}`,
     { cause: error },
   );
 }
 
-/** Thrown to undo the transaction of a claim that is no longer the claimer's. */
+/** Thrown to roll back the transaction of a claim that no longer belongs to the claimer. */
 export class StaleClaim extends Error {
   override readonly name = "StaleClaim";
 }
 
 interface TransactOn {
   readonly connection: object;
-  /** Called when the caller's function is done and locks of the store's own are about to be taken. */
+  /** Called when the caller's function is done and the store's own locks are about to be taken. */
   ending(): void;
   /** For messages. */
   readonly where: string;
@@ -123,7 +124,7 @@ interface TransactOn {
 /**
  * Runs the caller's writes and the job's success in the open transaction, whose commit is the last thing sent.
  *
- * @param enqueuing for jobs that the caller's function enqueues; it may take its time, and must not hold up others.
+ * @param enqueuing for jobs that the caller's function enqueues; it may take long, and must not block others.
  */
 export async function transact<T>(
   session: Session,
@@ -138,8 +139,9 @@ export async function transact<T>(
     const value = await runCaller(params, transaction, where);
     await transaction.settled();
     const outcome = params.encode(value);
+    const reported = params.report?.() ?? null;
     ending();
-    await succeed(session, params, outcome, (error) => transaction.explainCheck(error, where));
+    await succeed(session, params, { outcome, reported }, (error) => transaction.explainCheck(error, where));
     return { outcome: "committed", value };
   } finally {
     await transaction.close();
@@ -158,7 +160,7 @@ async function runCaller<T>(
   }
 }
 
-/** Looks without locking: the caller's function may take its time, and others may want to renew or cancel the job meanwhile. */
+/** Reads without locking: the caller's function may take long, and others may want to renew or cancel the job in the meantime. */
 async function assertHeld({ link, ns, claimers }: Session, claim: Claim): Promise<void> {
   const { rows } = await link.query(
     sql`select get_lock(${lockName(ns, claim.id)}, 0) from escapement_jobs where ns = ${ns} and id = ${claim.id}
@@ -168,22 +170,22 @@ async function assertHeld({ link, ns, claimers }: Session, claim: Claim): Promis
   if (numberOf(rows[0][0]) !== 1) await evict(link, ns, claim.id);
 }
 
-/** Names are the whole server's, and at most 64 characters long. */
+/** Names are the whole server's, and at most 64 characters long. MySQL 9.7 has no SHA1. */
 function lockName(ns: number, id: string): Sql {
-  return sql`sha1(concat(database(), '.escapement_jobs.', ${ns}, '.', ${id}))`;
+  return sql`sha2(concat(database(), '.escapement_jobs.', ${ns}, '.', ${id}), 224)`;
 }
 
-/** What goes behind the end of the transaction, whatever that is. */
+/** What follows the end of the transaction, whatever that is. */
 export function unlock(ns: number, id: string): Sql {
   return sql`do release_lock(${lockName(ns, id)})`;
 }
 
-/** How long the server has to undo what the other one wrote. */
+/** How long the server has to roll back what the other one wrote. */
 const evictSeconds = 5;
 
 /**
- * A transaction that is still open for the same job belongs to somebody who lost the claim or gave up the connection. It cannot succeed any more,
- * and its locks would hold up this one for as long as its connection stands: the server ends it. A user who may not do that leaves it alone.
+ * A transaction still open for the same job belongs to a process that lost the claim or dropped the connection. It can no longer succeed,
+ * and its locks would block this one for as long as its connection lasts: the server ends it. A user without that right leaves it alone.
  */
 async function evict(link: Link, ns: number, id: string): Promise<void> {
   const { rows } = await link.query(sql`select is_used_lock(${lockName(ns, id)})`);
@@ -205,7 +207,7 @@ interface Claim {
 async function succeed(
   session: Session,
   claim: Claim,
-  outcome: Success,
+  { outcome, reported }: { readonly outcome: Success; readonly reported: Report | null },
   explain: (error: unknown) => unknown,
 ): Promise<void> {
   const { link, claimers } = session;
@@ -220,11 +222,12 @@ async function succeed(
   if (job === undefined || job.relayed || !isHeldBy(job, claimers.of(claim.claimer), claim.token)) {
     throw new StaleClaim("the claim ended inside its own transaction");
   }
+  if (reported !== null) writeReport(session, job, reported);
   const { state } = settleClaim(session, job, outcome, true);
   await tellChildren(session, [{ seq: job.seq, id: job.id, state }]);
 }
 
-/** A caller's connection may lead to another server or database; jobs written there would be found by nobody. */
+/** A caller's connection may lead to another server or database; jobs written there would never be found. */
 export async function assertSameDatabase(link: Link, ns: number, namespace: string): Promise<void> {
   const { rows } = await link
     .query(sql`select ns from escapement_namespaces where name = ${namespace}`)
@@ -235,6 +238,6 @@ export async function assertSameDatabase(link: Link, ns: number, namespace: stri
   if (rows[0] !== undefined && numberOf(rows[0][0]) === ns) return;
   throw new EscapementError(
     "transaction-unavailable",
-    "expected tx to be a connection to the store's own database, got one on which its tables are not there",
+    "expected tx to be a connection to the store's own database, got one without its tables",
   );
 }

@@ -4,7 +4,7 @@ import { Kysely, MysqlDialect } from "kysely";
 import { createPool as createCallbackPool } from "mysql2";
 import { type Connection, createConnection, createPool, type RowDataPacket } from "mysql2/promise";
 import { testbed } from "../../../testbed/index.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { open } from "./test/harness.ts";
 
@@ -104,7 +104,7 @@ for (const [name, library] of Object.entries(libraries)) {
       await store.close();
     });
 
-    test("K12: rolled back means never existed", async () => {
+    test("rolled back means never existed [K12]", async () => {
       const transaction = opened.transaction(async (tx) => {
         const unique = { key: "k", forMs: null };
         const jobs = [newJob("rolled-back"), newJob("bound", { after: ["rolled-back"], unique })];
@@ -120,7 +120,7 @@ for (const [name, library] of Object.entries(libraries)) {
       assert.deepEqual(await store.count({ filter: {}, by: [] }), [{ count: 0 }]);
     });
 
-    test("K12: committed means exactly one job, unseen before, whatever its input holds", async () => {
+    test("committed means exactly one job, unseen before, whatever its input holds [K12]", async () => {
       const input = JSON.stringify({ text: `it's \\ "ünïcode" 😀 ?  ${"\\".repeat(3)}' or 1=1; -- ` });
       await opened.transaction(async (tx) => {
         const jobs = [
@@ -197,7 +197,7 @@ describe("transactions of callers on MySQL", { skip: server.skip }, () => {
     await elsewhere.end();
   });
 
-  test("K3: a snapshot that hides what was committed meanwhile adds nothing twice", async () => {
+  test("a snapshot that hides what was committed meanwhile adds nothing twice [K3]", async () => {
     await client.query("set transaction isolation level repeatable read");
     await client.beginTransaction();
     await client.query("select count(*) from escapement_jobs");

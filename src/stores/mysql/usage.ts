@@ -1,15 +1,15 @@
-import { instantOf } from "../../mend.ts";
-import type { RateWindow, Usage, UsageParams } from "../../store.ts";
-import { laneOfKey } from "./jobs.ts";
-import type { Tuple } from "./link.ts";
+import type { RateWindow, Usage, UsageParams } from "../../store/queues.ts";
+import { laneOfKey } from "../lane.ts";
+import { usedOf } from "../limits.ts";
+import type { Tuple } from "./connection/link.ts";
+import { sql } from "./connection/sql.ts";
 import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { sql } from "./sql.ts";
 
 export async function usage(session: Session, params: UsageParams): Promise<Usage> {
   const { link, ns, now } = session;
   const { queue, concurrencyKey, rateKey } = params;
-  // A queue's line may have been made by another process since the lines were read, so it is found by the queue's name.
+  // Another process may have created a queue's line after the lines were read, so it is found by the queue's name.
   const [inQueue, underKey, windows] = await Promise.all([
     link.query(
       sql`select count(*) from escapement_lines as l straight_join escapement_jobs as j force index (escapement_jobs_line) on j.line = l.line
@@ -40,7 +40,5 @@ export async function usage(session: Session, params: UsageParams): Promise<Usag
 
 function openWindow(row: Tuple | undefined, now: number): RateWindow | null {
   if (row === undefined) return null;
-  const [startedAt, perMs] = [numberOf(row[1]), numberOf(row[2])];
-  if (now < startedAt || now >= startedAt + perMs) return null;
-  return { startedAt: instantOf(startedAt), perMs, used: numberOf(row[3]) };
+  return usedOf({ startedAt: numberOf(row[1]), perMs: numberOf(row[2]), used: numberOf(row[3]) }, now);
 }

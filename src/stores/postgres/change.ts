@@ -2,17 +2,17 @@ import type { JobState } from "../../job.ts";
 import { endedStates } from "../../state.ts";
 import type {
   CancelOutcome,
-  PruneParams,
-  PruneResult,
   RedriveOutcome,
   RemoveOutcome,
   SelectParams,
   SelectResult,
   UpdateParams,
   UpdateResult,
-} from "../../store.ts";
-import { numberList, textList, toJson } from "./encode.ts";
-import { News } from "./news.ts";
+} from "../../store/jobs.ts";
+import type { PruneParams, PruneResult } from "../../store/reaping.ts";
+import { NoticeDraft } from "../notice-draft.ts";
+import { clean, numberList, textList, toJson } from "./connection/encode.ts";
+import { addNews } from "./connection/news.ts";
 import { findIds } from "./questions.ts";
 import { listOf, numberOf, recordOf, stateOrNull, textsOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -27,7 +27,7 @@ export async function update(session: Session, params: UpdateParams): Promise<Up
     rate_key: params.rateKey,
   };
   const answer = recordOf(
-    await session.run(`select ${session.schema}.update_job($1, $2, $3, $4::text::jsonb)::text as answer`, [
+    await session.run(`select ${session.functions}.update_job($1, $2, $3, $4::text::jsonb)::text as answer`, [
       session.ns,
       session.now,
       params.id,
@@ -58,7 +58,7 @@ export function remove(session: Session, params: SelectParams): Promise<SelectRe
   return changeSelected(session, params, "remove_jobs", endedStates, removeOutcomes);
 }
 
-/** Chooses the jobs first, then works them off one by one: each is asked again when its turn comes. */
+/** Chooses the jobs first, then processes them one by one: each is checked again when its turn comes. */
 async function changeSelected<O extends string>(
   session: Session,
   { select, reason }: SelectParams,
@@ -70,11 +70,11 @@ async function changeSelected<O extends string>(
     "ids" in select ? { ids: select.ids, cursor: null } : await findIds(session, select, states);
   if (ids.length === 0) return { results: [], cursor };
   const answer = recordOf(
-    await session.run(`select ${session.schema}.${verb}($1, $2, $3::text::text[], $4)::text as answer`, [
+    await session.run(`select ${session.functions}.${verb}($1, $2, $3::text::text[], $4)::text as answer`, [
       session.ns,
       session.now,
       textList(ids),
-      reason,
+      reason === null ? null : clean(reason),
     ]),
   );
   tell(session, answer["news"]);
@@ -90,7 +90,7 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
   const kept = [params.succeededMs, params.cancelledMs, params.deadMs, params.lostMs];
   const [pruned, more] = listOf(
     await session.run(
-      `select ${session.schema}.prune_jobs($1, $2, '{succeeded,cancelled,dead,lost}', $3::text::bigint[], $4, $5, $6)::text as answer`,
+      `select ${session.functions}.prune_jobs($1, $2, '{succeeded,cancelled,dead,lost}', $3::text::bigint[], $4, $5, $6)::text as answer`,
       [
         session.ns,
         session.now,
@@ -105,7 +105,7 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
 }
 
 function tell(session: Session, told: unknown): void {
-  const news = new News();
-  news.add(told);
+  const news = new NoticeDraft();
+  addNews(news, told);
   session.publish(news.toNotices());
 }

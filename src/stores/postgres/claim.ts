@@ -7,12 +7,13 @@ import type {
   FinishResult,
   StepParams,
   StepResult,
-} from "../../store.ts";
-import type { ClaimedSeqs } from "./claimed-seqs.ts";
-import { numberList, textList, toJson } from "./encode.ts";
-import { endingOf } from "./endings.ts";
-import type { Value } from "./link.ts";
-import { News } from "./news.ts";
+} from "../../store/claims.ts";
+import { NoticeDraft } from "../notice-draft.ts";
+import { numberList, textList, toJson } from "./connection/encode.ts";
+import type { Value } from "./connection/link.ts";
+import { addNews } from "./connection/news.ts";
+import type { ClaimedSeqs } from "./jobs/claimed-seqs.ts";
+import { endingOf } from "./jobs/endings.ts";
 import {
   dateOf,
   dateOrNull,
@@ -27,11 +28,11 @@ import {
 } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** A call of a function of the server, with `?` for its values, and how to read what it returns. */
+/** A call of a server function, with `?` for its values, and how to read what it returns. */
 interface Call<T> {
   readonly sql: string;
   readonly values: readonly Value[];
-  read(answer: unknown, news: News): T;
+  read(answer: unknown, news: NoticeDraft): T;
 }
 
 export async function claim(session: Session, params: ClaimParams): Promise<ClaimResult> {
@@ -56,7 +57,7 @@ export async function step(session: Session, params: StepParams): Promise<StepRe
   return { finished, claimed };
 }
 
-/** Makes the calls in one statement, from left to right, and tells what they changed. */
+/** Makes the calls in one statement, from left to right, and publishes what they changed. */
 async function together<T extends readonly unknown[]>(
   session: Session,
   ...calls: { readonly [K in keyof T]: Call<T[K]> }
@@ -74,7 +75,7 @@ async function together<T extends readonly unknown[]>(
     values,
     true,
   );
-  const news = new News();
+  const news = new NoticeDraft();
   const answers = listOf(answer);
   const results = calls.map((call, index) => call.read(answers[index], news));
   session.publish(news.toNotices());
@@ -83,15 +84,15 @@ async function together<T extends readonly unknown[]>(
 
 /** @param quiet whether nothing else is written with it. */
 function claimCall(
-  { schema, ns, now, claimed }: Session,
+  { functions, ns, now, claimed }: Session,
   params: ClaimParams,
   quiet: boolean,
 ): Call<ClaimResult> {
   const queues = params.queues?.filter(({ limit }) => limit > 0) ?? null;
   const { names } = params;
   return {
-    sql: `${schema}.claim_jobs(row(?, ?, null, ?, ?, ?, ?, ?, ?, ?, ?::text::text[], ?::text::integer[], ?::text::text[],
-      ?::text::integer[], ?::text::integer[], ?::text::bigint[])::${schema}.ask)`,
+    sql: `${functions}.claim_jobs(row(?, ?, null, ?, ?, ?, ?, ?, ?, ?, ?::text::text[], ?::text::integer[], ?::text::text[],
+      ?::text::integer[], ?::text::integer[], ?::text::bigint[])::${functions}.ask)`,
     values: [
       ns,
       now,
@@ -129,9 +130,9 @@ function noteSeqs(columns: readonly unknown[], claimed: ClaimedSeqs): void {
   claimed.note(listOf(columns[0]).map(textOf), listOf(columns[13]).map(numberOf));
 }
 
-/** Ends claims of jobs that are not the relay's. */
+/** Ends claims of jobs that do not belong to the relay. */
 function finishCall(session: Session, claimer: string, finishes: readonly Finish[]): Call<FinishResult[]> {
-  const { schema, ns, now } = session;
+  const { functions, ns, now } = session;
   const ids = finishes.map(({ id }) => id);
   const tokens = numberList(finishes.map(({ token }) => token));
   const results = finishes.map(({ outcome }) => (isPlainSuccess(outcome) ? outcome.result : undefined));
@@ -140,16 +141,16 @@ function finishCall(session: Session, claimer: string, finishes: readonly Finish
     const none = results.every((result) => result === null);
     const [which, asked]: [string, Value[]] =
       seqs === null
-        ? [`${schema}.seqs_of(?, ?::text::text[])`, [ns, textList(ids)]]
+        ? [`${functions}.seqs_of(?, ?::text::text[])`, [ns, textList(ids)]]
         : ["?::text::bigint[]", [numberList(seqs)]];
     return {
-      sql: `${schema}.finish_succeeded(?, ?, ?, null, null, ${which}, ?::text::integer[], ?::text::text[])`,
+      sql: `${functions}.finish_succeeded(?, ?, ?, null, null, ${which}, ?::text::integer[], ?::text::text[])`,
       values: [ns, now, claimer, ...asked, tokens, none ? null : textList(results)],
       read: (answer, news) => readSucceeded(ids, answer, news),
     };
   }
   return {
-    sql: `${schema}.finish_any(?, ?, ?, null, null, ?::text::text[], ?::text::integer[], ?::text::json)`,
+    sql: `${functions}.finish_any(?, ?, ?, null, null, ?::text::text[], ?::text::integer[], ?::text::json)`,
     values: [ns, now, claimer, textList(ids), tokens, endingsOf(finishes)],
     read: readFinished,
   };
@@ -160,11 +161,11 @@ export function endingsOf(finishes: readonly Finish[]): string {
 }
 
 /** Null, or {missed: [[place, outcome, state]], news}. */
-export function readSucceeded(ids: readonly string[], answer: unknown, news: News): FinishResult[] {
+export function readSucceeded(ids: readonly string[], answer: unknown, news: NoticeDraft): FinishResult[] {
   const missed = new Map<number, FinishResult>();
   if (answer !== null) {
     const told = recordOf(answer);
-    news.add(told["news"]);
+    addNews(news, told["news"]);
     for (const [place, outcome, state] of tuplesOf(told["missed"] ?? [])) {
       missed.set(numberOf(place), { outcome: toOutcome(outcome), state: stateOrNull(state) });
     }
@@ -178,9 +179,9 @@ export function readSucceeded(ids: readonly string[], answer: unknown, news: New
 }
 
 /** From finish_any. */
-export function readFinished(answer: unknown, news: News): FinishResult[] {
+export function readFinished(answer: unknown, news: NoticeDraft): FinishResult[] {
   const { results, news: told } = recordOf(answer);
-  news.add(told);
+  addNews(news, told);
   return tuplesOf(results).map(([outcome, state]) => ({
     outcome: toOutcome(outcome),
     state: outcome === "written" ? stateOf(state) : stateOrNull(state),

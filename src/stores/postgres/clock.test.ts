@@ -5,8 +5,8 @@ import { Escapement } from "../../app/escapement.ts";
 import { type Clock, systemClock } from "../../clock.ts";
 import { defineJob } from "../../definition.ts";
 import { silentLogger } from "../../log.ts";
-import { systemRuntime } from "../../runtime.ts";
-import type { Store } from "../../store.ts";
+import { systemRuntime } from "../../runtime/runtime.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { until } from "../../testing/until.ts";
 import { postgres } from "./index.ts";
@@ -25,7 +25,7 @@ function open(schema: string, clock: Clock): Promise<Store> {
 }
 
 describe("the clock of the Postgres store is the server's", { skip: server.skip }, () => {
-  test("A2, B7: nodes whose clocks are off by five minutes fire neither early nor twice", async () => {
+  test("nodes whose clocks are off by five minutes fire neither early nor twice [A2, B7]", async () => {
     const schema = newSchema();
     const starts: { readonly id: string; readonly atMs: number }[] = [];
     const job = defineJob<object>({
@@ -57,7 +57,7 @@ describe("the clock of the Postgres store is the server's", { skip: server.skip 
     assert.deepEqual(starts.map(({ id }) => id).toSorted(), ["job 0", "job 1", "job 2", "job 3"]);
   });
 
-  test("A3: a lease runs out by the server's clock, whatever the reaper's own says", async () => {
+  test("a lease runs out by the server's clock, whatever the reaper's own says [A3]", async () => {
     const schema = newSchema();
     const holder = await open(schema, wrongBy(-fiveMinutesMs));
     await holder.migrate();

@@ -6,11 +6,12 @@ import pg from "pg";
 import { testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { Notice, Store } from "../../store.ts";
+import { FaultProxy } from "../../proof/proxy.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { loseReply } from "../../testing/lost-reply.ts";
 import { patiently, until } from "../../testing/until.ts";
-import { FaultProxy } from "../../verify/proxy.ts";
 import { type PostgresOptions, postgres } from "./index.ts";
 import { newSchema } from "./test/harness.ts";
 
@@ -58,7 +59,7 @@ describe("the way to Postgres", { skip: server.skip }, () => {
     );
   };
 
-  test("K6: killed connections are replaced, idle ones without anybody noticing", async () => {
+  test("killed connections are replaced, idle ones without anybody noticing [K6]", async () => {
     const store = await open({ url: server.url, schema: newSchema() });
     await store.enqueue({ jobs: [newJob("before")] });
     for (let round = 0; round < 3; round += 1) {
@@ -69,7 +70,7 @@ describe("the way to Postgres", { skip: server.skip }, () => {
     await store.close();
   });
 
-  test("K6: a connection that ends with its first answer ends no process", async () => {
+  test("a connection that ends with its first answer ends no process [K6]", async () => {
     const listener = await greetingAndGone();
     using _ = { [Symbol.dispose]: () => void listener.close() };
     const { port } = listener.address() as AddressInfo;
@@ -117,7 +118,7 @@ describe("the way to Postgres", { skip: server.skip }, () => {
     await store.close();
   });
 
-  test("C3: an enqueue whose reply was lost is the same job when it is repeated", async () => {
+  test("an enqueue whose reply was lost is the same job when it is repeated [C3]", async () => {
     const schema = newSchema();
     const direct = await open({ url: server.url, schema });
     await using proxy = await FaultProxy.start(server.url);
@@ -130,7 +131,7 @@ describe("the way to Postgres", { skip: server.skip }, () => {
     await direct.close();
   });
 
-  test("A7: a claim whose reply was lost is answered again with the same jobs, also while the first is under way", async () => {
+  test("a claim whose reply was lost is answered again with the same jobs, also while the first is under way [A7]", async () => {
     const schema = newSchema();
     const direct = await open({ url: server.url, schema });
     await using proxy = await FaultProxy.start(server.url);

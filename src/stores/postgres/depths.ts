@@ -1,4 +1,5 @@
-import { instantOf } from "../../mend.ts";
+import type { Depths } from "../../store/questions.ts";
+import { instantOf } from "../../unreadable.ts";
 import {
   type DepthPart,
   depthsOf,
@@ -7,17 +8,16 @@ import {
   type PlainGroup,
   plainParts,
   plainWaiting,
-} from "../../queue-depth.ts";
-import type { Depths } from "../../store.ts";
-import { readCounts } from "./counts.ts";
+} from "../queue-depth.ts";
+import { readCounts } from "./jobs/counts.ts";
 import { listOf, numberOf, numberOrNull, textOf, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** How much of each group of turns was looked at; as {@link lookedPerGroup} says. */
+/** How much of each group of turns was read; see {@link lookedPerGroup}. */
 const most = `(select greatest(1000, ${maxLooked} / greatest(1, count(*))) from groups)`;
 
-/** Groups of turns are found one after the other in their index; each is looked at on both sides of now. */
-const questionOf = (schema: string): string => {
+/** Finds groups of turns one after the other in their index, and reads each on both sides of now. */
+const questionOf = ({ schema, functions }: Session): string => {
   const turns = `${schema}.turns t where t.ns = $1`;
   const own = `${turns} and t.queue = g.queue and t.name = g.name and t.rank = g.rank`;
   const shelved = ["lane", "fragile", "relay"].map(
@@ -25,7 +25,7 @@ const questionOf = (schema: string): string => {
       `select queue, count(*) as jobs, count(*) filter (where run_at <= moment.now) as due, min(run_at) as first_at
        from moment cross join ${schema}.jobs where ns = $1 and shelf = '${shelf}' group by queue`,
   );
-  return `with recursive moment as materialized (select ${schema}.now_ms($2::bigint) as now),
+  return `with recursive moment as materialized (select ${functions}.now_ms($2::bigint) as now),
     groups as (
       (select queue, name, rank from ${turns} order by queue, name, rank limit 1)
       union all
@@ -46,9 +46,7 @@ const questionOf = (schema: string): string => {
 
 export async function depths(session: Session): Promise<Depths> {
   const counts = await readCounts(session);
-  const [at, looked, elsewhere] = listOf(
-    await session.run(questionOf(session.schema), [session.ns, session.now]),
-  );
+  const [at, looked, elsewhere] = listOf(await session.run(questionOf(session), [session.ns, session.now]));
   const now = numberOf(at);
   const groups = tuplesOf(looked).map(
     ([queue, due, later, firstAt]): PlainGroup => ({

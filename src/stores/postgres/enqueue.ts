@@ -1,22 +1,32 @@
-import { refuseAll } from "../../all-or-none.ts";
-import type { EnqueueResult, NewJob } from "../../store.ts";
-import { boundJob, isBound, isSameKind, kindOf, numberList, textList, toJson, toMs } from "./encode.ts";
+import { refuseAll } from "../../store/all-or-none.ts";
+import type { EnqueueParams, EnqueueResult, NewJob } from "../../store/jobs.ts";
+import { NoticeDraft } from "../notice-draft.ts";
+import {
+  boundJob,
+  isBound,
+  isSameKind,
+  kindOf,
+  numberList,
+  textList,
+  toJson,
+  toMs,
+} from "./connection/encode.ts";
+import type { Value } from "./connection/link.ts";
+import { addNews } from "./connection/news.ts";
 import { refusedAnswers } from "./errors.ts";
-import type { Value } from "./link.ts";
-import { News } from "./news.ts";
 import { numberOf, recordOf, textOf, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** Beyond this many changes between bound jobs and others, the whole batch goes the way of the bound. */
+/** If a batch alternates between bound and other jobs more often than this, all of it is enqueued as bound. */
 const maxRuns = 20;
 
-/** Jobs of a batch that one function of the server takes together. */
+/** Jobs of a batch that one server function takes together. */
 interface Part {
   readonly bound: boolean;
   readonly jobs: readonly NewJob[];
 }
 
-/** A statement with its values, built from calls of functions that are worked off from left to right. */
+/** A statement with its values, built from function calls that run from left to right. */
 class Statement {
   readonly values: Value[] = [];
   readonly #calls: string[] = [];
@@ -30,25 +40,30 @@ class Statement {
     );
   }
 
-  /** @param wrap the function through which the answers go. */
+  /** @param wrap the function that wraps the answers. */
   sql(wrap = ""): string {
     return `select ${wrap}(json_build_array(${this.#calls.join(", ")}))::text as answer`;
   }
 }
 
-/** Works a batch off in its order, in one statement; with `allOrNone` it is undone where a part of it is refused. */
+/** Enqueues a batch in order, in one statement; with `allOrNone` it is undone if any part is refused. */
 export async function enqueue(
   session: Session,
-  jobs: readonly NewJob[],
-  allOrNone: boolean,
+  { jobs, allOrNone, follows }: EnqueueParams,
 ): Promise<EnqueueResult[]> {
   if (jobs.length === 0) return [];
   const parts = partsOf(jobs);
   const statement = new Statement();
   for (const part of parts) addPart(statement, session, part, false);
-  const sql = statement.sql(allOrNone ? `${session.schema}.all_or_none` : "");
-  const news = new News();
+  const sql = statement.sql(allOrNone ? `${session.functions}.all_or_none` : "");
+  const news = new NoticeDraft();
+  await follows;
   try {
+    if (parts.length === 1 && parts[0]?.bound === false) {
+      // The queues are known before the answer; for an id that exists already, the notice is needless.
+      const answers = await session.runAndTell(sql, statement.values, queuesOf(jobs).toNotices());
+      return readAnswers(parts, answers, news);
+    }
     const results = readAnswers(parts, await session.run(sql, statement.values, parts.length === 1), news);
     session.publish(news.toNotices());
     return results;
@@ -60,27 +75,30 @@ export async function enqueue(
 }
 
 /**
- * The same in the caller's own transaction. Its wake-up is part of the transaction too: others hear of it when it commits.
+ * The same in the caller's own transaction. Its wake-up is part of the transaction too: other processes get it when it commits.
  *
- * @param notify the channel, and how to write what to tell.
+ * @param notify the channel, and how to write the payload.
  */
 export async function enqueueInside(
   session: Session,
   jobs: readonly NewJob[],
-  notify: { readonly channel: string; readonly payload: (news: News) => string },
+  notify: { readonly channel: string; readonly payload: (news: NoticeDraft) => string },
 ): Promise<EnqueueResult[]> {
   if (jobs.length === 0) return [];
   const parts = partsOf(jobs);
   const statement = new Statement();
-  statement.call(() => `${session.schema}.require_read_committed()`);
+  statement.call(() => `${session.functions}.require_read_committed()`);
   for (const part of parts) addPart(statement, session, part, true);
-  const expected = new News();
-  for (const { queue } of jobs) expected.claimable(queue);
-  statement.call(
-    (value) => `pg_notify(${value(notify.channel, "text")}, ${value(notify.payload(expected), "text")})`,
-  );
+  const payload = notify.payload(queuesOf(jobs));
+  statement.call((value) => `pg_notify(${value(notify.channel, "text")}, ${value(payload, "text")})`);
   const answers = tuplesOrNulls(await session.run(statement.sql(), statement.values));
-  return readAnswers(parts, answers.slice(1, -1), new News());
+  return readAnswers(parts, answers.slice(1, -1), new NoticeDraft());
+}
+
+function queuesOf(jobs: readonly NewJob[]): NoticeDraft {
+  const news = new NoticeDraft();
+  for (const { queue } of jobs) news.claimable(queue);
+  return news;
 }
 
 function tuplesOrNulls(value: unknown): readonly unknown[] {
@@ -100,12 +118,12 @@ function partsOf(jobs: readonly NewJob[]): readonly Part[] {
 }
 
 function addPart(statement: Statement, session: Session, { bound, jobs }: Part, open: boolean): void {
-  const { schema, ns, now } = session;
+  const { functions, ns, now } = session;
   if (bound) {
     const list = toJson(jobs.map(boundJob));
     statement.call(
       (value) =>
-        `${schema}.enqueue_bound(${value(ns, "integer")}, ${value(now, "bigint")}, ${value(list, "text")}::json, ${value(open, "boolean")})`,
+        `${functions}.enqueue_bound(${value(ns, "integer")}, ${value(now, "bigint")}, ${value(list, "text")}::json, ${value(open, "boolean")})`,
     );
     return;
   }
@@ -117,19 +135,19 @@ function addPart(statement: Statement, session: Session, { bound, jobs }: Part, 
   const expiring = jobs.some((job) => job.expireInMs !== null);
   statement.call(
     (value) =>
-      `${schema}.enqueue_loose(${value(ns, "integer")}, ${value(now, "bigint")}, ${value(`[${kinds.join(",")}]`, "text")}::json,
+      `${functions}.enqueue_loose(${value(ns, "integer")}, ${value(now, "bigint")}, ${value(`[${kinds.join(",")}]`, "text")}::json,
         ${value(numberList(numbers), "text")}::integer[], ${value(textList(jobs.map(({ id }) => id)), "text")}::text[],
         ${value(textList(jobs.map(({ input }) => input)), "text")}::text[],
         ${value(numberList(jobs.map(({ slot }) => slot)), "text")}::integer[], ${value(runAt, "text")}::bigint[], ${value(keyed, "boolean")}, ${value(expiring, "boolean")})`,
   );
 }
 
-/** What the jobs have in common, each kind once, as JSON; and for each job the number of its kind, from 1 on. */
+/** What the jobs have in common, each kind once, as JSON; and for each job the number of its kind, starting at 1. */
 function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly string[]; readonly numbers: number[] } {
   const known = new Map<string, number>();
   let last: { readonly job: NewJob; readonly number: number } | undefined;
   const numbers = jobs.map((job) => {
-    // Neighbours are mostly alike, and comparing them is cheaper than writing them down.
+    // Neighbours are mostly alike, and comparing them is cheaper than serialising them.
     if (last !== undefined && isSameKind(job, last.job)) return last.number;
     const kind = toJson(kindOf(job));
     const number = known.get(kind) ?? known.size + 1;
@@ -140,15 +158,15 @@ function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly string[]; 
   return { kinds: [...known.keys()], numbers };
 }
 
-function readAnswers(parts: readonly Part[], answers: unknown, news: News): EnqueueResult[] {
+function readAnswers(parts: readonly Part[], answers: unknown, news: NoticeDraft): EnqueueResult[] {
   const list = tuplesOrNulls(answers);
   return parts.flatMap(({ bound, jobs }, index) =>
     bound ? readBound(list[index], news) : readLoose(jobs, list[index], news),
   );
 }
 
-/** Null, or a list of [place, id of the job that was there]. */
-function readLoose(jobs: readonly NewJob[], answer: unknown, news: News): EnqueueResult[] {
+/** Null, or a list of [place, id of the existing job]. */
+function readLoose(jobs: readonly NewJob[], answer: unknown, news: NoticeDraft): EnqueueResult[] {
   const existing = new Map(
     answer === null ? [] : tuplesOf(answer).map(([place, id]) => [numberOf(place), textOf(id)]),
   );
@@ -162,9 +180,9 @@ function readLoose(jobs: readonly NewJob[], answer: unknown, news: News): Enqueu
 
 const outcomes = ["added", "existing", "absorbed", "debounced", "refused"] as const;
 
-function readBound(answer: unknown, news: News): EnqueueResult[] {
+function readBound(answer: unknown, news: NoticeDraft): EnqueueResult[] {
   const { results, news: told } = recordOf(answer);
-  news.add(told);
+  addNews(news, told);
   return tuplesOf(results).map(([said, id, missing]) => {
     const outcome = outcomes.find((one) => one === said) ?? "existing";
     return typeof missing === "string"

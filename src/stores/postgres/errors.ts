@@ -19,7 +19,7 @@ const encryption: Meaning = {
 };
 const missing: Meaning = {
   code: "store-unavailable",
-  advice: "its schema, or a part of it, is not there; call migrate() first, or check the option schema",
+  advice: "its schema, or a part of it, is missing; call migrate() first, or check the option schema",
 };
 const denied: Meaning = {
   code: "store-unavailable",
@@ -31,14 +31,14 @@ const busy: Meaning = {
 };
 const readonly: Meaning = {
   code: "store-readonly",
-  advice: "connect to a server that takes writes, as a user with rights on its schema",
+  advice: "connect to a server that takes writes, as a user with privileges on its schema",
 };
 const corrupt: Meaning = {
   code: "store-corrupt",
-  advice: "look into the server's log, and restore a backup",
+  advice: "check the server's log, and restore a backup",
 };
 
-/** What Postgres' codes mean to a caller; a code of two letters stands for its whole class. */
+/** What Postgres' error codes mean to a caller; a code of two characters covers its whole class. */
 const meanings: Readonly<Record<string, Meaning>> = {
   "08": unreachable,
   "57P01": unreachable,
@@ -49,7 +49,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
     code: "store-unavailable",
     advice: "the server has no connection left; raise its max_connections",
   },
-  "53": { code: "store-unavailable", advice: "the server has run out of memory or of something else" },
+  "53": { code: "store-unavailable", advice: "the server has run out of memory or another resource" },
   "53100": { code: "store-full", advice: "free some space on its disk; nothing of this call was written" },
   "58030": { code: "store-unavailable", advice: "the server's disk refused a read or a write; check it" },
   "28": denied,
@@ -67,31 +67,31 @@ const meanings: Readonly<Record<string, Meaning>> = {
   ES001: { code: "transaction-unavailable", advice: "begin it with ISOLATION LEVEL READ COMMITTED" },
 };
 
-/** Errors of sockets, of name resolution, and of poolers, which have no SQLSTATE. */
+/** Errors of sockets, name resolution and poolers, which have no SQLSTATE. */
 const unreachableText =
   /ECONN|EPIPE|ETIMEDOUT|terminated|timeout|closed the connection|Connection ended|not queryable|server_login_retry|query_wait_timeout|server conn crashed|client_login_timeout/i;
 
-/** There was no connection to begin with. */
+/** There never was a connection. */
 const absentText = /ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT/;
 const encryptionText = /SSL|TLS|CERT|EPROTO/;
 
-/** Postgres' code for what went wrong; libraries on top of a client wrap its errors. */
+/** Postgres' code of the error; libraries on top of a client wrap its errors. A code has a digit: `EPIPE` is none. */
 export function sqlState(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
-  if ("code" in error && typeof error.code === "string" && /^[0-9A-Z]{5}$/.test(error.code))
+  if ("code" in error && typeof error.code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(error.code))
     return error.code;
   return sqlState(error.cause);
 }
 
-/** Whether a caller's transaction, or the database it is on, is not one in which jobs can be enqueued. */
+/** Whether jobs cannot be enqueued in a caller's transaction, or in the database it is on. */
 export function isUnsuitable(error: unknown): boolean {
   const code = sqlState(error);
   return code === "ES001" || (code !== null && meaningOf(code) === missing);
 }
 
 /**
- * Whether a statement in a caller's hands failed through nobody's fault: the connection broke, the server stopped, or it undid the
- * transaction for the sake of another. What the statement itself asked for (a lock without waiting, a limit of time) is the caller's.
+ * Whether a statement run by a caller failed through no fault of its own: the connection broke, the server stopped, or it rolled
+ * back in favour of another transaction. What the statement itself asked for (a lock without waiting, a time limit) is the caller's concern.
  */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -100,19 +100,19 @@ export function isPassing(error: unknown): boolean {
   return meaningOf(code) === unreachable || isConflict(error);
 }
 
-/** The answers of a batch that `all_or_none` has undone, as JSON; null where something else went wrong. */
+/** The answers of a batch that `all_or_none` has undone, as JSON; null for any other error. */
 export function refusedAnswers(error: unknown): string | null {
   if (!(error instanceof Error) || sqlState(error) !== "ES005") return null;
   return "detail" in error && typeof error.detail === "string" ? error.detail : null;
 }
 
-/** Whether a transaction stood in another's way, so that trying again is all it takes. */
+/** Whether a transaction conflicted with another one, so a retry is enough. */
 export function isConflict(error: unknown): boolean {
   const code = sqlState(error);
   return code === "40P01" || code === "40001";
 }
 
-/** Whether the connection is of no more use: it is broken, or leads to a server that takes no writes. */
+/** Whether the connection is unusable: it is broken, or leads to a server that takes no writes. */
 export function spoilsConnection(error: unknown): boolean {
   const code = sqlState(error);
   if (code === null) return true;
@@ -124,7 +124,7 @@ function meaningOf(code: string): Meaning | undefined {
   return meanings[code] ?? meanings[code.slice(0, 2)];
 }
 
-/** An error as it leaves the store. What is neither the server's nor the connection's passes unchanged. No message repeats a URL. */
+/** An error as it leaves the store. Errors of neither the server nor the connection pass unchanged. No message repeats a URL. */
 export function translateError(error: unknown, place: string): unknown {
   if (!(error instanceof Error) || error instanceof EscapementError) return error;
   const code = sqlState(error);
@@ -147,13 +147,13 @@ function meaningOfText(error: Error): Meaning | undefined {
   return unreachableText.test(text) || isAggregate(error) ? unreachable : undefined;
 }
 
-/** That of a host with several addresses is in the errors of each. */
+/** For a host with several addresses, the message is in the error of each address. */
 function messageOf(error: Error): string {
   if (error.message !== "" || !(error instanceof AggregateError)) return error.message;
   return error.errors.map((one) => (one instanceof Error ? one.message : String(one))).join(", ");
 }
 
-/** What Node gives for a host with several addresses, none of which answers. */
+/** What Node throws for a host with several addresses when none of them answers. */
 function isAggregate(error: Error): boolean {
   return error instanceof AggregateError && error.errors.some((one) => translateError(one, "") !== one);
 }

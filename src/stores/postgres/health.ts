@@ -1,19 +1,19 @@
-import type { Health } from "../../store.ts";
-import { readMigrations } from "./migrate.ts";
+import type { Health } from "../../store/opening.ts";
 import { numberOf, recordOf, textsOf } from "./rows.ts";
+import { migrations } from "./schema/migrations.ts";
 import type { Session } from "./session.ts";
 
-/** The server's settings that decide what is left of a write after a power failure. */
+/** The server settings that decide which writes survive a power failure. */
 export const durabilitySettings = ["fsync", "synchronous_commit", "full_page_writes"] as const;
 
-/** Every index that the migrations make, by name. */
+/** Every index that the migrations create, by name. */
 function expectedIndexes(): string[] {
-  return readMigrations().flatMap(({ sql }) =>
+  return migrations.flatMap(({ sql }) =>
     [...sql.matchAll(/^create (?:unique )?index (\w+)/gm)].map(([, name]) => name ?? ""),
   );
 }
 
-/** @param nowMs this node's own time, to be compared with the server's. */
+/** @param nowMs this node's own time, to compare with the server's. */
 export async function health(
   { run, schema, now }: Pick<Session, "run" | "schema" | "now">,
   schemaName: string,
@@ -48,12 +48,10 @@ export async function health(
       "missing indexes": missing.length === 0 ? "none" : missing.join(", "),
     },
     problems: [
-      ...missing.map(
-        (name) => `the index ${name} is missing or broken: make it again as the migrations have it`,
-      ),
+      ...missing.map((name) => `the index ${name} is missing or broken: recreate it as in the migrations`),
       ...durabilitySettings
         .filter((name) => settings[name] === "off")
-        .map((name) => `${name} is off, so acknowledged writes may be gone after a crash: set ${name} = on`),
+        .map((name) => `${name} is off, so acknowledged writes may be lost in a crash: set ${name} = on`),
     ],
   };
 }

@@ -8,9 +8,9 @@ import {
   summedColumns,
   toNumbers,
 } from "../../history.ts";
-import type { PruneParams } from "../../store.ts";
-import { toJson } from "./encode.ts";
-import type { Value } from "./link.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { toJson } from "./connection/encode.ts";
+import type { Value } from "./connection/link.ts";
 import { dateOf, listOf, numberOf, textOf, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -33,16 +33,16 @@ const given = ["(e->>0)::bigint as ago", "e->>1 as queue", "e->>2 as name"]
   .join(", ");
 
 /**
- * One statement. A sequence that is not new returns no writer, and so adds nothing. Rows are sorted, so that calls at the same moment lock them in
+ * One statement. A sequence that is not new returns no writer, so it adds nothing. Rows are sorted, so concurrent calls lock them in
  * the same order.
  */
 export async function recordHistory(
   session: Session,
   { node, sequence, entries }: RecordHistoryParams,
 ): Promise<void> {
-  const { schema } = session;
+  const { schema, functions } = session;
   await session.run(
-    `with moment as materialized (select ${schema}.now_ms($2::bigint) as now),
+    `with moment as materialized (select ${functions}.now_ms($2::bigint) as now),
      writer as (
        insert into ${schema}.history_writers (ns, node, sequence, seen_at) select $1::integer, $3::text, $4::bigint, now from moment
        on conflict (ns, node) do update set sequence = excluded.sequence, seen_at = excluded.seen_at
@@ -90,21 +90,21 @@ export async function history(session: Session, params: HistoryParams): Promise<
   return { points, more: rows.length > limit };
 }
 
-/** Whether there are more. What another node is deleting is left to it. */
+/** Whether there are more. Rows that another node is deleting are left to it. */
 export async function pruneHistory(
   session: Session,
   { historyMs, nodesMs, limit }: PruneParams,
 ): Promise<boolean> {
-  const { schema } = session;
+  const { schema, functions } = session;
   const isOld = (step: string, keptMs: string): string =>
     `select at, queue, name from ${schema}.history where ns = $1 and step = '${step}' and at <= (select now from moment) - ${keptMs}::bigint`;
-  // Apart, so that it is run once: inside the delete it might be run again for each row, and find others that are not locked.
+  // A separate step, so it runs once: inside the delete it could run again for each row, and find other rows that are not locked.
   const gone = (step: string, keptMs: string): string =>
     `old_${step} as materialized (${isOld(step, keptMs)} order by at limit $6 for update skip locked),
      gone_${step} as (delete from ${schema}.history h using old_${step} old
        where h.ns = $1 and h.step = '${step}' and (h.at, h.queue, h.name) = (old.at, old.queue, old.name))`;
   const answer = await session.run(
-    `with moment as materialized (select ${schema}.now_ms($2::bigint) as now),
+    `with moment as materialized (select ${functions}.now_ms($2::bigint) as now),
      writers as (delete from ${schema}.history_writers where ns = $1 and seen_at <= (select now from moment) - $3::bigint),
      ${gone("minute", "$4")},
      ${gone("hour", "$5")}

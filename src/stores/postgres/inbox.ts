@@ -1,5 +1,7 @@
 import type { Clock } from "../../clock.ts";
 import { EscapementError } from "../../errors.ts";
+import { checkInteger, checkKnown } from "../../options.ts";
+import type { Semaphore } from "../../runtime/semaphore.ts";
 import type {
   InboxBegin,
   InboxBegun,
@@ -8,61 +10,60 @@ import type {
   InboxCommitted,
   InboxPrune,
   InboxStore,
-} from "../../inbox-store.ts";
-import { Opening } from "../../opening.ts";
-import { checkInteger, checkKnown } from "../../options.ts";
-import { Turnstile } from "../../turnstile.ts";
-import { openPool, type PgClient, type PgPool } from "./client.ts";
-import { Link } from "./link.ts";
+} from "../../store/inbox.ts";
+import { Lazy } from "../lazy.ts";
+import { transactionSemaphore } from "../transaction-semaphore.ts";
+import { openPool, type PgClient, type PgPool } from "./connection/client.ts";
+import { Link } from "./connection/link.ts";
+import { parseUrl } from "./connection/url.ts";
 import { recordOf } from "./rows.ts";
-import { parseUrl } from "./url.ts";
 
 export interface PostgresInboxOptions {
   /** Either this or {@link pool}. */
   readonly url?: string;
-  /** A pool of `pg` that the application has already; it is not ended with the inbox. */
+  /** An existing `pg` pool of the application; closing the inbox does not end it. */
   readonly pool?: PgPool;
-  /** The schema of its table. @default the first of the search path */
+  /** The schema of its table. @default the first in the search path */
   readonly schema?: string;
-  /** How many effects run at a time, each on a connection; a {@link pool} should have two more, for the keys of those that wait. @default 8 */
+  /** How many effects run at a time, one connection each; a {@link pool} should have two more, for the keys of waiting effects. @default 8 */
   readonly effects?: number;
   /** @default the server's own */
   readonly clock?: Clock;
 }
 
-/** Keeps an inbox's markers in Postgres, beside the effects: each commits with its marker. The effect gets a client of `pg` in an open transaction. */
+/** Keeps an inbox's markers in Postgres, next to the effects: each commits with its marker. The effect gets a `pg` client in an open transaction. */
 export function postgresInbox(urlOrOptions: string | PostgresInboxOptions): InboxStore {
   const given = typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions;
   const options = given.url === undefined ? given : { ...given, url: parseUrl(given.url).url };
   checkKnown(options, ["url", "pool", "schema", "effects", "clock"], "postgresInbox");
   if ((options.url === undefined) === (options.pool === undefined)) {
-    throw new EscapementError("invalid-option", "expected postgresInbox to get a url or a pool, one of them");
+    throw new EscapementError("invalid-option", "expected postgresInbox to be given either a url or a pool");
   }
   return new PostgresInbox(options);
 }
 
-/** Makers of the table wait for each other: `if not exists` alone does not keep two from trying. */
+/** Processes that create the table wait for each other: `if not exists` alone does not stop two from trying. */
 const makerLock = 0x65736370;
 
 const defaultEffects = 8;
 
-/** Connections that no effect gets: keys are begun and renewed while all effects that may run do. */
+/** Connections that no effect may use: keys must be begun and renewed while the maximum number of effects runs. */
 const spareConnections = 2;
 
-/** One that was released is nobody's. */
+/** A released key is held by no one. */
 const isHeld = "key = $1 and token = $2 and running_until > 0";
 
-/** An index over a table that is there already takes longer than a call. */
+/** Indexing an existing table takes longer than a call. */
 const migrationTimeoutMs = 10 * 60_000;
 
-/** One statement of the inbox's own, with a deadline. */
+/** One of the inbox's own statements, with a deadline. */
 type Query = (
   sql: string,
   values?: readonly unknown[],
   timeoutMs?: number,
 ) => Promise<{ readonly rows: readonly unknown[] }>;
 
-/** The connection's fate does not depend on what the effect threw: that goes to whoever called, as it is. */
+/** What the effect threw does not decide the connection's fate: the caller gets that error as it is. */
 type End<T> = InboxCommitted<T> | { readonly outcome: "failed"; readonly error: unknown };
 
 export class PostgresInbox implements InboxStore {
@@ -71,15 +72,15 @@ export class PostgresInbox implements InboxStore {
   readonly #callTimeoutMs: number;
   readonly #table: string;
   readonly #effects: number;
-  readonly #turnstile: Turnstile;
-  readonly #opening = new Opening("the inbox", () => this.#connect());
+  readonly #semaphore: Semaphore;
+  readonly #connection = new Lazy("the inbox", () => this.#connect());
 
   constructor(options: PostgresInboxOptions, callTimeoutMs = 10_000) {
     this.#options = options;
     this.#callTimeoutMs = callTimeoutMs;
     const { schema, effects = defaultEffects } = options;
     this.#effects = checkInteger(effects, 1, 1_000, "effects");
-    this.#turnstile = new Turnstile(effects);
+    this.#semaphore = transactionSemaphore(effects);
     this.#table = `${schema === undefined ? "" : `${quote(schema)}.`}escapement_inbox`;
   }
 
@@ -100,7 +101,7 @@ export class PostgresInbox implements InboxStore {
   async begin(params: InboxBegin): Promise<InboxBegun> {
     const { key, holder, leaseMs } = params;
     const now = this.#now();
-    // Takes the key where nobody has it, and tells in the same statement who has it where somebody does.
+    // Takes the key if it is free; if not, the same statement returns who holds it.
     const { rows } = await this.#query(
       `with taken as (
          insert into ${this.#table} as i (key, token, holder, running_until) values ($1, 1, $2, ${now} + $3)
@@ -113,7 +114,7 @@ export class PostgresInbox implements InboxStore {
        where key = $1 and not exists (select from taken)`,
       [key, holder, leaseMs],
     );
-    // Somebody took it after this statement had begun: the insert met a row that the rest of it does not see.
+    // Another process took the key after this statement began: the insert hit a row that the rest of the statement does not see.
     if (rows.length === 0) return this.begin(params);
     const row = recordOf(rows[0]);
     if (row["done"] === true) return { outcome: "done" };
@@ -131,14 +132,14 @@ export class PostgresInbox implements InboxStore {
         await query("rollback");
         return { outcome: "failed", error };
       }
-      // The marker last: until then its lease can be renewed, and others can see it.
+      // The marker goes last: until then its lease can be renewed, and others can see it.
       const sql = `update ${this.#table} set ${this.#done} where ${isHeld} and txid_current()::text = $4 returning key`;
       const { rows } = await query(sql, [key, token, retentionMs, transaction]);
       if (rows.length === 0 && (await currentTransaction(query)) !== transaction) throw endedInside();
       await query(rows.length === 0 ? "rollback" : "commit");
       return rows.length === 0 ? { outcome: "stale" } : { outcome: "committed", value };
     };
-    const end = await this.#turnstile.pass(() => this.#withClient(work));
+    const end = await this.#semaphore.run(() => this.#withClient(work));
     if (end.outcome === "failed") throw end.error;
     return end;
   }
@@ -169,7 +170,7 @@ export class PostgresInbox implements InboxStore {
   }
 
   async close(): Promise<void> {
-    const link = await this.#opening.close();
+    const link = await this.#connection.close();
     await link?.close();
   }
 
@@ -177,7 +178,7 @@ export class PostgresInbox implements InboxStore {
     return `running_until = null, done_until = ${this.#now()} + $3`;
   }
 
-  /** The clock as an expression: a test's own, or the server's. */
+  /** The clock as an SQL expression: a test's own, or the server's. */
   #now(): string {
     const { clock } = this.#options;
     return clock === undefined
@@ -189,9 +190,9 @@ export class PostgresInbox implements InboxStore {
     return this.#withClient((query) => query(sql, values));
   }
 
-  /** A connection on which something failed is thrown away, and with it a transaction that it was in. */
+  /** A connection on which something failed is discarded, along with its open transaction. */
   async #withClient<T>(use: (query: Query, client: PgClient) => Promise<T>): Promise<T> {
-    const link = await this.#opening.get();
+    const link = await this.#connection.get();
     return link.borrow((client) => {
       const query: Query = (sql, values, timeoutMs) =>
         link.within(client.query(sql, values), "an answer", timeoutMs);
@@ -214,7 +215,7 @@ export class PostgresInbox implements InboxStore {
 
 const current = "select txid_current()::text as id";
 
-/** Begins a transaction, in one trip, and tells its number: one that ended inside the effect has nothing to do with the marker. */
+/** Begins a transaction in one trip and returns its number: a transaction that ended inside the effect has nothing to do with the marker. */
 async function begin(query: Query): Promise<unknown> {
   const answers: unknown = await query(`begin isolation level read committed; ${current}`);
   const last = Array.isArray(answers) ? recordOf(answers.at(-1)) : {};

@@ -2,35 +2,37 @@ import type { Clock } from "../../clock.ts";
 import { type Duration, parseDuration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
 import { checkInteger, checkKnown } from "../../options.ts";
-import type { Capabilities, Store, StoreContext, StoreFactory } from "../../store.ts";
-import { openPool, type PgPool } from "./client.ts";
+import type { Capabilities, StoreContext, StoreFactory } from "../../store/opening.ts";
+import type { Store } from "../../store/store.ts";
+import { openPool, type PgPool } from "./connection/client.ts";
+import { answerOf, Link } from "./connection/link.ts";
+import { parseUrl } from "./connection/url.ts";
 import { durabilitySettings } from "./health.ts";
-import { answerOf, Link } from "./link.ts";
 import { recordOf } from "./rows.ts";
-import { PostgresStore } from "./store.ts";
-import { parseUrl } from "./url.ts";
+import { functionsFor, maxSchemaLength } from "./schema/functions.ts";
+import { openPostgresStore } from "./store.ts";
 
-export type { PgClient, PgNotification, PgPool } from "./client.ts";
+export type { PgClient, PgNotification, PgPool } from "./connection/client.ts";
 export { type PostgresInboxOptions, postgresInbox } from "./inbox.ts";
 export { migrationSql } from "./migrate.ts";
 
 export interface PostgresOptions {
   /**
    * Where the server is: `postgres://user:password@host:5432/database`. Either this or {@link pool}. The options `schema`, `connections`,
-   * `callTimeout` and `listen` can be its parameters: `?schema=jobs`.
+   * `callTimeout` and `listen` can be passed as URL parameters: `?schema=jobs`.
    */
   readonly url?: string;
-  /** A pool of `pg` that the application has already. It is not ended with the store. */
+  /** An existing `pg` pool of the application. Closing the store does not end it. */
   readonly pool?: PgPool;
-  /** The schema that holds the store's tables and functions, and nothing else. @default "escapement" */
+  /** The schema that holds the store's tables, and nothing else. Its functions are in schemas whose names begin with this one and `_fn_`. @default "escapement" */
   readonly schema?: string;
-  /** How many connections the store opens at the most; with {@link pool}, how many that may give. @default 10 */
+  /** Maximum number of connections that the store opens; with {@link pool}, how many it may take from the pool. @default 10 */
   readonly connections?: number;
-  /** How long one call may take before its connection is thrown away. @default "10s" */
+  /** How long one call may take before its connection is discarded. @default "10s" */
   readonly callTimeout?: Duration;
   /**
-   * Whether to keep a connection for the server's notices, which wake this process when another one enqueues. It cannot work through a
-   * pooler in transaction mode. @default true where the connection leads straight to the server
+   * Whether to keep a connection open for the server's notices, which wake this process when another one enqueues. It cannot work through a
+   * pooler in transaction mode. @default true if the connection leads straight to the server
    */
   readonly listen?: boolean;
   /** The store's clock, for tests and simulations. @default the server's own */
@@ -50,9 +52,9 @@ interface Resolved {
 }
 
 /**
- * Keeps everything in a schema of a Postgres database, version 13 or later.
+ * Keeps everything in one schema of a Postgres database, version 13 or later.
  *
- * Inside `tx(fn)` the handle is a client of `pg` in an open transaction: write with its `query`. `enqueue(…, { tx })` takes an open
+ * Inside `tx(fn)` the handle is a `pg` client in an open transaction: write with its `query`. `enqueue(…, { tx })` takes an open
  * transaction of `pg`, `postgres`, Drizzle, Kysely, Knex or Prisma.
  *
  * @example
@@ -63,7 +65,7 @@ export function postgres(urlOrOptions: string | PostgresOptions): StoreFactory {
   return { open: (context) => open(options, context) };
 }
 
-/** Opens a store by its address: what the heartbeat's thread calls. */
+/** Opens a store by its address, for the heartbeat's thread. */
 export function openStore(options: unknown, context: StoreContext): Promise<Store> {
   return open(resolve(options), context);
 }
@@ -80,10 +82,11 @@ async function open(options: Resolved, context: StoreContext): Promise<Store> {
             module: import.meta.url,
             options: { url, schema, connections: 2, callTimeout: callTimeoutMs, listen: false },
           };
-    return await PostgresStore.open({
+    return await openPostgresStore({
       link,
       context,
       schema,
+      functions: functionsFor(schema),
       clock,
       address,
       capabilities: await probe(link, options.listen),
@@ -96,7 +99,7 @@ async function open(options: Resolved, context: StoreContext): Promise<Store> {
   }
 }
 
-/** What this server, reached in this way, can do. */
+/** What this server can do over this connection. */
 async function probe(link: Link, listen: boolean | null): Promise<Capabilities> {
   const settings = durabilitySettings.map((name) => `'${name}', current_setting('${name}')`).join(", ");
   const sql = `select json_build_object('pid', pg_backend_pid(), 'isolation', current_setting('default_transaction_isolation'),
@@ -112,7 +115,7 @@ async function probe(link: Link, listen: boolean | null): Promise<Capabilities> 
         "set it for the store's user: ALTER ROLE … SET default_transaction_isolation = 'read committed'",
     );
   }
-  // A pooler announces a process of its own making: behind it, a connection may lead to another one with every statement.
+  // A pooler announces a process id that it made up: behind it, each statement may reach a different server process.
   const isDirect = announced === answer["pid"];
   if (isDirect) link.prepareOften();
   const durable = answer["fsync"] === "on" && answer["synchronous_commit"] !== "off";
@@ -149,18 +152,19 @@ function resolve(given: unknown): Resolved {
   if ((url === null) === (pool === null)) {
     throw new EscapementError(
       "invalid-option",
-      "expected postgres to have either a url or a pool, and not both",
+      "expected postgres to be given either a url or a pool, not both",
     );
   }
   if (
     typeof schema !== "string" ||
-    !/^[A-Za-z_][\w$]{0,62}$/.test(schema) ||
+    !/^[A-Za-z_][\w$]*$/.test(schema) ||
+    schema.length > maxSchemaLength ||
     schema === "public" ||
     schema.startsWith("pg_")
   ) {
     throw new EscapementError(
       "invalid-option",
-      `expected postgres's schema to be the name of a schema of its own, with letters, digits and _, got ${describe(schema)}`,
+      `expected postgres's schema to be the name of a schema of its own, with letters, digits and _ and at most ${maxSchemaLength} characters, got ${describe(schema)}`,
     );
   }
   if (listen !== null && typeof listen !== "boolean") {
@@ -186,7 +190,7 @@ function resolve(given: unknown): Resolved {
   };
 }
 
-/** The parameters of a URL are texts; what is wrong with them is said as of the options that they are. */
+/** URL parameters are strings; errors name them like the options that they set. */
 function inUrl(given: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const { connections, listen } = given;
   return {

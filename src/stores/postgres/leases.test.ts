@@ -4,7 +4,8 @@ import pg from "pg";
 import { testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { ClaimRef, Store } from "../../store.ts";
+import type { ClaimRef } from "../../store/claims.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { postgres } from "./index.ts";
 
@@ -26,7 +27,7 @@ async function claimAll(store: Store, ids: readonly string[]): Promise<ClaimRef[
 }
 
 describe("leases on Postgres", { skip: server.skip }, () => {
-  test("K6: a row that another transaction has locked holds up no renewal but its own", async (t) => {
+  test("a row that another transaction has locked holds up no renewal but its own [K6]", async (t) => {
     const store = await open("locked rows");
     const other = new pg.Client(server.url);
     await other.connect();

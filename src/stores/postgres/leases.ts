@@ -1,15 +1,10 @@
 import { silence } from "../../state.ts";
-import type {
-  ClaimRef,
-  ExtendParams,
-  ExtendResult,
-  ReapParams,
-  ReapResult,
-  ReportParams,
-} from "../../store.ts";
-import { numberList, textList, toJson } from "./encode.ts";
-import { endingOf } from "./endings.ts";
-import { News } from "./news.ts";
+import type { ClaimRef, ExtendParams, ExtendResult, ReportParams } from "../../store/claims.ts";
+import type { ReapParams, ReapResult } from "../../store/reaping.ts";
+import { NoticeDraft } from "../notice-draft.ts";
+import { numberList, textList, toJson } from "./connection/encode.ts";
+import { addNews } from "./connection/news.ts";
+import { endingOf } from "./jobs/endings.ts";
 import { listOf, numberOf, recordOf, stateOf, textOf, textOrNull, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -18,7 +13,7 @@ export async function extend(session: Session, params: ExtendParams): Promise<Ex
   if (claims.size === 0) return [];
   const asked = [...claims.values()];
   const answer = await session.run(
-    `select ${session.schema}.extend_claims($1, $2, $3, $4, $5::text::text[], $6::text::integer[])::text as answer`,
+    `select ${session.functions}.extend_claims($1, $2, $3, $4, $5::text::text[], $6::text::integer[])::text as answer`,
     [
       session.ns,
       session.now,
@@ -43,7 +38,7 @@ export async function extend(session: Session, params: ExtendParams): Promise<Ex
 
 const stale: ExtendResult = { outcome: "stale", cancelRequested: false };
 
-/** A claim may be asked for twice in one call; the server renews it once. */
+/** A claim may appear twice in one call; the server renews it once. */
 function keyOf({ id, token }: ClaimRef): string {
   return `${token} ${id}`;
 }
@@ -51,7 +46,7 @@ function keyOf({ id, token }: ClaimRef): string {
 export async function report(session: Session, params: ReportParams): Promise<void> {
   if (params.reports.length === 0) return;
   await session.run(
-    `select to_json(${session.schema}.report_progress($1, $2, $3, $4::text::json)::text)::text as answer`,
+    `select to_json(${session.functions}.report_progress($1, $2, $3, $4::text::json)::text)::text as answer`,
     [session.ns, session.now, params.claimer, toJson(params.reports)],
   );
 }
@@ -61,12 +56,12 @@ const unstarted = toJson(endingOf(silence({ ahead: true })));
 
 export async function reap(session: Session, { limit, until }: ReapParams): Promise<ReapResult> {
   const answer = await session.run(
-    `select ${session.schema}.reap_jobs($1, $2, $3, $4, $5::text::json, $6::text::json)::text as answer`,
+    `select ${session.functions}.reap_jobs($1, $2, $3, $4, $5::text::json, $6::text::json)::text as answer`,
     [session.ns, session.now, limit, until === undefined ? null : Math.floor(until), silent, unstarted],
   );
   const { reaped, more, mark, news: told } = recordOf(answer);
-  const news = new News();
-  news.add(told);
+  const news = new NoticeDraft();
+  addNews(news, told);
   session.publish(news.toNotices());
   return {
     reaped: tuplesOf(reaped).map(([id, name, queue, state, reason]) => ({

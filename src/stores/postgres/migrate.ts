@@ -1,38 +1,13 @@
 import { EscapementError } from "../../errors.ts";
-import type { PendingMigration } from "../../store.ts";
-import type { PgClient } from "./client.ts";
-import { answerOf, type Run } from "./link.ts";
-import { migrationFiles } from "./migration-files.ts";
-import { isRecord, numberOf, recordOf, textOf } from "./rows.ts";
-
-interface Migration {
-  readonly version: number;
-  readonly name: string;
-  /** An older library must not touch the schema after it: its file has a line `-- breaking`. */
-  readonly breaking: boolean;
-  readonly sql: string;
-}
-
-/** The numbered files, in their order; each with the files of the folder that has its name. */
-export function readMigrations(): readonly Migration[] {
-  const names = Object.keys(migrationFiles);
-  return names
-    .filter((name) => /^\d{4}-[^/]+\.sql$/.test(name))
-    .map((name) => {
-      const folder = name.replace(/\.sql$/, "/");
-      const parts = [name, ...names.filter((part) => part.startsWith(folder))];
-      const sql = parts.map((part) => migrationFiles[part]).join("\n");
-      return { version: Number(name.slice(0, 4)), name, breaking: /^-- breaking$/m.test(sql), sql };
-    });
-}
-
-export function quote(identifier: string): string {
-  return `"${identifier.replaceAll('"', '""')}"`;
-}
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}
+import type { PendingMigration } from "../../store/opening.ts";
+import type { PgClient } from "./connection/client.ts";
+import { literal, quote } from "./connection/encode.ts";
+import { answerOf } from "./connection/link.ts";
+import { sqlState } from "./errors.ts";
+import { numberOf } from "./rows.ts";
+import { functionsFor, installSql } from "./schema/functions.ts";
+import { type Migration, migrations } from "./schema/migrations.ts";
+import { type Layout, type SchemaState, stateSql, toState } from "./schema/state.ts";
 
 const ledger = `create table if not exists migrations (
   version integer primary key,
@@ -45,125 +20,92 @@ function record({ version, name, breaking }: Migration): string {
   return `insert into migrations (version, name, breaking) values (${version}, ${literal(name)}, ${breaking})`;
 }
 
-/** Of several nodes that start at once one makes the schema and the others wait: until the transaction ends, and no longer. */
+/** If several nodes start at once, one creates the schema and the others wait, only until the transaction ends. */
 function lock(schema: string): string {
   return `select pg_advisory_xact_lock(hashtextextended(${literal(`escapement ${schema}`)}, 0))`;
 }
 
-/** A migration as somebody would run it by hand: in a transaction of its own, with its entry in the ledger. */
+function script(statements: readonly string[]): string {
+  return `${["begin", ...statements, "commit"].join(";\n")};\n`;
+}
+
+/** A migration as you would run it by hand: in its own transaction, with its ledger entry. */
 function asScript(migration: Migration, schema: string): PendingMigration {
-  const statements = [
-    "begin",
+  const sql = script([
     lock(schema),
     `create schema if not exists ${quote(schema)}`,
     `set local search_path = ${quote(schema)}`,
     ledger,
     migration.sql.trim().replace(/;$/, ""),
     record(migration),
-    "commit",
-  ];
-  return { name: migration.name, sql: `${statements.join(";\n")};\n` };
+  ]);
+  return { name: migration.name, sql };
 }
 
-/** Everything that makes a new schema, for those who run migrations by hand. */
+function functionsAsScript({ schema, functions }: Pick<Layout, "schema" | "functions">): PendingMigration {
+  return { name: functions.schema, sql: script([lock(schema), installSql(schema, functions)]) };
+}
+
+/** Everything that creates a new schema, for people who run migrations by hand. */
 export function migrationSql(schema = "escapement"): string {
-  return readMigrations()
-    .map((migration) => asScript(migration, schema).sql)
+  return [
+    ...migrations.map((migration) => asScript(migration, schema)),
+    functionsAsScript({ schema, functions: functionsFor(schema) }),
+  ]
+    .map(({ sql }) => sql)
     .join("\n");
 }
 
 /** What {@link migrate} would run now. */
-export async function pendingMigrations(
-  run: Run,
-  schema: string,
-  place: string,
-): Promise<readonly PendingMigration[]> {
-  const version = await schemaVersion(run, schema, place);
-  return readMigrations()
-    .filter((migration) => migration.version > version)
-    .map((migration) => asScript(migration, schema));
+export function pendingMigrations(layout: Layout, state: SchemaState): readonly PendingMigration[] {
+  return [
+    ...migrations
+      .filter(({ version }) => version > state.version)
+      .map((migration) => asScript(migration, layout.schema)),
+    ...(state.hasFunctions ? [] : [functionsAsScript(layout)]),
+  ];
 }
 
-/** Brings the schema up to date and returns the number of the namespace, all in one transaction. */
-export async function migrate(
-  client: PgClient,
-  schema: string,
-  namespace: string,
-  place: string,
-): Promise<number> {
+/** Brings tables and functions up to date and returns the number of the namespace, all in one transaction. */
+export async function migrate(client: PgClient, layout: Layout): Promise<number> {
+  const { schema, namespace, functions, place } = layout;
   const ask = async (sql: string, values: readonly string[] = []): Promise<unknown> =>
     answerOf(await client.query(sql, values));
+  const exists = async (name: string): Promise<boolean> =>
+    (await ask("select to_json(to_regnamespace($1) is not null)::text as answer", [quote(name)])) === true;
   await client.query("begin isolation level read committed");
   await client.query(lock(schema));
-  // Asking first spares a user who may not make schemas, where there is one already.
-  const exists = await ask("select to_json(to_regnamespace($1) is not null)::text as answer", [
-    quote(schema),
-  ]);
-  if (exists !== true) await client.query(`create schema ${quote(schema)}`);
+  // The user may lack the right to create a schema that is there already.
+  if (!(await exists(schema)))
+    await client
+      .query(`create schema ${quote(schema)}`)
+      .catch((error: unknown) => explain(error, schema, place));
   await client.query(`set local search_path = ${quote(schema)}`);
-  const migrations = readMigrations();
   await client.query(ledger);
-  const applied = recordOf(await ask(state(schema, migrations)));
-  refuseNewer(applied, migrations, place);
+  const version = numberOf(await ask("select coalesce(max(version), 0)::text as answer from migrations"));
   for (const migration of migrations) {
-    if (migration.version <= numberOf(applied["version"])) continue;
+    if (migration.version <= version) continue;
     await client.query(migration.sql);
     await client.query(record(migration));
   }
   await client.query("insert into namespaces (name) values ($1) on conflict do nothing", [namespace]);
-  const ns = numberOf(await ask("select ns::text as answer from namespaces where name = $1", [namespace]));
+  // Another node may have installed them while this one waited for the lock.
+  const { ns, hasFunctions } = toState(await ask(stateSql(layout)), place);
+  if (!hasFunctions)
+    await client
+      .query(installSql(schema, functions))
+      .catch((error: unknown) => explain(error, functions.schema, place));
   await client.query("commit");
-  return ns;
+  return numberOf(ns);
 }
 
-/** {version, newer}: the latest migration there, and the first breaking one that this library does not know. */
-function state(schema: string, migrations: readonly Migration[]): string {
-  const newest = migrations.at(-1)?.version ?? 0;
-  return `select json_build_object('version', coalesce(max(version), 0), 'newer', (
-      select json_build_array(version, name) from ${quote(schema)}.migrations where version > ${newest} and breaking order by version limit 1
-    ))::text as answer from ${quote(schema)}.migrations`;
-}
-
-/** Refuses a schema that this library would misunderstand. */
-function refuseNewer(
-  applied: Readonly<Record<string, unknown>>,
-  migrations: readonly Migration[],
-  place: string,
-): void {
-  const { newer } = applied;
-  if (!Array.isArray(newer)) return;
-  throw new EscapementError(
-    "store-newer",
-    `Postgres store ${place}: its schema has version ${numberOf(newer[0])} (${textOf(newer[1])}), this library knows versions ` +
-      `up to ${migrations.at(-1)?.version ?? 0}; upgrade escapement in this process`,
-  );
-}
-
-/** The version of the schema, 0 where there is none; refuses one that this library would misunderstand. */
-export async function schemaVersion(run: Run, schema: string, place: string): Promise<number> {
-  const exists = await run("select to_json(to_regclass($1) is not null)::text as answer", [
-    `${quote(schema)}.migrations`,
-  ]);
-  if (exists !== true) return 0;
-  const migrations = readMigrations();
-  const applied = await run(state(schema, migrations), []);
-  if (!isRecord(applied)) return 0;
-  refuseNewer(applied, migrations, place);
-  return numberOf(applied["version"]);
-}
-
-/** The number of a namespace in a schema that is there; null where it has none yet. */
-export async function findNamespace(run: Run, schema: string, namespace: string): Promise<number | null> {
-  const answer = await run(
-    `select coalesce(to_json((select ns from ${quote(schema)}.namespaces where name = $1)), 'null')::text as answer`,
-    [namespace],
-  );
-  return answer === null ? null : numberOf(answer);
-}
-
-export function missingSchema(place: string, schema: string): never {
+/** A user who may not create schemas needs somebody who may. */
+function explain(error: unknown, schema: string, place: string): never {
+  if (sqlState(error) !== "42501") throw error;
   throw new EscapementError(
     "store-unmigrated",
-    `Postgres store ${place}: the schema ${schema}, or this namespace in it, is not there; check the address and the namespace, or run "escapement migrate" to make them`,
+    `Postgres store ${place}: this user may not create the schema ${schema}, which this version of escapement needs; run "escapement migrate" as a user ` +
+      `with CREATE on the database, run what "escapement migrate --dry-run" prints, or grant CREATE on the database to this user`,
+    { cause: error },
   );
 }

@@ -4,9 +4,10 @@ import pg from "pg";
 import { testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { migrationSql, type PostgresOptions, postgres } from "./index.ts";
+import { functionsFor } from "./schema/functions.ts";
 import { newSchema } from "./test/harness.ts";
 
 const server = await testbed.postgres();
@@ -46,13 +47,17 @@ describe("the schema of the Postgres store", { skip: server.skip }, () => {
   test("what is pending is printed, and nothing works before it is run", async () => {
     const schema = newSchema();
     const store = await open({ url: server.url, schema });
-    const [pending] = await store.pendingMigrations();
-    assert.equal(pending?.name, "0001-core.sql");
+    const pending = await store.pendingMigrations();
+    const functions = functionsFor(schema).schema;
+    assert.deepEqual(
+      pending.map(({ name }) => name),
+      ["0001-core.sql", functions],
+    );
     await assert.rejects(store.enqueue({ jobs: [newJob("a")] }), {
       code: "store-unmigrated",
       message: /escapement migrate/,
     });
-    await client.query(pending?.sql ?? "");
+    for (const { sql } of pending) await client.query(sql);
     assert.deepEqual(await store.pendingMigrations(), []);
     await store.close();
   });

@@ -1,35 +1,37 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
-import { anyNotice, isNotice } from "../../notice.ts";
-import type { Notice } from "../../store.ts";
-import type { Link } from "./link.ts";
-import { Listener } from "./listener.ts";
+import type { Notice } from "../../store/notices.ts";
+import { anyNotice, isNotice } from "../notice.ts";
+import type { Link, Value } from "./connection/link.ts";
+import { Listener } from "./connection/listener.ts";
 import { isRecord } from "./rows.ts";
 
-/** The server takes 8000 bytes; JSON is cut well before. */
+/** The server takes 8000 bytes; JSON is split well below that. */
 const maxPayloadLength = 7_500;
-/** How many ids of ended jobs wait to be told before they are told as "some". */
+/** How many ids of ended jobs are collected before they are reported as "some". */
 const maxWaiting = 200;
-/** How long the ends of jobs wait to be told together: under load there are many, and only who waits for a result cares. */
+/** How long ends of jobs are collected into one notice: under load there are many, and only callers that wait for a result need them. */
 const endedMs = 25;
+const notify = "select to_json(pg_notify($1, $2)::text)::text as answer";
+const lostNotice = "a notice to other processes was lost; they poll";
 
 export interface ChannelOptions {
   readonly link: Link;
   readonly schema: string;
   readonly namespace: string;
-  /** Whether the server's own notices can be heard on this connection. */
+  /** Whether this connection can receive the server's notices. */
   readonly listen: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Tells what verbs changed: this process's listeners at once, others through the server. It is told after the commit and outside of it:
- * a commit that notifies waits for every other such commit of the server, and a hint is not worth that.
+ * Publishes what verbs changed: to this process's listeners at once, to others through the server. It does so after the commit, outside it:
+ * a commit that notifies waits for every other such commit on the server, and a hint is not worth that.
  */
 export class Channel {
-  /** The name on the server: one for each schema and namespace. */
+  /** The channel's name on the server: one for each schema and namespace. */
   readonly name: string;
   readonly #options: ChannelOptions;
   readonly #sender = randomUUID();
@@ -45,7 +47,7 @@ export class Channel {
     const { schema, namespace, link, log } = options;
     this.name = `escapement_${createHash("sha256").update(`${schema}\n${namespace}`).digest("hex").slice(0, 32)}`;
     const hear = (payload: string): void => this.#hear(payload);
-    // What was told while nobody listened is not known: perhaps everything.
+    // What was missed while not listening is unknown: it may be anything.
     const missed = (): void => this.#tell(anyNotice);
     this.#listener = options.listen ? new Listener({ link, log, channel: this.name, hear, missed }) : null;
   }
@@ -57,7 +59,25 @@ export class Channel {
     this.#plan();
   }
 
-  /** Notices as others hear them; in a caller's transaction they are part of it, and this process hears them too. */
+  /**
+   * Runs a statement and announces what it changes. The notice to other processes is a statement right behind it on its connection, sent
+   * before the answer is here: a job is picked up a trip earlier. If the first one fails, the notice was needless, which does no harm.
+   */
+  async runAndTell(sql: string, values: readonly Value[], notices: readonly Notice[]): Promise<unknown> {
+    const { link, clock, log } = this.#options;
+    if (!link.canFollow || this.#closed) {
+      const answer = await link.run(sql, values, true);
+      this.publish(notices);
+      return answer;
+    }
+    const told = { text: notify, values: [this.name, this.payload(gather(notices), true)] };
+    const lost = (error: unknown): void => log.debug({ error }, lostNotice);
+    const answer = await link.runWith({ text: sql, values }, told, lost);
+    if (this.#listeners.size > 0) clock.defer(() => this.#tell(notices));
+    return answer;
+  }
+
+  /** Notices as other processes receive them; in a caller's transaction they are part of it, and this process receives them too. */
   payload(notices: readonly Notice[], own: boolean): string {
     const payload = JSON.stringify({ sender: own ? this.#sender : null, notices });
     if (payload.length <= maxPayloadLength) return payload;
@@ -65,7 +85,7 @@ export class Channel {
   }
 
   async subscribe(listener: (notice: Notice) => void): Promise<() => Promise<void>> {
-    // A function of its own for each subscription: the same listener may be given twice.
+    // A separate function for each subscription: the same listener may be passed twice.
     const own = (notice: Notice): void => listener(notice);
     this.#listeners.add(own);
     await this.#listener?.start();
@@ -95,7 +115,7 @@ export class Channel {
     }
   }
 
-  /** Sends what has gathered. Failing is no harm: whoever listens also polls. */
+  /** Sends what has been collected. A failure is harmless: every listener also polls. */
   async #send(): Promise<void> {
     const { link, log } = this.#options;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -104,10 +124,10 @@ export class Channel {
     try {
       const payload = this.payload(notices, true);
       if (notices.length > 0) {
-        await link.run("select to_json(pg_notify($1, $2)::text)::text as answer", [this.name, payload]);
+        await link.run(notify, [this.name, payload], true);
       }
     } catch (error) {
-      log.debug({ error }, "a notice to other processes was lost; they poll");
+      log.debug({ error }, lostNotice);
     }
     this.#sending = null;
     if (!this.#closed) this.#plan();
@@ -151,7 +171,7 @@ function gather(notices: readonly Notice[]): Notice[] {
   return gathered;
 }
 
-/** A cancel cannot go without its ids; the heartbeat tells of it too. */
+/** A cancel is useless without its ids; the heartbeat reports it too. */
 function withoutNames(notice: Notice): Notice {
   if (notice.kind === "jobs") return { kind: "jobs", queues: null };
   if (notice.kind === "ended") return { kind: "ended", ids: null };

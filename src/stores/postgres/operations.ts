@@ -1,28 +1,25 @@
-import { readCursor, writeCursor } from "../../cursor.ts";
-import { needlesOf } from "../../needle.ts";
-import { endOfScan } from "../../scan-end.ts";
+import type { AuditPage, AuditParams, NewAuditEntry, NoteParams } from "../../store/audit.ts";
 import {
-  type AuditPage,
-  type AuditParams,
   errorHeadLength,
   type JobSketch,
-  type NewAuditEntry,
-  type NoteParams,
-  type PruneParams,
   type ScanFilter,
   type ScanParams,
   type ScanResult,
-} from "../../store.ts";
-import { textList, toJson } from "./encode.ts";
-import { conditionOf, sourcesOf } from "./filter.ts";
-import type { Value } from "./link.ts";
+} from "../../store/questions.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+import { needlesOf } from "../needle.ts";
+import { endOfScan, endStatesOf, readPlace, scopeOf, writePlace } from "../scan-place.ts";
+import { clean, textList, toJson } from "./connection/encode.ts";
+import type { Value } from "./connection/link.ts";
+import { conditionOf } from "./jobs/filter.ts";
+import { byEnd, byEnqueueing, spanOf } from "./jobs/scan-sources.ts";
 import {
   dateOf,
   dateOrNull,
   deliveryOf,
   listOf,
   numberOf,
-  numberOrNull,
   stateOf,
   textOf,
   textOrNull,
@@ -34,48 +31,50 @@ import type { Session } from "./session.ts";
 const sketch = `json_build_array(id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at,
   finished_at, claimer, reason, left(error, ${errorHeadLength}), redrives)`;
 
-/** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
+/** First chooses which jobs to look at, reading as few columns as possible; then checks the rest of the question on those. */
 export async function scan(session: Session, params: ScanParams): Promise<ScanResult> {
-  const { filter, order, limit, lookAt } = params;
-  const { schema, ns } = session;
-  const scope = { verb: "scan", order, namespace: ns } as const;
-  const oldest = order === "oldest";
-  const direction = oldest ? "asc" : "desc";
+  const { limit, lookAt } = params;
+  const { schema, functions, ns } = session;
+  const scope = scopeOf(params, ns);
+  const from = readPlace(scope, params.cursor);
   const values: Value[] = [ns, lookAt, limit];
-  const candidate = conditionOf(filter.ids === undefined ? {} : { ids: filter.ids }, values);
-  let from = "";
-  if (params.cursor !== null) {
-    values.push(...readCursor(scope, params.cursor, 1));
-    from = ` and seq ${oldest ? ">" : "<"} $${values.length}::bigint`;
-  }
-  const sources = sourcesOf(filter);
-  if (sources.length === 0) return { jobs: [], looked: 0, cursor: null };
-  const candidates = sources.map(
-    ({ table, condition }) =>
-      `(select seq from ${schema}.${table} where ns = $1 and ${condition}${candidate}${from} order by seq ${direction} limit $2 + 1)`,
-  );
+  const isByEnd = params.by === "ended";
+  const filter = isByEnd ? { ...params.filter, states: endStatesOf(params.filter) } : params.filter;
+  const candidates = (isByEnd ? byEnd : byEnqueueing)(schema, { ...params, filter }, from, values);
+  if (candidates.length === 0) return { jobs: [], looked: 0, cursor: null };
+  const order = inOrder(params.order);
   const condition = conditionOf(baseOf(filter), values) + scanCondition(filter, values);
   const answer = await session.run(
     `with looked as materialized (
-       select seq, row_number() over (order by seq ${direction}) as place from (
-         select seq from (${candidates.join(" union all ")}) every order by seq ${direction} limit $2 + 1) candidates),
+       select at, seq, row_number() over (order by ${order}) as place from (
+         select at, seq from (${candidates.join(isByEnd ? " union " : " union all ")}) every order by ${order} limit $2 + 1) candidates),
      matched as (
-       select l.place, l.seq, found.job from looked l cross join lateral (
-         select ${sketch} as job from ${schema}.all_jobs where seq = l.seq${condition} offset 0) found
+       select l.place, l.at, l.seq, found.job from looked l cross join lateral (
+         select ${sketch} as job from ${functions}.all_jobs where seq = l.seq${condition} offset 0) found
        where l.place <= $2 order by place limit $3)
      select json_build_array(
-       (select count(*) from looked), (select seq from looked where place = $2),
-       (select coalesce(json_agg(json_build_array(place, seq, job) order by place), '[]') from matched))::text as answer`,
+       (select count(*) from looked), (select json_build_array(at, seq) from looked where place = $2),
+       (select coalesce(json_agg(json_build_array(place, at, seq, job) order by place), '[]') from matched))::text as answer`,
     values,
   );
-  const [total, lastSeq, rows] = listOf(answer);
-  const found = tuplesOf(rows).map(([place, seq]) => ({ place: numberOf(place), seq: numberOf(seq) }));
-  const end = endOfScan({ total: numberOf(total), lookAt, limit, found, lastSeq: numberOrNull(lastSeq) });
+  const [total, lastLooked, rows] = listOf(answer);
+  const found = tuplesOf(rows);
+  const end = endOfScan({
+    total: numberOf(total),
+    lookAt,
+    limit,
+    found: found.map(([place]) => numberOf(place)),
+  });
+  const [at, seq] = found.length === limit ? (found.at(-1)?.slice(1) ?? []) : listOf(lastLooked ?? []);
   return {
-    jobs: tuplesOf(rows).map(([, , job]) => toSketch(listOf(job))),
+    jobs: found.map(([, , , job]) => toSketch(listOf(job))),
     looked: end.looked,
-    cursor: end.next === null ? null : writeCursor(scope, [end.next]),
+    cursor: end.hasMore ? writePlace(scope, { at: numberOf(at), seq: numberOf(seq) }) : null,
   };
+}
+
+function inOrder(order: ScanParams["order"]): string {
+  return order === "oldest" ? "at, seq" : "at desc, seq desc";
 }
 
 function baseOf({ endedAfter: _a, endedBefore: _b, error: _e, text: _t, ...base }: ScanFilter): ScanFilter {
@@ -91,18 +90,15 @@ function scanCondition(filter: ScanFilter, values: Value[]): string {
   const has = (columns: readonly string[], text: string | undefined): void => {
     if (text === undefined) return;
     const tests = needlesOf(text).flatMap((needle) => {
-      // Text that the server cannot keep is nowhere.
-      const wanted = place(needle.replaceAll("\0", "\uFFFD").toWellFormed(), "text");
+      // A string that the server cannot store matches nothing.
+      const wanted = place(clean(needle), "text");
       return columns.map((column) => `strpos(lower((${column}) collate "C"), ${wanted}) > 0`);
     });
     terms.push(`(${tests.map((one) => `coalesce(${one}, false)`).join(" or ")})`);
   };
-  const { endedAfter, endedBefore } = filter;
-  if (endedAfter !== undefined) terms.push(`finished_at >= ${place(endedAfter.getTime(), "bigint")}`);
-  if (endedBefore !== undefined) terms.push(`finished_at < ${place(endedBefore.getTime(), "bigint")}`);
   has(["reason", "error"], filter.error);
   has(["input", "array_to_string(tags, E'\\n')", "reason", "error"], filter.text);
-  return terms.map((term) => ` and ${term}`).join("");
+  return spanOf(filter, values) + terms.map((term) => ` and ${term}`).join("");
 }
 
 function toSketch(row: readonly unknown[]): JobSketch {
@@ -128,20 +124,23 @@ function toSketch(row: readonly unknown[]): JobSketch {
 }
 
 export async function note(session: Session, { ids, text }: NoteParams): Promise<void> {
-  await session.run(`select ${session.schema}.note_jobs($1, $2, $3::text::text[], $4)::text as answer`, [
+  await session.run(`select ${session.functions}.note_jobs($1, $2, $3::text::text[], $4)::text as answer`, [
     session.ns,
     session.now,
     textList(ids),
-    text.replaceAll("\0", "\uFFFD").toWellFormed(),
+    clean(text),
   ]);
 }
 
-export async function record(session: Session, entries: readonly NewAuditEntry[]): Promise<void> {
-  const { schema } = session;
+export async function record(
+  session: Session,
+  { entries }: { readonly entries: readonly NewAuditEntry[] },
+): Promise<void> {
+  const { schema, functions } = session;
   await session.run(
     `with written as (
        insert into ${schema}.audit (ns, at, id, actor, action, target, reason, outcome)
-       select $1, ${schema}.now_ms($2::bigint), id, actor, action, target, reason, outcome from (
+       select $1, ${functions}.now_ms($2::bigint), id, actor, action, target, reason, outcome from (
          select distinct on (id) * from rows from (jsonb_to_recordset($3::text::jsonb)
            as (id text, actor text, action text, target text, reason text, outcome text)) with ordinality order by id, ordinality) given
        order by ordinality
@@ -193,8 +192,8 @@ export async function audit(session: Session, { filter, limit, cursor }: AuditPa
 /** Whether there are more. */
 export async function pruneAudit(session: Session, { auditMs, limit }: PruneParams): Promise<boolean> {
   if (auditMs === undefined) return false;
-  const { schema } = session;
-  const old = `select entry from ${schema}.audit where ns = $1 and at <= ${schema}.now_ms($2::bigint) - $3::bigint order by at, entry`;
+  const { schema, functions } = session;
+  const old = `select entry from ${schema}.audit where ns = $1 and at <= ${functions}.now_ms($2::bigint) - $3::bigint order by at, entry`;
   const answer = await session.run(
     `with old as materialized (${old} limit $4 + 1),
      gone as (delete from ${schema}.audit where entry in (select entry from old order by entry limit $4) returning 1)

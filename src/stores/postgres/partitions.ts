@@ -3,6 +3,7 @@ import {
   type AcquireParams,
   type CheckpointParams,
   type CheckpointResult,
+  longestLeaseMs,
   type PartitionDue,
   type PartitionDueParams,
   type PartitionGrant,
@@ -10,10 +11,10 @@ import {
   type PartitionOutcome,
   type PartitionTable,
   slotCount,
-} from "../../store.ts";
+} from "../../store/partitions.ts";
+import { NoticeDraft } from "../notice-draft.ts";
 import { endingsOf, readFinished, readSucceeded } from "./claim.ts";
-import { numberList, textList, toMs } from "./encode.ts";
-import { News } from "./news.ts";
+import { numberList, textList, toMs } from "./connection/encode.ts";
 import {
   dateOf,
   dateOrNull,
@@ -29,14 +30,14 @@ import {
 import type { Session } from "./session.ts";
 
 export async function partitions(session: Session): Promise<PartitionTable> {
-  const { schema } = session;
+  const { schema, functions } = session;
   const answer = await session.run(
     `select json_build_object('wanted', n.partition_count, 'partitions', (
        select coalesce(json_agg(json_build_array(partition, epoch, first_slot, end_slot, mark,
-         case when lease_until > ${schema}.now_ms($2::bigint) then owner end) order by partition), '[]')
-       from ${schema}.partitions where ns = n.ns))::text as answer
+         case when ${functions}.is_held(p, ${functions}.now_ms($2::bigint), $3::bigint) then owner end) order by partition), '[]')
+       from ${schema}.partitions p where ns = n.ns and partition >= 0 and partition < n.partition_count))::text as answer
      from ${schema}.namespaces n where n.ns = $1`,
-    [session.ns, session.now],
+    [session.ns, session.now, longestLeaseMs],
   );
   const table = recordOf(answer);
   return {
@@ -54,12 +55,13 @@ export async function partitions(session: Session): Promise<PartitionTable> {
 
 export async function acquirePartitions(session: Session, params: AcquireParams): Promise<PartitionGrant[]> {
   const answer = await session.run(
-    `select ${session.schema}.acquire_partitions($1, $2, $3, $4, $5, $6, $7)::text as answer`,
+    `select ${session.functions}.acquire_partitions($1, $2, $3, $4, $5, $6, $7, $8)::text as answer`,
     [
       session.ns,
       session.now,
       params.owner,
       Math.trunc(params.leaseMs),
+      longestLeaseMs,
       slotCount,
       params.partitions,
       params.want,
@@ -80,11 +82,11 @@ export async function renewPartitions(
   params: PartitionHold & { readonly leaseMs: number },
 ): Promise<PartitionOutcome[]> {
   if (params.held.length === 0) return [];
-  const { schema } = session;
+  const { schema, functions } = session;
   const answer = await session.run(
     `with asked as (select * from unnest($3::text::integer[], $4::text::integer[]) with ordinality as a (partition, epoch, place)),
      renewed as (
-       update ${schema}.partitions p set lease_until = ${schema}.now_ms($2::bigint) + $5::bigint from asked a
+       update ${schema}.partitions p set lease_until = ${functions}.now_ms($2::bigint) + $5::bigint from asked a
        where p.ns = $1 and p.partition = a.partition and p.epoch = a.epoch and p.owner = $6 returning p.partition, p.epoch)
      select json_agg(r.partition is not null order by a.place)::text as answer from asked a left join renewed r using (partition, epoch)`,
     [session.ns, session.now, ...heldValues(params), Math.trunc(params.leaseMs), params.owner],
@@ -109,7 +111,7 @@ function heldValues({ held }: PartitionHold): [string, string] {
 
 export async function partitionDue(session: Session, params: PartitionDueParams): Promise<PartitionDue> {
   const answer = await session.run(
-    `select ${session.schema}.partition_due($1, $2, $3, $4, $5, $6, $7)::text as answer`,
+    `select ${session.functions}.partition_due($1, $2, $3, $4, $5, $6, $7)::text as answer`,
     [
       session.ns,
       session.now,
@@ -141,12 +143,12 @@ export async function partitionDue(session: Session, params: PartitionDueParams)
 export async function checkpoint(session: Session, params: CheckpointParams): Promise<CheckpointResult> {
   const { settled, name } = params;
   const ids = settled.map(({ id }) => id);
-  // What almost every batch ends with is written as a whole.
+  // Almost every batch ends this way, so it is written as a whole.
   const isPlain =
     settled.every(({ outcome }) => isPlainSuccess(outcome) && outcome.result === null) &&
     new Set(ids).size === ids.length;
   const answer = await session.run(
-    `select ${session.schema}.checkpoint_partition($1, $2, $3, $4, $5, $6, $7::text::text[], $8::text::integer[], $9::text::json,
+    `select ${session.functions}.checkpoint_partition($1, $2, $3, $4, $5, $6, $7::text::text[], $8::text::integer[], $9::text::json,
        $10::text::text[], $11::text::integer[], $12)::text as answer`,
     [
       session.ns,
@@ -165,7 +167,7 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
   );
   if (answer === null) return { outcome: "stale", finished: [], named: [] };
   const { finished, named } = recordOf(answer);
-  const news = new News();
+  const news = new NoticeDraft();
   const results = isPlain ? readSucceeded(ids, finished, news) : readFinished(finished, news);
   session.publish(news.toNotices());
   return { outcome: "written", finished: results, named: tuplesOf(named).map(toClaimedJob) };

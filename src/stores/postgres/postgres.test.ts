@@ -1,4 +1,5 @@
 import { describe } from "node:test";
+import { everyNthOnVariants } from "../../../test/full.ts";
 import { testbed } from "../../../testbed/index.ts";
 import { storeConformance } from "../../testing/conformance/suite.ts";
 import { harness } from "./test/harness.ts";
@@ -11,5 +12,9 @@ describe("on Postgres", { skip: server.skip }, () => {
 });
 
 describe("through PgBouncer in transaction mode", { skip: pooler.skip }, () => {
-  storeConformance({ name: "postgres behind a pooler", open: async () => harness({ url: pooler.url }) });
+  storeConformance({
+    name: "postgres behind a pooler",
+    open: async () => harness({ url: pooler.url }),
+    everyNth: everyNthOnVariants,
+  });
 });

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import pg from "pg";
 import { Fleet } from "../../../test/processes/fleet.ts";
 import { testbed } from "../../../testbed/index.ts";
-import { FaultProxy } from "../../verify/proxy.ts";
+import { FaultProxy } from "../../proof/proxy.ts";
 
 const server = await testbed.postgres();
 const kinds = ["postgres", "pgbouncer"] as const;
@@ -41,7 +41,7 @@ function assertAllAlive(nodes: readonly ChildProcess[]): void {
 
 describe("real processes on Postgres", { skip: server.skip }, () => {
   for (const kind of kinds) {
-    test(`K1, K11, C1: four processes at once dispatch each job exactly once, on ${kind}`, async (context) => {
+    test(`four processes at once dispatch each job exactly once, on ${kind} [K1, K11, C1]`, async (context) => {
       const own = await testbed[kind]();
       if (own.skip !== false) return context.skip(own.skip);
       await using fleet = new Fleet({ lease: 30_000, store: own.url });
@@ -58,7 +58,7 @@ describe("real processes on Postgres", { skip: server.skip }, () => {
     });
   }
 
-  test("K6, A3: a server that crashes and comes back runs no job twice and ends no process", async () => {
+  test("a server that crashes and comes back runs no job twice and ends no process [K6, A3]", async () => {
     await using own = await testbed.postgres({ private: true });
     await using fleet = new Fleet({ lease: 60_000, store: own.url });
     await workThrough(fleet, 200, async () => {
@@ -67,7 +67,7 @@ describe("real processes on Postgres", { skip: server.skip }, () => {
     });
   });
 
-  test("K6: connections that are killed again and again run no job twice and end no process", async () => {
+  test("connections that are killed again and again run no job twice and end no process [K6]", async () => {
     const own = await testbed.postgres();
     const admin = new pg.Client(own.url);
     await admin.connect();
@@ -87,13 +87,13 @@ describe("real processes on Postgres", { skip: server.skip }, () => {
     });
   });
 
-  test("K6, A7: a black hole shorter than the lease runs no job twice and ends no process", async () => {
+  test("a black hole shorter than the lease runs no job twice and ends no process [K6, A7]", async () => {
     await using proxy = await FaultProxy.start((await testbed.postgres()).url);
     await using fleet = new Fleet({ lease: 60_000 + 2 * cutMs, store: proxy.url });
     await workThrough(fleet, 200, async () => proxy.blackHole(cutMs));
   });
 
-  test("K6, C3: lost answers run no job twice and end no process", async () => {
+  test("lost answers run no job twice and end no process [K6, C3]", async () => {
     await using proxy = await FaultProxy.start((await testbed.postgres()).url);
     await using fleet = new Fleet({ lease: 60_000, store: proxy.url });
     await workThrough(fleet, 200, async () => {

@@ -1,20 +1,20 @@
-import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
 import type { JobState } from "../../job.ts";
-import { groupCounts, isCounted } from "../../kept-counts.ts";
+import type { StoredJob } from "../../store/jobs.ts";
 import {
   type CountParams,
   type CountRow,
   type JobFilter,
   type ListParams,
   type ListResult,
-  type StoredJob,
   type TrailEntry,
   trailKinds,
-} from "../../store.ts";
-import { readCounts } from "./counts.ts";
-import { textList } from "./encode.ts";
-import { conditionOf, ownsAll, rowsOf, sourcesOf, sourcesWithState } from "./filter.ts";
-import type { Value } from "./link.ts";
+} from "../../store/questions.ts";
+import { type CursorScope, readCursor, writeCursor } from "../cursor.ts";
+import { groupCounts, isCounted } from "../kept-counts.ts";
+import { textList } from "./connection/encode.ts";
+import type { Value } from "./connection/link.ts";
+import { readCounts } from "./jobs/counts.ts";
+import { conditionOf, ownsAll, rowsOf, sourcesOf, sourcesWithState } from "./jobs/filter.ts";
 import {
   dateOf,
   listOf,
@@ -28,13 +28,16 @@ import {
 } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-export async function get(session: Session, ids: readonly string[]): Promise<(StoredJob | null)[]> {
+export async function get(
+  session: Session,
+  { ids }: { readonly ids: readonly string[] },
+): Promise<(StoredJob | null)[]> {
   if (ids.length === 0) return [];
-  const { schema, ns } = session;
+  const { schema, functions, ns } = session;
   const answer = await session.run(
     `with asked as (select * from unnest($2::text::text[]) with ordinality as a (id, place))
      select json_agg(found.job order by a.place)::text as answer from asked a left join lateral (
-       select ${storedColumns(schema)} from ${schema}.all_jobs j where j.seq = coalesce(
+       select ${storedColumns(schema)} from ${functions}.all_jobs j where j.seq = coalesce(
          (select seq from ${schema}.jobs where ns = $1 and id = a.id), (select job from ${schema}.aliases where ns = $1 and id = a.id))
        offset 0) found on true`,
     [ns, textList(ids)],
@@ -49,14 +52,14 @@ interface Page {
   readonly cursor: string | null;
 }
 
-/** The first jobs that match, in the order of enqueueing: a list of [seq, what was asked of each], one more than the limit if there is more. */
+/** The first jobs that match, in enqueue order: a list of [seq, the columns asked for], one more than the limit if there are more. */
 async function search(
   session: Session,
   columns: string,
   filter: JobFilter,
   { limit, order, verb, cursor }: Page,
 ): Promise<{ readonly found: readonly (readonly unknown[])[]; readonly cursor: string | null }> {
-  const { schema } = session;
+  const { schema, functions } = session;
   const values: Value[] = [session.ns, limit + 1];
   const { states, ...rest } = filter;
   const condition = conditionOf(rest, values);
@@ -70,13 +73,13 @@ async function search(
   }
   const direction = oldest ? "asc" : "desc";
   const parts = sourcesOf(filter).map((source) => {
-    // Where its rows do not tell enough, they are looked at one after the other, and no further than the page needs.
+    // If its rows do not say enough, they are read one by one, no further than the page needs.
     const own = ownsAll(source, filter) && (source.state !== null || states === undefined);
     const asked = own || source.own === null ? condition : "";
     return `(select ${columns} from (
        select seq as place from ${schema}.${source.table} where ns = $1 and ${source.condition}${asked}${from}
        order by seq ${direction} ${own ? "limit $2" : "offset 0"}) found
-     cross join lateral (select * from ${schema}.all_jobs where seq = place offset 0) j where true${condition}${inState} limit $2)`;
+     cross join lateral (select * from ${functions}.all_jobs where seq = place offset 0) j where true${condition}${inState} limit $2)`;
   });
   if (parts.length === 0) return { found: [], cursor: null };
   const answer = await session.run(
@@ -96,7 +99,7 @@ export async function list(session: Session, { filter, ...page }: ListParams): P
   return { jobs: found.map(([, job]) => toStoredJob(listOf(job))), cursor };
 }
 
-/** The ids of a selection by filter, of those states that could change. */
+/** The ids that a filter selects, in those states that could change. */
 export async function findIds(
   session: Session,
   select: { readonly filter: JobFilter; readonly limit: number; readonly cursor: string | null },
@@ -144,7 +147,7 @@ export async function count(session: Session, params: CountParams): Promise<Coun
   });
 }
 
-export async function trail(session: Session, id: string): Promise<TrailEntry[]> {
+export async function trail(session: Session, { id }: { readonly id: string }): Promise<TrailEntry[]> {
   const { schema } = session;
   const answer = await session.run(
     `select coalesce(json_agg(json_build_array(at, kind, attempt, token, claimer, text, error) order by entry), '[]')::text as answer

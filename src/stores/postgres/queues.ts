@@ -1,7 +1,8 @@
-import { readNodeRecord } from "../../node-record.ts";
-import type { NodeRecord, QueueChange, QueueConfig, SeenNode } from "../../store.ts";
-import { toJson } from "./encode.ts";
-import type { Value } from "./link.ts";
+import type { NodeRecord, SeenNode } from "../../store/nodes.ts";
+import type { QueueChange, QueueConfig } from "../../store/queues.ts";
+import { readNodeRecord } from "../node-record.ts";
+import { toJson } from "./connection/encode.ts";
+import type { Value } from "./connection/link.ts";
 import { dateOf, listOf, numberOf, numberOrNull, recordOf, textOf, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -18,7 +19,7 @@ export async function configureQueue(session: Session, change: QueueChange): Pro
   const table = `${session.schema}.queues`;
   const values: Value[] = [session.ns, change.queue, ...changed.map((column) => given[column] ?? null)];
   const places = changed.map((_, index) => `, $${index + 3}`).join("");
-  // What is left out keeps its value; the column that is set to itself makes the row come back where there was one.
+  // A missing field keeps its value; setting a column to itself makes an existing row come back.
   const set = ["queue", ...changed].map((column) => `${column} = excluded.${column}`).join(", ");
   const answer = await session.run(
     `with written as (
@@ -52,7 +53,7 @@ function toQueue(row: readonly unknown[]): QueueConfig {
 }
 
 export async function putNode(session: Session, node: NodeRecord): Promise<void> {
-  const now = `${session.schema}.now_ms($3::bigint)`;
+  const now = `${session.functions}.now_ms($3::bigint)`;
   await session.run(
     `with written as (
        insert into ${session.schema}.nodes (ns, id, started_at, seen_at, record) values ($1, $2, ${now}, ${now}, $4)
@@ -62,7 +63,7 @@ export async function putNode(session: Session, node: NodeRecord): Promise<void>
   );
 }
 
-export async function removeNode(session: Session, id: string): Promise<void> {
+export async function removeNode(session: Session, { id }: { readonly id: string }): Promise<void> {
   await session.run(
     `with gone as (delete from ${session.schema}.nodes where ns = $1 and id = $2 returning 1)
      select count(*)::text as answer from gone`,
@@ -71,9 +72,9 @@ export async function removeNode(session: Session, id: string): Promise<void> {
 }
 
 export async function nodes(session: Session): Promise<SeenNode[]> {
-  const { schema } = session;
+  const { schema, functions } = session;
   const answer = await session.run(
-    `select json_build_object('now', ${schema}.now_ms($2::bigint), 'nodes', (
+    `select json_build_object('now', ${functions}.now_ms($2::bigint), 'nodes', (
        select coalesce(json_agg(json_build_array(id, started_at, seen_at, record) order by id), '[]') from ${schema}.nodes where ns = $1
      ))::text as answer`,
     [session.ns, session.now],

@@ -1,8 +1,9 @@
 import { type Delivery, deliveries, type JobState, jobStates } from "../../job.ts";
-import { instantOf, type MendableColumn, mendRow } from "../../mend.ts";
-import type { ClaimedJob, StoredJob } from "../../store.ts";
+import type { ClaimedJob } from "../../store/claims.ts";
+import type { StoredJob } from "../../store/jobs.ts";
+import { type CheckedColumn, instantOf, withPlaceholders } from "../../unreadable.ts";
 
-/** The answer is not what this library's functions give. `node:assert` would cost more than the reading here. */
+/** The answer is not what this library's functions return. `node:assert` would cost more than the reading itself. */
 function unexpected(what: string, value: unknown): never {
   throw new TypeError(`expected ${what} from the server, got ${value === null ? "null" : typeof value}`);
 }
@@ -25,7 +26,7 @@ export function tuplesOf(value: unknown): readonly (readonly unknown[])[] {
 }
 
 export function textOf(value: unknown): string {
-  return typeof value === "string" ? value : unexpected("a text", value);
+  return typeof value === "string" ? value : unexpected("a string", value);
 }
 
 export function numberOf(value: unknown): number {
@@ -63,7 +64,7 @@ function knownDelivery(value: unknown): Delivery {
   return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
 }
 
-/** A job in a state that nobody knows has come to its end: nobody will ever take it. */
+/** A job in an unknown state counts as ended: no worker will ever take it. */
 export function stateOf(value: unknown): JobState {
   return states.get(value) ?? "dead";
 }
@@ -72,30 +73,30 @@ export function stateOrNull(value: unknown): JobState | null {
   return value === null ? null : stateOf(value);
 }
 
-/** Of a guarantee that nobody knows, the strictest: what has it is never dispatched twice. */
+/** An unknown guarantee is read as the strictest one, so its job is never dispatched twice. */
 export function deliveryOf(value: unknown): Delivery {
   return deliveriesByName.get(value) ?? "at-most-once";
 }
 
-/** What can hold what nobody can read, of {@link storedColumns}. The values of claimed_json come first in both. */
-const mendable: readonly MendableColumn<unknown>[] = [
+/** The columns of {@link storedColumns} that may hold an unreadable value. The values of claimed_json come first in both. */
+const checked: readonly CheckedColumn<unknown>[] = [
   { place: 3, field: "delivery", read: knownDelivery, placeholder: "at-most-once" },
   { place: 5, field: "tags", read: textsOf, placeholder: [] },
   { place: 19, field: "state", read: ifRead(knownState), placeholder: "dead" },
 ];
 
-/** A claimed row ends before these. */
+/** A claimed row ends before these columns. */
 function ifRead(read: (cell: unknown) => unknown): (cell: unknown) => unknown {
   return (cell) => (cell === undefined ? undefined : read(cell));
 }
 
-/** From claimed_json. One that cannot be read throughout takes no other with it. */
+/** From claimed_json. An unreadable job does not affect the others. */
 export function toClaimedJob(row: readonly unknown[]): ClaimedJob {
   try {
     return readClaimed(row);
   } catch {
-    const mended = mendRow(row, mendable);
-    return { ...readClaimed(mended.row), unreadable: mended.unreadable };
+    const patched = withPlaceholders(row, checked);
+    return { ...readClaimed(patched.row), unreadable: patched.unreadable };
   }
 }
 
@@ -122,7 +123,7 @@ function readClaimed(row: readonly unknown[]): ClaimedJob {
   };
 }
 
-/** From hold_jobs: the same values, in columns, and in a list at the end what only a few have. A column is no list where all have the same in it. */
+/** From hold_jobs: the same values, in columns, then a list of rare values. A column is a single value, not a list, if all rows share it. */
 export function toClaimedJobs(columns: readonly unknown[]): ClaimedJob[] {
   const rare = columns[12] ?? null;
   const traits = new Map(rare === null ? [] : tuplesOf(rare).map((row) => [row[0], row]));
@@ -156,14 +157,14 @@ export function toClaimedJobs(columns: readonly unknown[]): ClaimedJob[] {
   });
 }
 
-/** What almost every job is: due at its nominal time, without tags, crashes, redrives and schedule, and not cancelled. */
+/** What almost every job is: due at its nominal time, without tags, crashes, redrives or schedule, and not cancelled. */
 const plain: readonly unknown[] = [null, null, [], 0, 0, null, false];
 
 const claimedColumns =
   "id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt, attempts, crashes, max_crashes, " +
   "redrives, token, schedule, input, cancel_requested, version";
 
-/** What `get` and `list` show of a row `j` of all_jobs. The first is the job's place in the order of enqueueing. */
+/** What `get` and `list` show of a row `j` of all_jobs. The first column is the job's place in enqueue order. */
 export function storedColumns(schema: string): string {
   return `seq, json_build_array(${claimedColumns}, state, reason, result, error, progress, expire_at, rollbacks, claimer,
     claimed_at, finished_at, concurrency_key, rate_key, slot, relayed,
@@ -176,8 +177,8 @@ export function toStoredJob(row: readonly unknown[]): StoredJob {
   try {
     return readStored(row);
   } catch {
-    const mended = mendRow(row, mendable);
-    return { ...readStored(mended.row), unreadable: mended.unreadable };
+    const patched = withPlaceholders(row, checked);
+    return { ...readStored(patched.row), unreadable: patched.unreadable };
   }
 }
 

@@ -8,9 +8,10 @@ import type {
   PutScheduleParams,
   PutScheduleResult,
   ScheduleRecord,
-} from "../../store.ts";
-import { boundJob, textList, toJson, toMs } from "./encode.ts";
-import { News } from "./news.ts";
+} from "../../store/schedules.ts";
+import { NoticeDraft } from "../notice-draft.ts";
+import { boundJob, textList, toJson, toMs } from "./connection/encode.ts";
+import { addNews } from "./connection/news.ts";
 import { dateOf, dateOrNull, listOf, numberOf, recordOf, textOf, textOrNull, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -20,7 +21,7 @@ const columns = "key, spec, job, paused, next_at, version, fired, last_job_id, c
 export async function putSchedule(session: Session, params: PutScheduleParams): Promise<PutScheduleResult> {
   const answer = recordOf(
     await session.run(
-      `select ${session.schema}.put_schedule($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::json)::text as answer`,
+      `select ${session.functions}.put_schedule($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::json)::text as answer`,
       [
         session.ns,
         session.now,
@@ -42,7 +43,7 @@ export async function putSchedule(session: Session, params: PutScheduleParams): 
   return { outcome: "put", schedule };
 }
 
-export async function removeSchedule(session: Session, key: string): Promise<boolean> {
+export async function removeSchedule(session: Session, { key }: { readonly key: string }): Promise<boolean> {
   const answer = await session.run(
     `with gone as (delete from ${session.schema}.schedules where ns = $1 and key = $2 returning 1)
      select count(*)::text as answer from gone`,
@@ -54,7 +55,10 @@ export async function removeSchedule(session: Session, key: string): Promise<boo
 }
 
 /** By key; null: all of them. */
-export async function schedules(session: Session, keys: readonly string[] | null): Promise<ScheduleRecord[]> {
+export async function schedules(
+  session: Session,
+  { keys }: { readonly keys: readonly string[] | null },
+): Promise<ScheduleRecord[]> {
   const answer = await session.run(
     `select coalesce(json_agg(json_build_array(${columns}) order by key), '[]')::text as answer
      from ${session.schema}.schedules where ns = $1 and ($2::text is null or key = any ($2::text::text[]))`,
@@ -63,11 +67,14 @@ export async function schedules(session: Session, keys: readonly string[] | null
   return tuplesOf(answer).map(toSchedule);
 }
 
-export async function dueSchedules(session: Session, limit: number): Promise<DueSchedules> {
-  const { schema } = session;
+export async function dueSchedules(
+  session: Session,
+  { limit }: { readonly limit: number },
+): Promise<DueSchedules> {
+  const { schema, functions } = session;
   const planned = `from ${schema}.schedules where ns = $1 and not paused and next_at is not null`;
   const answer = await session.run(
-    `with clock as materialized (select ${schema}.now_ms($2::bigint) as now)
+    `with clock as materialized (select ${functions}.now_ms($2::bigint) as now)
      select json_build_object('now', now, 'due', (
          select coalesce(json_agg(json_build_array(${columns}) order by next_at, key), '[]') from (
            select * ${planned} and next_at <= now order by next_at, key limit $3) due),
@@ -89,15 +96,13 @@ export async function fire(session: Session, { node, fires }: FireParams): Promi
     replace_skipped: one.replaceSkipped,
   }));
   const answer = recordOf(
-    await session.run(`select ${session.schema}.fire_schedules($1, $2, $3, $4::text::json)::text as answer`, [
-      session.ns,
-      session.now,
-      node,
-      toJson(list),
-    ]),
+    await session.run(
+      `select ${session.functions}.fire_schedules($1, $2, $3, $4::text::json)::text as answer`,
+      [session.ns, session.now, node, toJson(list)],
+    ),
   );
-  const news = new News();
-  news.add(answer["news"]);
+  const news = new NoticeDraft();
+  addNews(news, answer["news"]);
   session.publish(news.toNotices());
   return listOf(answer["fires"]).map((added) =>
     added === null

@@ -1,18 +1,26 @@
-import type { Notice } from "../../store.ts";
-import type { ClaimedSeqs } from "./claimed-seqs.ts";
-import type { Run } from "./link.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Run, Value } from "./connection/link.ts";
+import type { ClaimedSeqs } from "./jobs/claimed-seqs.ts";
 
 /** What a verb works with. */
 export interface Session {
   readonly run: Run;
-  /** The schema, quoted. */
+  /** The schema of the tables, quoted. */
   readonly schema: string;
+  /** The schema of the functions that this version of the library calls, quoted. */
+  readonly functions: string;
   /** The number of the namespace. */
   readonly ns: number;
-  /** The time of a clock that was given to the store; null means the server's. */
+  /** The time of a clock that was passed to the store; null means the server's. */
   readonly now: number | null;
   /** The numbers of the jobs that this handle has claimed. */
   readonly claimed: ClaimedSeqs;
-  /** Tells what a verb has changed, once it is committed. */
+  /** Publishes what a verb has changed, once it is committed. */
   readonly publish: (notices: readonly Notice[]) => void;
+  /** Runs a statement, and tells what it changes: others right behind its commit, this process when it is answered. */
+  readonly runAndTell: (
+    sql: string,
+    values: readonly Value[],
+    notices: readonly Notice[],
+  ) => Promise<unknown>;
 }

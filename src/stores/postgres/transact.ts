@@ -1,31 +1,32 @@
 import { EscapementError } from "../../errors.ts";
 import { isPlainSuccess, type Success } from "../../state.ts";
-import type { TransactParams, TransactResult } from "../../store.ts";
-import { settledOn } from "./caller-queue.ts";
+import type { Report, TransactParams, TransactResult } from "../../store/claims.ts";
+import { NoticeDraft } from "../notice-draft.ts";
+import { failed, LentClient } from "./caller/lent-client.ts";
+import { settledOn } from "./caller/queue.ts";
 import { endingsOf } from "./claim.ts";
-import type { PgClient } from "./client.ts";
-import { literal } from "./encode.ts";
+import type { PgClient } from "./connection/client.ts";
+import { literal, toJson } from "./connection/encode.ts";
+import { answerOf, type Link } from "./connection/link.ts";
+import { addNews } from "./connection/news.ts";
 import { sqlState } from "./errors.ts";
-import { failed, LentClient } from "./lent-client.ts";
-import { answerOf, type Link } from "./link.ts";
-import { News } from "./news.ts";
 import { textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** What `transact` is asked for, where its function has been given its way to enqueue. */
+/** The parameters of `transact`, once its function has a way to enqueue. */
 export type BoundParams<T> = Omit<TransactParams<T>, "run"> & {
   readonly run: (tx: unknown) => T | Promise<T>;
 };
 
-/** How the transaction ended; the error itself goes to whoever called. */
+/** How the transaction ended; the error itself goes to the caller. */
 type End<T> =
-  | { readonly kind: "committed"; readonly value: T; readonly news: News }
+  | { readonly kind: "committed"; readonly value: T; readonly news: NoticeDraft }
   | { readonly kind: "stale"; readonly broken: boolean }
   | { readonly kind: "failed"; readonly error: unknown; readonly broken: boolean };
 
 /**
- * Runs the caller's writes on a connection of their own. The job's success and the commit are one message at the end: the row of the job is
- * locked only while the server works on that, whatever becomes of this process meanwhile.
+ * Runs the caller's writes on a dedicated connection. The job's success and the commit are one message at the end: the job's row is
+ * locked only while the server processes that message, whatever happens to this process in the meantime.
  */
 export async function transact<T>(
   session: Session,
@@ -50,7 +51,7 @@ async function transactOn<T>(
 ): Promise<End<T>> {
   const ask = async (sql: string, place: number): Promise<unknown> =>
     answerOf(nthOf(await link.within(client.query(sql), "an answer"), place));
-  /** What the caller's function threw is not hidden by a connection that broke too. */
+  /** A connection that broke too does not hide what the caller's function threw. */
   const rollBack = (): Promise<boolean> =>
     link.within(client.query("rollback"), "an answer").then(
       () => false,
@@ -61,44 +62,48 @@ async function transactOn<T>(
   const lent = new LentClient(client);
   let value: T;
   let outcome: Success;
+  let reported: Report | null;
   try {
     value = await params.run(lent.client);
-    // Jobs that it enqueued and did not wait for belong to the transaction all the same.
+    // Jobs that it enqueued without awaiting still belong to the transaction.
     await settledOn(lent.client);
     outcome = params.encode(value);
+    reported = params.report?.() ?? null;
   } catch (error) {
     lent.close();
     return { kind: "failed", broken: await rollBack(), error: lent.explain(error, link.place) };
   }
   lent.close();
   try {
-    const news = new News();
-    news.add(await ask(succeedSql(session, params, textOf(transaction), outcome), 0));
+    const news = new NoticeDraft();
+    const report = reported === null ? "" : reportSql(session, params, reported);
+    const succeed = succeedSql(session, params, textOf(transaction), outcome);
+    addNews(news, await ask(`${report}${succeed}`, report === "" ? 0 : 1));
     news.ended(params.id);
     return { kind: "committed", value, news };
   } catch (error) {
     const state = sqlState(error);
     if (state === "ES003") return { kind: "stale", broken: await rollBack() };
     if (state === "ES004") return { kind: "failed", broken: await rollBack(), error: endedByCaller() };
-    // A caller's function that caught the failure goes on in a transaction that is over.
+    // A caller's function that swallowed the failure continues in a transaction that is over.
     if (lent.failure !== null) throw failed(lent.failure, link.place);
     throw error;
   }
 }
 
-/** What pg gives for several statements in one message is a list. */
+/** For several statements in one message, pg returns a list. */
 function nthOf(results: { readonly rows: readonly unknown[] }, place: number): typeof results {
   const result: unknown = Array.isArray(results) ? results[place] : results;
   return result as typeof results;
 }
 
-function beginSql({ schema, ns }: Session, { id, token, claimer }: Claim): string {
+function beginSql({ functions, ns }: Session, { id, token, claimer }: Claim): string {
   return `begin isolation level read committed;
-    select ${schema}.begin_effect(${ns}, ${literal(id)}, ${integer(token)}, ${literal(claimer)})::text as answer`;
+    select ${functions}.begin_effect(${ns}, ${literal(id)}, ${integer(token)}, ${literal(claimer)})::text as answer`;
 }
 
 function succeedSql(
-  { schema, ns, now }: Session,
+  { functions, ns, now }: Session,
   { id, token, claimer }: Claim,
   transaction: string,
   outcome: Success,
@@ -113,7 +118,12 @@ function succeedSql(
     outcome.result === null ? "null" : literal(outcome.result),
     isPlainSuccess(outcome) ? "null" : `${literal(endingsOf([{ id, token, outcome }]))}::json`,
   ];
-  return `select ${schema}.succeed_effect(${values.join(", ")})::text as answer; commit`;
+  return `select ${functions}.succeed_effect(${values.join(", ")})::text as answer; commit`;
+}
+
+function reportSql({ functions, ns, now }: Session, { id, token, claimer }: Claim, reported: Report): string {
+  const reports = `${literal(toJson([{ id, token, ...reported }]))}::json`;
+  return `select ${functions}.report_progress(${ns}, ${now ?? "null"}, ${literal(claimer)}, ${reports});`;
 }
 
 type Claim = Pick<TransactParams<unknown>, "id" | "token" | "claimer">;

@@ -7,7 +7,8 @@ import postgresJs from "postgres";
 import { testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { Notice, Store } from "../../store.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { postgres } from "./index.ts";
 
@@ -144,7 +145,7 @@ for (const [name, library] of Object.entries(libraries)) {
       await other.close();
     });
 
-    test("K12: rolled back means never existed", async () => {
+    test("rolled back means never existed [K12]", async () => {
       const transaction = opened.transaction(async (tx) => {
         const unique = { key: "k", forMs: null };
         const jobs = [newJob("rolled-back"), newJob("bound", { after: ["rolled-back"], unique })];
@@ -159,7 +160,7 @@ for (const [name, library] of Object.entries(libraries)) {
       assert.deepEqual(await store.get({ ids: ["rolled-back", "bound"] }), [null, null]);
     });
 
-    test("K12: committed means exactly one job, unseen before, and a wake-up for others", async () => {
+    test("committed means exactly one job, unseen before, and a wake-up for others [K12]", async () => {
       const { heard, stop } = await nextWakeUp(other);
       try {
         await opened.transaction(async (tx) => {
@@ -212,7 +213,7 @@ describe("transactions of callers on Postgres", { skip: server.skip }, () => {
     });
   }
 
-  test("K12: many jobs enqueued at once in a transaction commit with it, and pg has nothing to warn of", async (t) => {
+  test("many jobs enqueued at once in a transaction commit with it, and pg has nothing to warn of [K12]", async (t) => {
     const warnings: string[] = [];
     const note = ({ message }: Error): void => void warnings.push(message);
     process.on("warning", note);
@@ -316,7 +317,7 @@ describe("effectively once on Postgres", () => {
         assert.equal(await effects("a"), 1);
       });
 
-      test("A7: a claim that ends while its transaction is open takes the writes with it", async () => {
+      test("a claim that ends while its transaction is open takes the writes with it [A7]", async () => {
         const held = await claim("b", 2);
         const run = async (tx: unknown): Promise<string> => {
           await write("b")(tx);

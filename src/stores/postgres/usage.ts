@@ -1,16 +1,16 @@
-import type { RateWindow, Usage, UsageParams } from "../../store.ts";
+import type { RateWindow, Usage, UsageParams } from "../../store/queues.ts";
 import { dateOf, listOf, numberOf, recordOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
 export async function usage(session: Session, params: UsageParams): Promise<Usage> {
-  const { schema, ns, now } = session;
+  const { schema, functions, ns, now } = session;
   const window = `select json_build_array(started_at, per_ms, used) from ${schema}.windows, clock
     where ns = $1 and clock.now >= started_at and clock.now < started_at + per_ms`;
   const answer = await session.run(
-    `with clock as (select ${schema}.now_ms($2::bigint) as now)
+    `with clock as (select ${functions}.now_ms($2::bigint) as now)
      select json_build_object(
        'now', (select now from clock),
-       'inQueue', ${schema}.active_in_queue($1, $3, null),
+       'inQueue', ${functions}.active_in_queue($1, $3, null),
        'underKey', (select count(*) from ${schema}.active
          where ns = $1 and concurrency_key = $4::text and concurrency_key is not null and not relayed),
        'queueWindow', (${window} and kind = 'queue' and key = $3),

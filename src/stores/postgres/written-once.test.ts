@@ -12,7 +12,7 @@ import { newSchema } from "./test/harness.ts";
 const server = await testbed.postgres();
 
 describe("plain jobs on Postgres", { skip: server.skip }, () => {
-  test("A2: their rows are written once: claims and successes change none of them", async (context) => {
+  test("their rows are written once: claims and successes change none of them [A2]", async (context) => {
     const schema = newSchema();
     const store = await postgres({ url: server.url, schema }).open({
       namespace: "n",

@@ -1,23 +1,20 @@
-import { readCursor, writeCursor } from "../../cursor.ts";
 import type {
   CancelOutcome,
-  PruneParams,
-  PruneResult,
-  ReapParams,
-  ReapResult,
   RedriveOutcome,
   RemoveOutcome,
   SelectParams,
   SelectResult,
   UpdateParams,
   UpdateResult,
-} from "../../store.ts";
-import { filterJson } from "./filter.ts";
-import { stateAt, stateNumber } from "./record.ts";
-import { type Space, spread } from "./space.ts";
-import { marked, Reader } from "./wire.ts";
+} from "../../store/jobs.ts";
+import type { PruneParams, PruneResult, ReapParams, ReapResult } from "../../store/reaping.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+import { marked, Reader } from "./connection/wire.ts";
+import { filterJson } from "./jobs/filter.ts";
+import { stateAt, stateNumber } from "./rows.ts";
+import { type Session, spread } from "./session.ts";
 
-export async function update(space: Space, params: UpdateParams): Promise<UpdateResult> {
+export async function update(session: Session, params: UpdateParams): Promise<UpdateResult> {
   const json = JSON.stringify({
     id: params.id,
     ...(params.input === undefined ? {} : { input: params.input }),
@@ -27,7 +24,7 @@ export async function update(space: Space, params: UpdateParams): Promise<Update
     ...(params.concurrencyKey === undefined ? {} : { concurrencyKey: params.concurrencyKey ?? false }),
     ...(params.rateKey === undefined ? {} : { rateKey: params.rateKey ?? false }),
   });
-  const [outcome, state = 0] = await space.numbers("update", space.placeOf(params.id), json);
+  const [outcome, state = 0] = await session.numbers("update", session.placeOf(params.id), json);
   if (outcome === 0) return { outcome: "unknown", state: null };
   return { outcome: outcome === 1 ? "refused" : "updated", state: stateAt(state) };
 }
@@ -36,20 +33,20 @@ const cancelOutcomes = ["unknown", "cancelled", "requested", "terminal"] as cons
 const redriveOutcomes = ["unknown", "redriven", "held", "refused"] as const;
 const removeOutcomes = ["unknown", "deleted", "held", "refused"] as const;
 
-export function cancel(space: Space, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
-  return select(space, "cancel", params, cancelOutcomes);
+export function cancel(session: Session, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
+  return select(session, "cancel", params, cancelOutcomes);
 }
 
-export function redrive(space: Space, params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
-  return select(space, "redrive", params, redriveOutcomes);
+export function redrive(session: Session, params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
+  return select(session, "redrive", params, redriveOutcomes);
 }
 
-export function remove(space: Space, params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
-  return select(space, "remove", params, removeOutcomes);
+export function remove(session: Session, params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
+  return select(session, "remove", params, removeOutcomes);
 }
 
 async function select<O extends string>(
-  space: Space,
+  session: Session,
   script: "cancel" | "redrive" | "remove",
   { select: selection, reason }: SelectParams,
   outcomes: readonly [O, ...O[]],
@@ -58,11 +55,11 @@ async function select<O extends string>(
   const outcomeAt = (mark: number): O => outcomes[mark] ?? outcomes[0];
   if ("ids" in selection) {
     const results = await spread(
-      space,
+      session,
       selection.ids,
-      (id) => space.placeOf(id),
+      (id) => session.placeOf(id),
       async (ids, index) => {
-        const reader = new Reader(await space.text(script, index, JSON.stringify({ ids }), why));
+        const reader = new Reader(await session.text(script, index, JSON.stringify({ ids }), why));
         reader.f64();
         return ids.map((id) => ({ id, outcome: outcomeAt(reader.u8()) }));
       },
@@ -70,17 +67,17 @@ async function select<O extends string>(
     return { results, cursor: null };
   }
   const results: { id: string; outcome: O }[] = [];
-  const scope = { verb: "change", order: "oldest", namespace: space.keyPrefix(0) } as const;
-  // Where a selection goes on: in which Redis slot, behind which job.
+  const scope = { verb: "change", order: "oldest", namespace: session.keyPrefix(0) } as const;
+  // Where a selection continues: in which Redis slot, after which job.
   let [place = 0, seq = 0] = selection.cursor === null ? [] : readCursor(scope, selection.cursor, 2);
-  // A script looks at a bounded piece, which may bring few or none.
-  while (place < space.slots && results.length < selection.limit) {
+  // A script reads a bounded piece, which may return few jobs or none.
+  while (place < session.slots && results.length < selection.limit) {
     const json = JSON.stringify({
       filter: filterJson(selection.filter),
       limit: selection.limit - results.length,
       cursor: seq,
     });
-    const reader = new Reader(await space.text(script, place, json, why));
+    const reader = new Reader(await session.text(script, place, json, why));
     seq = reader.f64();
     while (!reader.isAtEnd) {
       const outcome = outcomeAt(reader.u8());
@@ -88,18 +85,18 @@ async function select<O extends string>(
     }
     if (seq === 0) place += 1;
   }
-  const hasMore = place < space.slots && selection.limit > 0;
+  const hasMore = place < session.slots && selection.limit > 0;
   return { results, cursor: hasMore ? writeCursor(scope, [place, seq]) : null };
 }
 
-export async function reap(space: Space, { limit, until }: ReapParams): Promise<ReapResult> {
+export async function reap(session: Session, { limit, until }: ReapParams): Promise<ReapResult> {
   const reaped: ReapResult["reaped"][number][] = [];
   let more = false;
-  // Servers of a cluster have a clock each; the one that is behind vouches for the others.
+  // Each server of a cluster has its own clock; the slowest one counts for all.
   let mark = Number.POSITIVE_INFINITY;
   const silentBy = until === undefined ? "" : Math.floor(until);
-  for (const index of space.everySlot) {
-    const answer = await space.text("reap", index, Math.max(0, limit - reaped.length), silentBy);
+  for (const index of session.everySlot) {
+    const answer = await session.text("reap", index, Math.max(0, limit - reaped.length), silentBy);
     const reader = new Reader(answer);
     more = reader.u8() === 1 || more;
     mark = Math.min(mark, Number(reader.short()));
@@ -111,13 +108,13 @@ export async function reap(space: Space, { limit, until }: ReapParams): Promise<
   return { reaped, more, mark };
 }
 
-/** How long a claimer's last sequence is remembered after its last claim: far longer than any claim's reply is on its way. */
+/** How long a claimer's last sequence is remembered after its last claim: far longer than any claim's reply can take. */
 const claimersMs = 30 * 24 * 3_600_000;
 
-export async function prune(space: Space, params: PruneParams): Promise<PruneResult> {
+export async function prune(session: Session, params: PruneParams): Promise<PruneResult> {
   let pruned = 0;
   let more = false;
-  for (const index of space.everySlot) {
+  for (const index of session.everySlot) {
     const json = JSON.stringify({
       kept: [
         [stateNumber("succeeded"), params.succeededMs],
@@ -130,7 +127,7 @@ export async function prune(space: Space, params: PruneParams): Promise<PruneRes
       occurrencesMs: params.occurrencesMs,
       limit: params.limit - pruned,
     });
-    const [gone = 0, left = 0] = await space.numbers("prune", index, json);
+    const [gone = 0, left = 0] = await session.numbers("prune", index, json);
     pruned += gone;
     more = left === 1 || more;
   }

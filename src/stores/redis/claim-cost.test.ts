@@ -3,7 +3,9 @@ import { describe, test } from "node:test";
 import { testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { ClaimName, NewJob, Store } from "../../store.ts";
+import type { ClaimName } from "../../store/claims.ts";
+import type { NewJob } from "../../store/jobs.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob, succeed } from "../../testing/conformance/scene.ts";
 import { admin } from "./test/admin.ts";
 import { openStore } from "./test/harness.ts";
@@ -18,7 +20,7 @@ const names: readonly ClaimName[] = [
 ];
 
 describe("what a claim costs on Redis", { skip: server.skip }, () => {
-  test("A2: backlogs for later, of other names, of full keys, of paused queues and of finished jobs cost a claim nothing", async () => {
+  test("backlogs for later, of other names, of full keys, of paused queues and of finished jobs cost a claim nothing [A2]", async () => {
     await using own = await testbed.redis({ private: true });
     await using person = await admin(own.url);
     await person.call("CONFIG", "SET", "appendonly", "no");

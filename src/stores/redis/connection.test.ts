@@ -5,11 +5,14 @@ import { Redis } from "ioredis";
 import { testbed } from "../../../testbed/index.ts";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { ClaimParams, Notice, Store, StoreContext } from "../../store.ts";
+import { FaultProxy } from "../../proof/proxy.ts";
+import type { ClaimParams } from "../../store/claims.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { StoreContext } from "../../store/opening.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { loseReply } from "../../testing/lost-reply.ts";
 import { patiently, until } from "../../testing/until.ts";
-import { FaultProxy } from "../../verify/proxy.ts";
 import { type RedisOptions, redis } from "./index.ts";
 import { admin } from "./test/admin.ts";
 import { newPrefix, openStore } from "./test/harness.ts";
@@ -30,7 +33,7 @@ const claimOf = (changes: Partial<ClaimParams> = {}): ClaimParams => ({
 });
 
 describe("the way to Redis", { skip: server.skip }, () => {
-  test("K6: killed connections are replaced, and scripts that were forgotten are sent again", async () => {
+  test("killed connections are replaced, and scripts that were forgotten are sent again [K6]", async () => {
     await using own = await testbed.redis({ private: true });
     const store = await open({ url: own.url });
     await using person = await admin(own.url);
@@ -66,7 +69,7 @@ describe("the way to Redis", { skip: server.skip }, () => {
   });
 
   for (const whose of ["its own", "the caller's"] as const) {
-    test(`K6: a connection that breaks while it subscribes again ends no process, on ${whose} client`, async () => {
+    test(`a connection that breaks while it subscribes again ends no process, on ${whose} client [K6]`, async () => {
       await using gate = await openGate(server.url);
       const prefix = newPrefix(server);
       const client = new Redis(gate.url);
@@ -125,7 +128,7 @@ describe("the way to Redis", { skip: server.skip }, () => {
     client.disconnect();
   });
 
-  test("C3: an enqueue whose reply was lost is the same job when it is repeated", async () => {
+  test("an enqueue whose reply was lost is the same job when it is repeated [C3]", async () => {
     const prefix = newPrefix(server);
     const direct = await open({ url: server.url, prefix });
     await using proxy = await FaultProxy.start(server.url);
@@ -138,7 +141,7 @@ describe("the way to Redis", { skip: server.skip }, () => {
     await direct.close();
   });
 
-  test("A7: a claim whose reply was lost is answered again with the same jobs, and a copy that comes late takes nothing", async () => {
+  test("a claim whose reply was lost is answered again with the same jobs, and a copy that comes late takes nothing [A7]", async () => {
     const prefix = newPrefix(server);
     const direct = await open({ url: server.url, prefix });
     await using proxy = await FaultProxy.start(server.url);
@@ -265,7 +268,7 @@ describe("time on Redis is the server's", { skip: server.skip }, () => {
     clock: { ...systemClock, now: () => systemClock.now() + offMs },
   });
 
-  test("B7: a node whose clock is off by five minutes neither fires early nor twice", async () => {
+  test("a node whose clock is off by five minutes neither fires early nor twice [B7]", async () => {
     const prefix = newPrefix(server);
     const [behind, ahead] = await Promise.all(
       [-300_000, 300_000].map((offMs) => openStore({ url: server.url, prefix }, nodeAt(offMs))),
@@ -289,7 +292,7 @@ describe("time on Redis is the server's", { skip: server.skip }, () => {
     await ahead.close();
   });
 
-  test("C2: leases run out by the server's clock, whatever the reaper's own says", async () => {
+  test("leases run out by the server's clock, whatever the reaper's own says [C2]", async () => {
     const prefix = newPrefix(server);
     const holder = await open({ url: server.url, prefix });
     const reaper = await openStore({ url: server.url, prefix }, nodeAt(300_000));

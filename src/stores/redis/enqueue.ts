@@ -1,48 +1,58 @@
-import { outsideParents } from "../../all-or-none.ts";
 import { EscapementError } from "../../errors.ts";
-import type { EnqueueResult, NewJob } from "../../store.ts";
-import { newTail, rareOf } from "./record.ts";
-import { type Space, spread } from "./space.ts";
-import { orInfinite, Reader, Writer } from "./wire.ts";
+import { neverAhead } from "../../state.ts";
+import { outsideParents } from "../../store/all-or-none.ts";
+import type { EnqueueParams, EnqueueResult, NewJob } from "../../store/jobs.ts";
+import { orInfinite, Reader, Writer } from "./connection/wire.ts";
+import { newTail, rareOf } from "./rows.ts";
+import { type Session, spread } from "./session.ts";
 
-/** How many jobs one script takes: it holds up everybody else meanwhile. */
+/** How many jobs one script takes: it blocks all other calls while it runs. */
 const maxPerCall = 1_000;
 
 export async function enqueue(
-  space: Space,
-  jobs: readonly NewJob[],
-  allOrNone: boolean,
+  session: Session,
+  { jobs, allOrNone, follows }: EnqueueParams,
 ): Promise<EnqueueResult[]> {
-  for (const job of jobs) checkPlace(space, job, space.placeOf(job.id));
-  if (allOrNone) return enqueueAllOrNone(space, jobs);
+  for (const job of jobs) checkPlace(session, job, session.placeOf(job.id));
+  if (allOrNone) {
+    await follows;
+    return enqueueAllOrNone(session, jobs);
+  }
   return spread(
-    space,
+    session,
     jobs,
-    ({ id }) => space.placeOf(id),
-    (part, index) => enqueueIn(space, part, index),
+    ({ id }) => session.placeOf(id),
+    (part, index) => enqueueIn(session, part, index, follows),
   );
 }
 
-/** A batch is one script; a huge one is several, so that nobody waits long behind it. */
-async function enqueueIn(space: Space, jobs: readonly NewJob[], index: number): Promise<EnqueueResult[]> {
+/** A batch is one script; a huge one is several, so no call waits long behind it. */
+async function enqueueIn(
+  session: Session,
+  jobs: readonly NewJob[],
+  index: number,
+  follows: Promise<unknown> | undefined,
+): Promise<EnqueueResult[]> {
   const results: EnqueueResult[] = [];
   for (let start = 0; start < jobs.length; start += maxPerCall) {
     const part = jobs.slice(start, start + maxPerCall);
-    const answer = new Reader(await space.text("enqueue", index, part.length, jobFrames(part)));
+    const frames = jobFrames(part);
+    if (start === 0) await follows;
+    const answer = new Reader(await session.text("enqueue", index, part.length, frames));
     for (const { id } of part) results.push(readResult(answer, id));
   }
   return results;
 }
 
-/** One script, which looks at all parents before it writes anything. */
-async function enqueueAllOrNone(space: Space, jobs: readonly NewJob[]): Promise<EnqueueResult[]> {
+/** One script, which checks all parents before it writes anything. */
+async function enqueueAllOrNone(session: Session, jobs: readonly NewJob[]): Promise<EnqueueResult[]> {
   const [first] = jobs;
   if (first === undefined) return [];
   const outside = outsideParents(jobs)
     .map((parents, place) => ({ place: place + 1, parents }))
     .filter(({ parents }) => parents.length > 0);
   const asked = outside.length === 0 ? "" : JSON.stringify(outside);
-  const text = await space.text("enqueue", space.placeOf(first.id), jobs.length, jobFrames(jobs), asked);
+  const text = await session.text("enqueue", session.placeOf(first.id), jobs.length, jobFrames(jobs), asked);
   const answer = new Reader(text);
   return jobs.map(({ id }) => readResult(answer, id));
 }
@@ -66,35 +76,35 @@ function readResult(answer: Reader, id: string): EnqueueResult {
   }
 }
 
-/** Refuses what would have to look into another Redis slot. */
-export function checkPlace(space: Space, job: NewJob, place: number): void {
-  if (space.slots === 1) return;
+/** Refuses jobs that would need another Redis slot. */
+export function checkPlace(session: Session, job: NewJob, place: number): void {
+  if (session.slots === 1) return;
   const refuse = (what: string): never => {
     throw new EscapementError(
       "store-unsupported",
-      `job ${JSON.stringify(job.id)} ${what}; on a Redis namespace that is spread over ${space.slots} slots these must have the same {tag} in their ids, or leave it to one slot`,
+      `job ${JSON.stringify(job.id)} ${what}; on a Redis namespace that is spread over ${session.slots} slots these must have the same {tag} in their ids, or use a namespace with one slot`,
     );
   };
   for (const parent of job.after) {
-    if (space.placeOf(parent) !== place)
-      refuse(`waits for ${JSON.stringify(parent)}, which lies in another slot`);
+    if (session.placeOf(parent) !== place)
+      refuse(`waits for ${JSON.stringify(parent)}, which is in another slot`);
   }
-  if (space.placeOf(job.id) !== place) refuse("lies in another slot than its schedule");
-  if (job.relayed && space.placeOfSlot(job.slot) !== place) refuse(`lies in another slot than ${job.slot}`);
+  if (session.placeOf(job.id) !== place) refuse("is in another slot than its schedule");
+  if (job.relayed && session.placeOfSlot(job.slot) !== place) refuse(`is in another slot than ${job.slot}`);
   if (job.unique !== null || job.debounce !== null) refuse("has a unique or debounce key");
   if (job.concurrencyKey !== null || job.rateKey !== null) refuse("has a concurrency or rate key");
 }
 
 /** Frames of jobs as lua/shared/enqueue.lua reads them: what jobs have in common is a kind, and written once. */
 export class JobFrames {
-  /** Where frames go, among others that the caller writes. */
+  /** Where frames go, along with others that the caller writes. */
   readonly writer = new Writer();
   readonly #kinds = new Writer();
   readonly #numbers = new Map<string, number>();
   /** The last plain job, and its kind: the next one is mostly like it. */
   #last: { readonly job: NewJob; readonly number: number } | null = null;
 
-  /** Jobs that follow each other are one run where they have their kind and time in common. */
+  /** Consecutive jobs with the same kind and time form one run. */
   addAll(jobs: readonly NewJob[]): void {
     for (let from = 0; from < jobs.length; ) {
       const first = jobs[from] as NewJob;
@@ -110,7 +120,7 @@ export class JobFrames {
     }
   }
 
-  /** A run of its own. */
+  /** A run of one job. */
   add(job: NewJob): void {
     this.#addRun(this.#kindOf(job), [job]);
   }
@@ -169,7 +179,7 @@ export class JobFrames {
       .u8(job.concurrencyKey === null && job.rateKey === null ? 0 : 1)
       .u8(isBound ? 1 : 0)
       .u8(job.retention === null ? 0 : 1)
-      .u8(job.delivery === "at-most-once" ? 1 : 0)
+      .u8(neverAhead.includes(job.delivery) ? 1 : 0)
       .u32(tail.length)
       .bytes(tail);
     this.#numbers.set(key, this.#numbers.size);
@@ -200,7 +210,7 @@ function jobFrames(jobs: readonly NewJob[]): Buffer {
   return frames.toBuffer(ids.toBuffer());
 }
 
-/** What ties a job to others, as JSON; nothing for most. */
+/** What ties a job to others, as JSON; empty for most. */
 function boundOf({ after, unique, debounce }: NewJob): string {
   if (after.length === 0 && unique === null && debounce === null) return "";
   return JSON.stringify({

@@ -1,6 +1,6 @@
 import { type ErrorCode, EscapementError } from "../../errors.ts";
 
-/** How the servers are reached; where another takes over by itself, being refused as read-only passes. */
+/** How the servers are reached; where another server takes over automatically, a read-only refusal is transient. */
 export type Mode = "single" | "sentinel" | "cluster";
 
 interface Meaning {
@@ -9,13 +9,12 @@ interface Meaning {
   readonly advice: string;
 }
 
-/** What Redis answers, by the word that its message carries. An error inside a script has it in the middle. */
+/** What Redis answers, by the word in its message. An error inside a script has it in the middle. */
 const meanings: readonly Meaning[] = [
   {
     pattern: /\bOOM\b/,
     code: "store-full",
-    advice:
-      "its maxmemory is used up; raise it, or let jobs be pruned sooner. Nothing of this call was written",
+    advice: "its maxmemory is used up; raise it, or prune jobs sooner. Nothing of this call was written",
   },
   {
     pattern: /\bMISCONF\b/,
@@ -36,11 +35,11 @@ const meanings: readonly Meaning[] = [
   {
     pattern: /\b(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MOVED|ASK)\b/,
     code: "store-unavailable",
-    advice: "it is not ready; this passes",
+    advice: "it is not ready yet; this is temporary",
   },
 ];
 
-/** An error as it leaves the store. Whatever is not Redis's own answer is trouble with the connection. */
+/** An error as it leaves the store. Anything but Redis's own answer is a connection problem. */
 export function translateError(error: unknown, where: string, mode: Mode): EscapementError {
   if (error instanceof EscapementError) return error;
   const cause = withoutCommand(error);
@@ -51,11 +50,11 @@ export function translateError(error: unknown, where: string, mode: Mode): Escap
   }
   const passes = known === undefined || (known.code === "store-readonly" && mode !== "single");
   const code = passes ? "store-unavailable" : known.code;
-  const advice = known?.advice ?? "check that it runs and can be reached; this library goes on trying";
+  const advice = known?.advice ?? "check that it runs and can be reached; this library keeps trying";
   return new EscapementError(code, `Redis store ${where}: ${message}; ${advice}`, { cause });
 }
 
-/** The client hangs the command on its errors, and with it a password or a job's input. */
+/** The client attaches the command to its errors, and with it a password or a job's input. */
 function withoutCommand(error: unknown): Error {
   const { name, message } = error instanceof Error ? error : new Error(String(error));
   const isBroken = name === "MaxRetriesPerRequestError";

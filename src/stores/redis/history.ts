@@ -7,29 +7,30 @@ import {
   summedColumns,
   toNumbers,
 } from "../../history.ts";
-import type { PruneParams } from "../../store.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { instantOf } from "../../unreadable.ts";
 import { compareText } from "./queues.ts";
-import type { Space } from "./space.ts";
+import type { Session } from "./session.ts";
 
-/** The history is of no slot, like the audit log; it is kept in the first. */
+/** The history belongs to no slot, like the audit log; it is kept in the first. */
 export async function recordHistory(
-  space: Space,
+  session: Session,
   { node, sequence, entries }: RecordHistoryParams,
 ): Promise<void> {
   const json = entries.map((entry) => [entry.agoMs, entry.queue, entry.name, ...toNumbers(entry)]);
-  await space.run("record-history", 0, node, sequence, JSON.stringify(json), summedColumns.length);
+  await session.run("record-history", 0, node, sequence, JSON.stringify(json), summedColumns.length);
 }
 
-/** How many rows one script looks at, more or less: it holds up everybody else on the server. */
+/** About how many rows one script reads: it blocks all other calls on the server. */
 const piece = 1_000;
 
-export async function history(space: Space, params: HistoryParams): Promise<History> {
+export async function history(session: Session, params: HistoryParams): Promise<History> {
   const { step, until, queue = "", name = "", by, limit } = params;
   const points: HistoryPoint[] = [];
   let since = String(params.since.getTime());
   while (since !== "" && points.length <= limit) {
     const asked = [step, since, until.getTime(), by ?? "", queue, name, summedColumns.length, piece];
-    const [next, ...rows] = await space.list("history", 0, ...asked);
+    const [next, ...rows] = await session.list("history", 0, ...asked);
     since = String(next ?? "");
     for (let place = 0; place + 2 < rows.length; place += 3)
       points.push(pointOf(by, rows[place], rows[place + 1], rows[place + 2]));
@@ -46,7 +47,7 @@ function pointOf(
 ): HistoryPoint {
   const numbers = Array.from({ length: figures.length / 8 }, (_, index) => figures.readDoubleBE(index * 8));
   return {
-    at: new Date(Number(at)),
+    at: instantOf(Number(at)),
     ...(by === null ? {} : { [by]: String(group) }),
     ...fromNumbers(numbers),
   };
@@ -56,9 +57,9 @@ const groupOf = ({ queue, name }: HistoryPoint): string => queue ?? name ?? "";
 
 /** Whether there are more. */
 export async function pruneHistory(
-  space: Space,
+  session: Session,
   { historyMs, nodesMs, limit }: PruneParams,
 ): Promise<boolean> {
   const kept = [historyMs?.minute, historyMs?.hour].map((ms) => (ms === undefined ? "" : Math.trunc(ms)));
-  return (await space.numbers("prune-history", 0, Math.trunc(nodesMs), limit, ...kept))[0] === 1;
+  return (await session.numbers("prune-history", 0, Math.trunc(nodesMs), limit, ...kept))[0] === 1;
 }

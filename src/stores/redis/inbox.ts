@@ -1,4 +1,5 @@
 import type { Clock } from "../../clock.ts";
+import { silentLogger } from "../../log.ts";
 import type {
   InboxBegin,
   InboxBegun,
@@ -6,40 +7,43 @@ import type {
   InboxCommit,
   InboxCommitted,
   InboxStore,
-} from "../../inbox-store.ts";
-import { silentLogger } from "../../log.ts";
-import { Opening } from "../../opening.ts";
-import { newClient } from "./connect.ts";
-import { Link } from "./link.ts";
-import { resolveOptions, whereOf } from "./options.ts";
+} from "../../store/inbox.ts";
+import { Lazy } from "../lazy.ts";
+import { newClient } from "./connection/connect.ts";
+import { Link } from "./connection/link.ts";
+import { resolveOptions, whereOf } from "./connection/options.ts";
 
 export interface RedisInboxOptions {
   /** As for the store: `redis://…`, `redis+sentinel://…`, `redis+cluster://…`. */
   readonly url: string;
-  /** What the names of all keys begin with. @default "escapement-inbox" */
+  /** Prefix of all keys. @default "escapement-inbox" */
   readonly prefix?: string;
   /** @default the server's own */
   readonly clock?: Clock;
 }
 
 /**
- * Keeps an inbox's markers in Redis. It narrows duplicates and does not exclude them: the effect lies elsewhere, so a holder that dies, or sleeps past its
- * lease, between its effect and its marker lets another copy take effect as well.
+ * Keeps an inbox's markers in Redis. It reduces duplicates but does not exclude them: the effect is stored elsewhere, so if a holder dies, or sleeps past its
+ * lease, between its effect and its marker, another copy can take effect as well.
  */
 export function redisInbox(urlOrOptions: string | RedisInboxOptions): InboxStore {
   return new RedisInbox(typeof urlOrOptions === "string" ? { url: urlOrOptions } : urlOrOptions);
 }
 
-/** KEYS: the marker. ARGV: now ('' for the server's), then what the verb needs. The marker is a hash: token, holder, running (until), done (until). */
+/** KEYS: the marker. ARGV: now ('' for the server's), then what the verb needs. The marker is a hash: token, holder, running (until), done (until). What something else has written there counts as none. */
 const prelude = `
 local now = ARGV[1]
 if now == '' then local time = redis.call('TIME'); now = time[1] * 1000 + math.floor(time[2] / 1000) else now = tonumber(now) end
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end
 local function field(name) return redis.call('HGET', KEYS[1], name) end
-local function held(token) return field('token') == token and tonumber(field('running') or 0) > 0 end`;
+local function number(name) return tonumber(field(name) or 0) or 0 end
+local function held(token) return field('token') == token and number('running') > 0 end`;
 
 const scripts = {
   begin: `${prelude}
-    local done, running = tonumber(field('done') or 0), tonumber(field('running') or 0)
+    local done, running = number('done'), number('running')
+    if not string.match(field('token') or '0', '^%d%d?%d?%d?%d?%d?%d?%d?%d?$') then redis.call('HDEL', KEYS[1], 'token') end
     if done > now then return {'done'} end
     if running > now then
       if field('holder') == ARGV[2] then return {'begun', field('token')} end
@@ -65,14 +69,14 @@ const scripts = {
 class RedisInbox implements InboxStore {
   readonly atomic = false;
   readonly #options: RedisInboxOptions;
-  readonly #opening = new Opening("the inbox", () => this.#connect());
+  readonly #connection = new Lazy("the inbox", () => this.#connect());
 
   constructor(options: RedisInboxOptions) {
     this.#options = options;
   }
 
   async migrate(): Promise<void> {
-    await this.#opening.get();
+    await this.#connection.get();
   }
 
   async begin({ key, holder, leaseMs, retentionMs }: InboxBegin): Promise<InboxBegun> {
@@ -104,20 +108,20 @@ class RedisInbox implements InboxStore {
     return outcome === "held";
   }
 
-  /** Redis forgets by itself. */
+  /** Redis expires them itself. */
   async prune(): Promise<number> {
     return 0;
   }
 
   async close(): Promise<void> {
-    const link = await this.#opening.close();
+    const link = await this.#connection.close();
     link?.close();
   }
 
   async #run(verb: keyof typeof scripts, key: string, args: readonly string[]): Promise<string[]> {
     const { prefix = "escapement-inbox", clock } = this.#options;
     const now = clock === undefined ? "" : String(Math.trunc(clock.now()));
-    const link = await this.#opening.get();
+    const link = await this.#connection.get();
     const answer = await link.call("EVAL", [scripts[verb], "1", `${prefix}:{${key}}`, now, ...args]);
     return Array.isArray(answer) ? answer.map(String) : [];
   }
@@ -130,7 +134,7 @@ class RedisInbox implements InboxStore {
     try {
       await link.open();
     } catch (error) {
-      // It would go on trying, and nobody could ever close it.
+      // It would keep trying, and no one could ever close it.
       link.close();
       throw error;
     }

@@ -1,17 +1,18 @@
-import type { Store, StoreAddress, StoreContext, StoreFactory } from "../../store.ts";
-import type { RedisClient } from "./client.ts";
-import { newClient } from "./connect.ts";
-import { Link } from "./link.ts";
-import { type RedisOptions, type ResolvedOptions, resolveOptions, whereOf } from "./options.ts";
-import { RedisStore } from "./store.ts";
+import type { StoreAddress, StoreContext, StoreFactory } from "../../store/opening.ts";
+import type { Store } from "../../store/store.ts";
+import type { RedisClient } from "./connection/client.ts";
+import { newClient } from "./connection/connect.ts";
+import { Link } from "./connection/link.ts";
+import { type RedisOptions, type ResolvedOptions, resolveOptions, whereOf } from "./connection/options.ts";
+import { openRedisStore } from "./store.ts";
 
-export type { RedisClient, RedisNode } from "./client.ts";
+export type { RedisClient, RedisNode } from "./connection/client.ts";
+export type { RedisOptions } from "./connection/options.ts";
 export { type RedisInboxOptions, redisInbox } from "./inbox.ts";
-export type { RedisOptions } from "./options.ts";
 
 /**
- * Keeps everything on Redis 6.2 or later, or on Valkey: a single server, one under Sentinel, or a Cluster. What can be lost under
- * each of its settings is in docs/REDIS.md.
+ * Keeps everything on Redis 6.2 or later, or on Valkey: a single server, one under Sentinel, or a Cluster. docs/REDIS.md says what
+ * can be lost under each setting.
  *
  * @example
  * const app = createEscapement({ store: redis("redis://localhost:6379"), jobs: [invoice] });
@@ -22,12 +23,12 @@ export function redis(urlOrOptions: string | RedisOptions): StoreFactory {
   return { open: (context) => open(resolved, context, addressOf(options)) };
 }
 
-/** Opens a store by its address: what the heartbeat's thread calls. */
+/** Opens a store by its address, for the heartbeat's thread. */
 export function openStore(options: unknown, context: StoreContext): Promise<Store> {
   return redis(options as RedisOptions).open(context);
 }
 
-/** Another thread can have neither a client nor a clock of this one. */
+/** Another thread can use neither a client nor a clock of this one. */
 function addressOf({ client, clock, ...options }: RedisOptions): StoreAddress | null {
   return client === undefined && clock === undefined ? { module: import.meta.url, options } : null;
 }
@@ -48,7 +49,7 @@ async function open(
     log: context.log,
   });
   try {
-    return await RedisStore.open({
+    return await openRedisStore({
       link,
       options,
       context,
@@ -61,7 +62,7 @@ async function open(
   }
 }
 
-/** The channel subscribes again by itself: the client's own way would end the process if the connection broke during it. */
+/** The channel resubscribes itself: the client's own resubscribe would crash the process if the connection broke during it. */
 function listenerLike(given: RedisClient): RedisClient {
   const listener = given.duplicate();
   Object.assign(listener.options, { autoResubscribe: false });

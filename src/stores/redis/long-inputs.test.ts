@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { Redis } from "ioredis";
 import { testbed } from "../../../testbed/index.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob, retry, succeed } from "../../testing/conformance/scene.ts";
 import { harness, newPrefix } from "./test/harness.ts";
 

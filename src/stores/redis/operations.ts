@@ -1,30 +1,33 @@
-import { readCursor, writeCursor } from "../../cursor.ts";
-import { instantOf } from "../../mend.ts";
-import { needlesOf } from "../../needle.ts";
+import type {
+  AuditEntry,
+  AuditFilter,
+  AuditPage,
+  AuditParams,
+  NewAuditEntry,
+  NoteParams,
+} from "../../store/audit.ts";
+import type { StoredJob } from "../../store/jobs.ts";
 import {
-  type AuditEntry,
-  type AuditFilter,
-  type AuditPage,
-  type AuditParams,
   type Depths,
   errorHeadLength,
   type JobSketch,
-  type NewAuditEntry,
-  type NoteParams,
-  type PruneParams,
   type QueueDepth,
   type ScanFilter,
   type ScanParams,
   type ScanResult,
-  type StoredJob,
-} from "../../store.ts";
-import { filterJson } from "./filter.ts";
+} from "../../store/questions.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { instantOf } from "../../unreadable.ts";
+import { type CursorScope, readCursor, writeCursor } from "../cursor.ts";
+import { needlesOf } from "../needle.ts";
+import { type ScanPlace, scopeOf } from "../scan-place.ts";
+import { Reader } from "./connection/wire.ts";
+import { filterJson } from "./jobs/filter.ts";
 import { compareText } from "./queues.ts";
-import { type FoundJob, readStored } from "./record.ts";
-import { type Space, spread } from "./space.ts";
-import { Reader } from "./wire.ts";
+import { type FoundJob, readStored } from "./rows.ts";
+import { type Session, spread } from "./session.ts";
 
-/** How many jobs one script looks at: it keeps the server for itself meanwhile. */
+/** How many jobs one script looks at: it blocks the server while it runs. */
 const lookAtPerScript = 2_000;
 /** A character takes at most four bytes. */
 const errorBytes = 4 * errorHeadLength;
@@ -32,32 +35,39 @@ const errorBytes = 4 * errorHeadLength;
 interface SlotScan {
   readonly found: readonly FoundJob[];
   readonly looked: number;
-  /** The seq to go on behind; null when all was looked at. */
-  readonly next: number | null;
+  /** Where to go on; null when all was looked at. */
+  readonly next: ScanPlace | null;
 }
 
-async function scanSlot(space: Space, index: number, params: ScanParams, from: number): Promise<SlotScan> {
-  const { filter, order, limit, lookAt } = params;
+async function scanSlot(
+  session: Session,
+  index: number,
+  params: ScanParams,
+  from: ScanPlace,
+): Promise<SlotScan> {
+  const { filter, order, limit, lookAt, by } = params;
   const terms = termsOf(filter);
   const found: FoundJob[] = [];
   let looked = 0;
-  let cursor = from;
+  let place = from;
   do {
     const json = {
       ...terms,
       limit: limit - found.length,
       lookAt: Math.min(lookAtPerScript, lookAt - looked),
       newest: order === "newest",
-      cursor,
+      byEnd: by === "ended",
+      at: place.at,
+      cursor: place.seq,
     };
-    const reader = new Reader(await space.text("scan", index, JSON.stringify(json), errorBytes));
-    const next = reader.f64();
+    const reader = new Reader(await session.text("scan", index, JSON.stringify(json), errorBytes));
+    const hasMore = reader.f64() === 1;
     looked += reader.f64();
+    place = { at: reader.f64(), seq: reader.f64() };
     while (!reader.isAtEnd) found.push(readStored(reader));
-    if (next === 0) return { found, looked, next: null };
-    cursor = next;
+    if (!hasMore) return { found, looked, next: null };
   } while (found.length < limit && looked < lookAt);
-  return { found, looked, next: cursor };
+  return { found, looked, next: place };
 }
 
 function termsOf(filter: ScanFilter): object {
@@ -71,37 +81,60 @@ function termsOf(filter: ScanFilter): object {
   };
 }
 
-/** Slots know nothing of each other's order; within one, it is the order of enqueueing. */
-export async function scan(space: Space, params: ScanParams): Promise<ScanResult> {
-  const { order, limit, cursor } = params;
-  const [start, end] = order === "newest" ? [Number.MAX_SAFE_INTEGER, 0] : [0, Number.MAX_SAFE_INTEGER];
-  const scope = { verb: "scan", order, namespace: space.keyPrefix(0) } as const;
-  const from = cursor === null ? [] : readCursor(scope, cursor, space.slots);
-  const share = { ...params, lookAt: Math.max(1, Math.floor(params.lookAt / space.slots)) };
+const first: ScanPlace = { at: 0, seq: 0 };
+const last: ScanPlace = { at: Number.MAX_SAFE_INTEGER, seq: Number.MAX_SAFE_INTEGER };
+
+/** Slots know nothing of each other's order; within one, it is the order of enqueueing, or of ends. */
+export async function scan(session: Session, params: ScanParams): Promise<ScanResult> {
+  const { order, limit, by } = params;
+  const [start, end] = order === "newest" ? [last, first] : [first, last];
+  const scope = scopeOf(params, session.keyPrefix(0));
+  const from = params.cursor === null ? [] : readPlaces(scope, params.cursor, session.slots);
+  const share = { ...params, lookAt: Math.max(1, Math.floor(params.lookAt / session.slots)) };
   const scans = await Promise.all(
-    space.everySlot.map((index) => scanSlot(space, index, share, from[index] ?? start)),
+    session.everySlot.map((index) => scanSlot(session, index, share, from[index] ?? start)),
   );
   const merged = scans.flatMap(({ found }, index) => found.map((one) => ({ ...one, index })));
-  if (space.slots > 1) {
+  const timeOf = ({ job }: FoundJob): number =>
+    (by === "ended" ? job.finishedAt : job.enqueuedAt)?.getTime() ?? 0;
+  if (session.slots > 1) {
     const sign = order === "newest" ? -1 : 1;
-    merged.sort(
-      (a, b) =>
-        sign *
-        (a.job.enqueuedAt.getTime() - b.job.enqueuedAt.getTime() || a.index - b.index || a.seq - b.seq),
-    );
+    merged.sort((a, b) => sign * (timeOf(a) - timeOf(b) || a.index - b.index || a.seq - b.seq));
   }
-  const page = merged.slice(0, limit);
+  // An end that one slot has come to is told when every other slot has come as far.
+  const isReached = by === "ended" && session.slots > 1 ? reachedBy(scans, order) : () => true;
+  const page = merged.filter((one) => isReached(timeOf(one))).slice(0, limit);
   const places = scans.map(({ found, next }, index) => {
     const used = page.filter((one) => one.index === index);
-    if (used.length < found.length) return used.at(-1)?.seq ?? from[index] ?? start;
-    return next ?? end;
+    if (used.length === found.length) return next ?? end;
+    const lastUsed = used.at(-1);
+    return lastUsed === undefined ? (from[index] ?? start) : { at: timeOf(lastUsed), seq: lastUsed.seq };
   });
-  const isDone = places.every((place) => place === end);
   return {
     jobs: page.map(({ job }) => toSketch(job)),
     looked: scans.reduce((sum, { looked }) => sum + looked, 0),
-    cursor: isDone ? null : writeCursor(scope, places),
+    cursor: places.every((place) => place === end) ? null : writePlaces(scope, places),
   };
+}
+
+function reachedBy(scans: readonly SlotScan[], order: ScanParams["order"]): (at: number) => boolean {
+  const reached = scans.flatMap(({ next }) => next?.at ?? []);
+  return order === "oldest" ? (at) => at <= Math.min(...reached) : (at) => at >= Math.max(...reached);
+}
+
+/** Of every slot: its seq, or its end and seq. */
+function readPlaces(scope: CursorScope, cursor: string, slots: number): ScanPlace[] {
+  if (scope.verb === "scan") return readCursor(scope, cursor, slots).map((seq) => ({ at: 0, seq }));
+  const numbers = readCursor(scope, cursor, 2 * slots);
+  return Array.from({ length: slots }, (_, index) => ({
+    at: numbers[2 * index] ?? 0,
+    seq: numbers[2 * index + 1] ?? 0,
+  }));
+}
+
+function writePlaces(scope: CursorScope, places: readonly ScanPlace[]): string {
+  const numbers = places.flatMap(({ at, seq }) => (scope.verb === "scan" ? [seq] : [at, seq]));
+  return writeCursor(scope, numbers);
 }
 
 function toSketch(job: StoredJob): JobSketch {
@@ -128,11 +161,13 @@ function toSketch(job: StoredJob): JobSketch {
   };
 }
 
-/** How many relayed jobs, and jobs with a key, one script looks at. */
+/** How many relayed and keyed jobs one script looks at. */
 const mostDueRead = 5_000;
 
-export async function depths(space: Space): Promise<Depths> {
-  const answers = await Promise.all(space.everySlot.map((index) => space.text("depths", index, mostDueRead)));
+export async function depths(session: Session): Promise<Depths> {
+  const answers = await Promise.all(
+    session.everySlot.map((index) => session.text("depths", index, mostDueRead)),
+  );
   const queues = new Map<string, QueueDepth>();
   let now = 0;
   for (const answer of answers) {
@@ -168,37 +203,40 @@ function addDepth(queues: Map<string, QueueDepth>, reader: Reader, isExact: bool
   });
 }
 
-export async function note(space: Space, { ids, text }: NoteParams): Promise<void> {
+export async function note(session: Session, { ids, text }: NoteParams): Promise<void> {
   await spread(
-    space,
+    session,
     ids,
-    (id) => space.placeOf(id),
+    (id) => session.placeOf(id),
     async (part, index) => {
-      await space.run("note", index, JSON.stringify(part), text);
+      await session.run("note", index, JSON.stringify(part), text);
       return part;
     },
   );
 }
 
-/** The audit log is of no slot; it is kept in the first. */
-export async function record(space: Space, entries: readonly NewAuditEntry[]): Promise<void> {
+/** The audit log belongs to no slot; it is kept in the first. */
+export async function record(
+  session: Session,
+  { entries }: { readonly entries: readonly NewAuditEntry[] },
+): Promise<void> {
   if (entries.length === 0) return;
   const json = entries.map(({ id, actor, action, target, reason, outcome }) => [
     id,
     outcome ?? false,
     JSON.stringify({ id, actor, action, target, reason }),
   ]);
-  await space.run("record", 0, JSON.stringify(json));
+  await session.run("record", 0, JSON.stringify(json));
 }
 
 const auditPiece = 1_000;
 
-export async function audit(space: Space, { filter, limit, cursor }: AuditParams): Promise<AuditPage> {
-  const scope = { verb: "audit", order: "newest", namespace: space.keyPrefix(0) } as const;
+export async function audit(session: Session, { filter, limit, cursor }: AuditParams): Promise<AuditPage> {
+  const scope = { verb: "audit", order: "newest", namespace: session.keyPrefix(0) } as const;
   const found: { number: number; entry: AuditEntry }[] = [];
   let below: number | "" = cursor === null ? "" : (readCursor(scope, cursor, 1)[0] ?? "");
   while (below !== 0 && found.length <= limit) {
-    const [next, ...rows] = await space.list("audit", 0, below, auditPiece);
+    const [next, ...rows] = await session.list("audit", 0, below, auditPiece);
     below = Number(next);
     for (let place = 0; place + 2 < rows.length; place += 3) {
       const entry = readEntry(rows[place + 1], rows[place + 2]);
@@ -214,7 +252,7 @@ export async function audit(space: Space, { filter, limit, cursor }: AuditParams
   };
 }
 
-/** Null for what something else has written there. */
+/** Null for what another program has written there. */
 function readEntry(text: Buffer | undefined, outcome: Buffer | undefined): AuditEntry | null {
   if (text === undefined || outcome === undefined) return null;
   try {
@@ -246,7 +284,7 @@ function isAsked(entry: AuditEntry, { actors, actions, targets, after, before }:
 }
 
 /** Whether there are more. */
-export async function pruneAudit(space: Space, { auditMs, limit }: PruneParams): Promise<boolean> {
+export async function pruneAudit(session: Session, { auditMs, limit }: PruneParams): Promise<boolean> {
   if (auditMs === undefined) return false;
-  return (await space.numbers("prune-audit", 0, Math.trunc(auditMs), limit))[0] === 1;
+  return (await session.numbers("prune-audit", 0, Math.trunc(auditMs), limit))[0] === 1;
 }

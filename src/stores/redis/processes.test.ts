@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { describe, test } from "node:test";
 import { Fleet } from "../../../test/processes/fleet.ts";
 import { testbed } from "../../../testbed/index.ts";
-import { FaultProxy } from "../../verify/proxy.ts";
+import { FaultProxy } from "../../proof/proxy.ts";
 import { admin } from "./test/admin.ts";
 import { newPrefix } from "./test/harness.ts";
 
@@ -42,7 +42,7 @@ function assertAllAlive(nodes: readonly ChildProcess[]): void {
 }
 
 describe("real processes on Redis", { skip: server.skip }, () => {
-  test("K1, K11, C1: four processes at once dispatch each job exactly once", async () => {
+  test("four processes at once dispatch each job exactly once [K1, K11, C1]", async () => {
     await using fleet = new Fleet({ lease: 30_000, store: withPrefix(server.url) });
     const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));
     await fleet.client.enqueueMany(fleet.atMostOnce, items);
@@ -56,7 +56,7 @@ describe("real processes on Redis", { skip: server.skip }, () => {
     assert.ok(new Set(fleet.starts().map(({ pid }) => pid)).size > 1, "the work was shared");
   });
 
-  test("K6, A3: a server that crashes and comes back runs no job twice and ends no process", async () => {
+  test("a server that crashes and comes back runs no job twice and ends no process [K6, A3]", async () => {
     await using own = await testbed.redis({ private: true });
     await using fleet = new Fleet({ lease: 60_000, store: own.url });
     await workThrough(fleet, 200, async () => {
@@ -65,7 +65,7 @@ describe("real processes on Redis", { skip: server.skip }, () => {
     });
   });
 
-  test("K6, C3: killed connections and flushed scripts run no job twice and end no process", async () => {
+  test("killed connections and flushed scripts run no job twice and end no process [K6, C3]", async () => {
     await using own = await testbed.redis({ private: true });
     await using redis = await admin(own.url);
     await using fleet = new Fleet({ lease: 60_000, store: own.url });
@@ -81,13 +81,13 @@ describe("real processes on Redis", { skip: server.skip }, () => {
     });
   });
 
-  test("K6, A7: a black hole shorter than the lease runs no job twice and ends no process", async () => {
+  test("a black hole shorter than the lease runs no job twice and ends no process [K6, A7]", async () => {
     await using proxy = await FaultProxy.start(server.url);
     await using fleet = new Fleet({ lease: 60_000 + 2 * cutMs, store: withPrefix(proxy.url) });
     await workThrough(fleet, 200, async () => proxy.blackHole(cutMs));
   });
 
-  test("K6, C3: lost answers run no job twice and end no process", async () => {
+  test("lost answers run no job twice and end no process [K6, C3]", async () => {
     await using proxy = await FaultProxy.start(server.url);
     await using fleet = new Fleet({ lease: 60_000, store: withPrefix(proxy.url) });
     await workThrough(fleet, 200, async () => {

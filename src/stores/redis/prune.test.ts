@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { testbed } from "../../../testbed/index.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob, succeed } from "../../testing/conformance/scene.ts";
 import { harness, newPrefix } from "./test/harness.ts";
 

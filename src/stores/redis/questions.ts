@@ -1,41 +1,44 @@
-import { readCursor, writeCursor } from "../../cursor.ts";
-import { groupCounts, isCounted } from "../../kept-counts.ts";
-import { instantOf } from "../../mend.ts";
+import type { StoredJob } from "../../store/jobs.ts";
 import type {
   CountParams,
   CountRow,
   JobFilter,
   ListParams,
   ListResult,
-  StoredJob,
   TrailEntry,
   TrailKind,
-} from "../../store.ts";
-import { filterJson } from "./filter.ts";
-import { type FoundJob, readStored, stateAt } from "./record.ts";
-import { type Space, spread } from "./space.ts";
-import { Reader } from "./wire.ts";
+} from "../../store/questions.ts";
+import { instantOf } from "../../unreadable.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+import { groupCounts, isCounted } from "../kept-counts.ts";
+import { Reader } from "./connection/wire.ts";
+import { filterJson } from "./jobs/filter.ts";
+import { type FoundJob, readStored, stateAt } from "./rows.ts";
+import { type Session, spread } from "./session.ts";
 
-export function get(space: Space, ids: readonly string[]): Promise<(StoredJob | null)[]> {
+export function get(
+  session: Session,
+  { ids }: { readonly ids: readonly string[] },
+): Promise<(StoredJob | null)[]> {
   return spread(
-    space,
+    session,
     ids,
-    (id) => space.placeOf(id),
+    (id) => session.placeOf(id),
     async (part, index) => {
-      const reader = new Reader(await space.text("get", index, JSON.stringify(part)));
+      const reader = new Reader(await session.text("get", index, JSON.stringify(part)));
       const isThere = part.map(() => reader.u8() === 1);
       return isThere.map((there) => (there ? readStored(reader).job : null));
     },
   );
 }
 
-/** A seq before or behind all others. */
+/** A seq before or after all others. */
 const before = 0;
 const behind = Number.MAX_SAFE_INTEGER;
 
-/** The first jobs of one Redis slot that match, behind a seq. A script looks at a bounded piece, so there may be several. */
+/** The first jobs of one Redis slot that match, after a seq. A script looks at a bounded piece, so it may take several calls. */
 async function searchSlot(
-  space: Space,
+  session: Session,
   index: number,
   { filter, order }: Pick<ListParams, "filter" | "order">,
   from: number,
@@ -50,25 +53,25 @@ async function searchSlot(
       newest: order === "newest",
       cursor,
     };
-    const reader = new Reader(await space.text("list", index, JSON.stringify(json)));
+    const reader = new Reader(await session.text("list", index, JSON.stringify(json)));
     cursor = reader.f64();
     while (!reader.isAtEnd) found.push(readStored(reader));
   } while (cursor !== 0 && found.length < limit);
   return found;
 }
 
-export async function list(space: Space, params: ListParams): Promise<ListResult> {
+export async function list(session: Session, params: ListParams): Promise<ListResult> {
   const { limit, order, cursor } = params;
   const start = order === "newest" ? behind : before;
-  const scope = { verb: "list", order, namespace: space.keyPrefix(0) } as const;
-  const from = cursor === null ? [] : readCursor(scope, cursor, space.slots);
+  const scope = { verb: "list", order, namespace: session.keyPrefix(0) } as const;
+  const from = cursor === null ? [] : readCursor(scope, cursor, session.slots);
   const perSlot = await Promise.all(
-    space.everySlot.map((index) => searchSlot(space, index, params, from[index] ?? start, limit + 1)),
+    session.everySlot.map((index) => searchSlot(session, index, params, from[index] ?? start, limit + 1)),
   );
   const merged = perSlot.flatMap((found, index) => found.map((one) => ({ ...one, index })));
   const sign = order === "newest" ? -1 : 1;
-  // Slots know nothing of each other's order; within one, it is the order of enqueueing.
-  if (space.slots > 1) {
+  // Slots do not know each other's order; within one, it is enqueue order.
+  if (session.slots > 1) {
     merged.sort(
       (a, b) =>
         sign *
@@ -78,23 +81,23 @@ export async function list(space: Space, params: ListParams): Promise<ListResult
   const page = merged.slice(0, limit);
   const jobs = page.map(({ job }) => job);
   if (merged.length <= limit) return { jobs, cursor: null };
-  const next = space.everySlot.map(
+  const next = session.everySlot.map(
     (index) => page.findLast((one) => one.index === index)?.seq ?? from[index] ?? start,
   );
   return { jobs, cursor: writeCursor(scope, next) };
 }
 
-export async function count(space: Space, params: CountParams): Promise<CountRow[]> {
-  const parts = await Promise.all(space.everySlot.map((index) => countSlot(space, index, params.filter)));
+export async function count(session: Session, params: CountParams): Promise<CountRow[]> {
+  const parts = await Promise.all(session.everySlot.map((index) => countSlot(session, index, params.filter)));
   return groupCounts(parts.flat(), params);
 }
 
-async function countSlot(space: Space, index: number, filter: JobFilter): Promise<Required<CountRow>[]> {
+async function countSlot(session: Session, index: number, filter: JobFilter): Promise<Required<CountRow>[]> {
   const groups: Required<CountRow>[] = [];
   let cursor = before;
   do {
     const json = isCounted(filter) ? {} : { filter: filterJson(filter), cursor };
-    const reader = new Reader(await space.text("count", index, JSON.stringify(json)));
+    const reader = new Reader(await session.text("count", index, JSON.stringify(json)));
     cursor = reader.f64();
     while (!reader.isAtEnd) {
       const amount = reader.f64();
@@ -109,7 +112,7 @@ async function countSlot(space: Space, index: number, filter: JobFilter): Promis
   return groups;
 }
 
-/** The scripts count kinds from 1, in this order. */
+/** The scripts number kinds from 1, in this order. */
 const trailKinds = [
   "failed",
   "crashed",
@@ -122,14 +125,22 @@ const trailKinds = [
   "result-not-kept",
 ] as const satisfies TrailKind[];
 
-export async function trail(space: Space, id: string): Promise<TrailEntry[]> {
-  const lines = await space.list("trail", space.placeOf(id), id);
+export async function trail(session: Session, { id }: { readonly id: string }): Promise<TrailEntry[]> {
+  const lines = await session.list("trail", session.placeOf(id), id);
   return lines.map((line) => {
-    const reader = new Reader(line);
-    const at = instantOf(reader.f64());
-    const kind = trailKinds[reader.u8() - 1] ?? "log";
-    const [attempt, token, claimer] = [reader.u32(), reader.u32(), reader.short()];
-    const [text, error] = [reader.marked(), reader.marked()];
-    return { at, kind, attempt, token, claimer: claimer === "" ? null : claimer, text, error };
+    try {
+      return readLine(new Reader(line));
+    } catch {
+      const text = "unreadable: something else has written to this line";
+      return { at: new Date(0), kind: "log", attempt: 0, token: 0, claimer: null, text, error: null };
+    }
   });
+}
+
+function readLine(reader: Reader): TrailEntry {
+  const at = instantOf(reader.f64());
+  const kind = trailKinds[reader.u8() - 1] ?? "log";
+  const [attempt, token, claimer] = [reader.u32(), reader.u32(), reader.short()];
+  const [text, error] = [reader.marked(), reader.marked()];
+  return { at, kind, attempt, token, claimer: claimer === "" ? null : claimer, text, error };
 }

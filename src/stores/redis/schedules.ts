@@ -1,4 +1,3 @@
-import { instantOf } from "../../mend.ts";
 import type {
   DueSchedules,
   Fire,
@@ -10,19 +9,20 @@ import type {
   PutScheduleParams,
   PutScheduleResult,
   ScheduleRecord,
-} from "../../store.ts";
+} from "../../store/schedules.ts";
+import { instantOf } from "../../unreadable.ts";
+import { marked, orInfinite, Reader, Writer } from "./connection/wire.ts";
 import { checkPlace, JobFrames } from "./enqueue.ts";
 import { compareText } from "./queues.ts";
-import { bufferOf, pairsOf, type Space, spread } from "./space.ts";
-import { marked, orInfinite, Reader, Writer } from "./wire.ts";
+import { bufferOf, pairsOf, type Session, spread } from "./session.ts";
 
-export async function putSchedule(space: Space, params: PutScheduleParams): Promise<PutScheduleResult> {
+export async function putSchedule(session: Session, params: PutScheduleParams): Promise<PutScheduleResult> {
   const { key, spec, job, paused, nextAt, ifVersion, ifNextAt, skipped, node } = params;
   const rows = new Writer();
   for (const occurrence of skipped) writeOccurrence(rows, { ...occurrence, job: null });
   const head = [key, ifVersion ?? -1, paused ? 1 : 0, instantText(nextAt), spec, job];
   const args = [...head, node, skipped.length, rows.toBuffer(), instantText(ifNextAt)];
-  const answer = await space.run("put-schedule", space.placeOfSchedule(key), ...args);
+  const answer = await session.run("put-schedule", session.placeOfSchedule(key), ...args);
   const [put, text] = Array.isArray(answer) ? answer : [];
   const standing = bufferOf(text);
   return {
@@ -31,23 +31,29 @@ export async function putSchedule(space: Space, params: PutScheduleParams): Prom
   };
 }
 
-export async function removeSchedule(space: Space, key: string): Promise<boolean> {
-  const [removed] = await space.numbers("remove-schedule", space.placeOfSchedule(key), key);
+export async function removeSchedule(session: Session, { key }: { readonly key: string }): Promise<boolean> {
+  const [removed] = await session.numbers("remove-schedule", session.placeOfSchedule(key), key);
   return removed === 1;
 }
 
-export async function schedules(space: Space, keys: readonly string[] | null): Promise<ScheduleRecord[]> {
+export async function schedules(
+  session: Session,
+  { keys }: { readonly keys: readonly string[] | null },
+): Promise<ScheduleRecord[]> {
   const asked = keys === null ? "" : JSON.stringify([...new Set(keys)]);
-  const lists = await Promise.all(space.everySlot.map((index) => space.list("schedules", index, asked)));
+  const lists = await Promise.all(session.everySlot.map((index) => session.list("schedules", index, asked)));
   return lists
     .flatMap((list) => pairsOf(list).map(([key, text]) => readSchedule(key, text)))
     .sort((a, b) => compareText(a.key, b.key));
 }
 
-export async function dueSchedules(space: Space, limit: number): Promise<DueSchedules> {
-  const parts = await Promise.all(space.everySlot.map((index) => dueIn(space, index, limit)));
+export async function dueSchedules(
+  session: Session,
+  { limit }: { readonly limit: number },
+): Promise<DueSchedules> {
+  const parts = await Promise.all(session.everySlot.map((index) => dueIn(session, index, limit)));
   const due = parts.flatMap((part) => part.due);
-  if (space.slots > 1)
+  if (session.slots > 1)
     due.sort((a, b) => orInfinite(a.nextAt) - orInfinite(b.nextAt) || compareText(a.key, b.key));
   const next = Math.min(...parts.map((part) => orInfinite(part.nextAt)));
   const now = Math.max(...parts.map((part) => part.now.getTime()));
@@ -58,8 +64,8 @@ export async function dueSchedules(space: Space, limit: number): Promise<DueSche
   };
 }
 
-async function dueIn(space: Space, index: number, limit: number): Promise<DueSchedules> {
-  const [head = Buffer.alloc(16), ...list] = await space.list("due-schedules", index, limit);
+async function dueIn(session: Session, index: number, limit: number): Promise<DueSchedules> {
+  const [head = Buffer.alloc(16), ...list] = await session.list("due-schedules", index, limit);
   const reader = new Reader(head);
   return {
     now: new Date(reader.f64()),
@@ -68,7 +74,7 @@ async function dueIn(space: Space, index: number, limit: number): Promise<DueSch
   };
 }
 
-/** One that is cut short is a schedule without rules, which nobody can plan, and takes no other with it. */
+/** A truncated one is a schedule without rules, which cannot be planned, and does not affect the others. */
 function readSchedule(key: string, text: Buffer): ScheduleRecord {
   try {
     return readWhole(key, text);
@@ -89,8 +95,7 @@ function readWhole(key: string, text: Buffer): ScheduleRecord {
   const reader = new Reader(text);
   const paused = reader.u8() === 1;
   const nextAt = reader.date();
-  const [version, fired] = [reader.f64(), reader.f64()];
-  const [createdAt, updatedAt] = [instantOf(reader.f64()), instantOf(reader.f64())];
+  const [version, fired, createdAt, updatedAt] = [reader.f64(), reader.f64(), reader.f64(), reader.f64()];
   const lastJobId = reader.short();
   return {
     key,
@@ -101,23 +106,23 @@ function readWhole(key: string, text: Buffer): ScheduleRecord {
     version,
     fired,
     lastJobId: lastJobId === "" ? null : lastJobId,
-    createdAt,
-    updatedAt,
+    createdAt: instantOf(createdAt),
+    updatedAt: instantOf(updatedAt),
   };
 }
 
-/** Where each schedule lies, its occurrences lie, too; those of one Redis slot are fired in one script. */
-export function fire(space: Space, { node, fires }: FireParams): Promise<FireResult[]> {
+/** Occurrences are in the slot of their schedule; those of one Redis slot are fired in one script. */
+export function fire(session: Session, { node, fires }: FireParams): Promise<FireResult[]> {
   return spread(
-    space,
+    session,
     fires,
-    ({ key }) => space.placeOfSchedule(key),
+    ({ key }) => session.placeOfSchedule(key),
     async (part, index) => {
       const frames = new JobFrames();
-      for (const one of part) writeFire(space, frames, one);
+      for (const one of part) writeFire(session, frames, one);
       const amount = part.reduce((sum, { occurrences: some }) => sum + some.length, 0);
       const reader = new Reader(
-        await space.text("fire", index, node, part.length, amount, frames.toBuffer()),
+        await session.text("fire", index, node, part.length, amount, frames.toBuffer()),
       );
       return part.map(({ occurrences: some }): FireResult => {
         if (reader.u8() === 0) return { outcome: "stale", occurrences: [] };
@@ -127,7 +132,7 @@ export function fire(space: Space, { node, fires }: FireParams): Promise<FireRes
   );
 }
 
-function writeFire(space: Space, frames: JobFrames, one: Fire): void {
+function writeFire(session: Session, frames: JobFrames, one: Fire): void {
   frames.writer
     .short(one.key)
     .f64(one.version)
@@ -139,7 +144,7 @@ function writeFire(space: Space, frames: JobFrames, one: Fire): void {
     const { job } = occurrence;
     writeOccurrence(frames.writer, occurrence);
     if (job === null) continue;
-    checkPlace(space, job, space.placeOfSchedule(one.key));
+    checkPlace(session, job, session.placeOfSchedule(one.key));
     frames.writer.short(job.id);
     frames.add(job);
   }
@@ -155,32 +160,30 @@ function writeOccurrence(writer: Writer, occurrence: NewOccurrence): void {
     .u8(occurrence.job === null ? 0 : 1);
 }
 
-export async function occurrences(space: Space, params: OccurrencesParams): Promise<OccurrenceRecord[]> {
+export async function occurrences(session: Session, params: OccurrencesParams): Promise<OccurrenceRecord[]> {
   const { key, from, to, limit } = params;
   const args = [key, from.getTime(), to.getTime(), limit];
-  const rows = await space.list("occurrences", space.placeOfSchedule(key), ...args);
-  return rows.map((row) => {
-    const reader = new Reader(row);
-    const fate = reader.u8() === 1 ? "skipped" : "planned";
-    const [fireAt, until, count, plannedAt] = [
-      instantOf(reader.f64()),
-      reader.date(),
-      reader.f64(),
-      reader.f64(),
-    ];
-    const [reason, jobId, node] = [reader.marked(), reader.short(), reader.short()];
-    return {
-      key,
-      fireAt,
-      until,
-      count,
-      fate,
-      reason,
-      jobId: jobId === "" ? null : jobId,
-      plannedAt: instantOf(plannedAt),
-      node,
-    };
+  const list = await session.list("occurrences", session.placeOfSchedule(key), ...args);
+  const rows = list.filter((_, index) => index % 2 === 0);
+  return rows.map((row, index) => {
+    try {
+      return readOccurrence(key, new Reader(row));
+    } catch {
+      const fireAt = instantOf(Number(list[index * 2 + 1]));
+      const reason = "unreadable: something else has written to this row";
+      const fate = "skipped" as const;
+      return { key, fireAt, until: null, count: 1, fate, reason, jobId: null, plannedAt: fireAt, node: "" };
+    }
   });
+}
+
+function readOccurrence(key: string, reader: Reader): OccurrenceRecord {
+  const fate = reader.u8() === 1 ? "skipped" : "planned";
+  const fireAt = instantOf(reader.f64());
+  const until = reader.date();
+  const [count, plannedAt] = [reader.f64(), instantOf(reader.f64())];
+  const [reason, jobId, node] = [reader.marked(), reader.short(), reader.short()];
+  return { key, fireAt, until, count, fate, reason, jobId: jobId === "" ? null : jobId, plannedAt, node };
 }
 
 function instantText(instant: Date | null): string | number {

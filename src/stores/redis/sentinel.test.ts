@@ -22,7 +22,7 @@ describe("Redis under Sentinel", { skip: shared.skip }, () => {
     await store.close();
   });
 
-  test("K6: the primary is killed: calls go on at the next one, with what was replicated", async () => {
+  test("the primary is killed: calls go on at the next one, with what was replicated [K6]", async () => {
     await using own = await testbed.redisSentinel({ private: true });
     const store = await patiently(() => openStore({ url: own.url, callTimeout: "2s" }, context));
     const before = Array.from({ length: 200 }, (_, n) => newJob(`before ${n}`));
@@ -35,7 +35,7 @@ describe("Redis under Sentinel", { skip: shared.skip }, () => {
     await store.close();
   });
 
-  test("K6, A3: nodes live through a failover and lose nothing that was replicated", async () => {
+  test("nodes live through a failover and lose nothing that was replicated [K6, A3]", async () => {
     await using own = await testbed.redisSentinel({ private: true });
     await using fleet = new Fleet({
       lease: 60_000,

@@ -6,10 +6,12 @@ import { systemClock } from "../../clock.ts";
 import { defineJob } from "../../definition.ts";
 import { slotOf } from "../../id.ts";
 import { silentLogger } from "../../log.ts";
-import { type NewJob, type Store, slotCount } from "../../store.ts";
+import type { NewJob } from "../../store/jobs.ts";
+import { slotCount } from "../../store/partitions.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob, succeed } from "../../testing/conformance/scene.ts";
-import { Link } from "./link.ts";
-import { Space } from "./space.ts";
+import { Link } from "./connection/link.ts";
+import { Session } from "./session.ts";
 import { newPrefix, openStore } from "./test/harness.ts";
 
 const cluster = await testbed.redisCluster();
@@ -52,7 +54,7 @@ describe("a namespace over three slots of a Cluster", { skip: cluster.skip }, ()
     await store.close();
   });
 
-  test("C5: a fragile job has no company, of its own slot nor of another", async () => {
+  test("a fragile job has no company, of its own slot nor of another [C5]", async () => {
     const store = await open();
     const ids = Array.from({ length: 12 }, (_, n) => `f${n}`);
     await store.enqueue({ jobs: ids.map((id) => placed(id, { maxCrashes: 2 })) });
@@ -174,9 +176,9 @@ describe("a namespace over three slots of a Cluster", { skip: cluster.skip }, ()
 
   test("every slot of the namespace has its place, in ranges that partitions never cross", () => {
     for (const slots of [1, 2, 3, 7, 16, slotCount]) {
-      const space = spaceOf(slots);
+      const session = spaceOf(slots);
       for (let slot = 0; slot < slotCount; slot += 1) {
-        const place = space.placeOfSlot(slot);
+        const place = session.placeOfSlot(slot);
         assert(slot >= Math.floor((place * slotCount) / slots));
         assert(slot < Math.floor(((place + 1) * slotCount) / slots));
       }
@@ -184,7 +186,7 @@ describe("a namespace over three slots of a Cluster", { skip: cluster.skip }, ()
   });
 });
 
-function spaceOf(slots: number): Space {
+function spaceOf(slots: number): Session {
   // Nothing is called through it.
   const client = { status: "wait", on: () => undefined } as never;
   const link = new Link({
@@ -195,7 +197,7 @@ function spaceOf(slots: number): Space {
     callTimeoutMs: 1,
     log: silentLogger,
   });
-  return new Space({ link, prefix: "p", namespace: "n", slots, clock: null });
+  return new Session({ link, prefix: "p", namespace: "n", slots, clock: null });
 }
 
 function placeOf(id: string): number {

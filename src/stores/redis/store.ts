@@ -1,77 +1,19 @@
 import { EscapementError } from "../../errors.ts";
-import type {
-  AcquireParams,
-  CancelOutcome,
-  Capabilities,
-  CheckpointParams,
-  CheckpointResult,
-  ClaimParams,
-  ClaimResult,
-  CountParams,
-  CountRow,
-  DueSchedules,
-  EnqueueParams,
-  EnqueueResult,
-  ExtendParams,
-  ExtendResult,
-  FinishParams,
-  FinishResult,
-  FireParams,
-  FireResult,
-  Health,
-  ListParams,
-  ListResult,
-  NodeRecord,
-  Notice,
-  OccurrenceRecord,
-  OccurrencesParams,
-  PartitionDue,
-  PartitionDueParams,
-  PartitionGrant,
-  PartitionHold,
-  PartitionOutcome,
-  PartitionTable,
-  PendingMigration,
-  PruneParams,
-  PruneResult,
-  PutScheduleParams,
-  PutScheduleResult,
-  QueueChange,
-  QueueConfig,
-  ReapParams,
-  ReapResult,
-  RedriveOutcome,
-  RemoveOutcome,
-  ReportParams,
-  ScheduleRecord,
-  SeenNode,
-  SelectParams,
-  SelectResult,
-  StepParams,
-  StepResult,
-  Store,
-  StoreAddress,
-  StoreContext,
-  StoredJob,
-  TrailEntry,
-  TransactParams,
-  TransactResult,
-  UpdateParams,
-  UpdateResult,
-  Usage,
-  UsageParams,
-} from "../../store.ts";
+import { bind } from "../../store/bind.ts";
+import type { StoreAddress, StoreContext } from "../../store/opening.ts";
+import type { PruneParams, PruneResult } from "../../store/reaping.ts";
+import type { Store } from "../../store/store.ts";
 import { cancel, prune, reap, redrive, remove, update } from "./change.ts";
-import { Channel } from "./channel.ts";
-import { claim, extend, finish, report, step } from "./claims.ts";
-import type { RedisClient } from "./client.ts";
+import { claim, extend, finish, report, step } from "./claim.ts";
+import type { RedisClient } from "./connection/client.ts";
+import type { Link } from "./connection/link.ts";
+import type { ResolvedOptions } from "./connection/options.ts";
 import { enqueue } from "./enqueue.ts";
 import { durabilityOf, health, readFacts } from "./health.ts";
 import { history, pruneHistory, recordHistory } from "./history.ts";
-import type { Link } from "./link.ts";
 import { isMade, migrate, missingNamespace, pendingMigrations } from "./migrate.ts";
+import { Channel } from "./notices.ts";
 import { audit, depths, note, pruneAudit, record, scan } from "./operations.ts";
-import type { ResolvedOptions } from "./options.ts";
 import {
   acquirePartitions,
   checkpoint,
@@ -83,7 +25,7 @@ import {
 import { count, get, list, trail } from "./questions.ts";
 import { configureQueue, nodes, putNode, queues, removeNode } from "./queues.ts";
 import { dueSchedules, fire, occurrences, putSchedule, removeSchedule, schedules } from "./schedules.ts";
-import { Space } from "./space.ts";
+import { Session } from "./session.ts";
 import { usage } from "./usage.ts";
 
 interface RedisStoreParts {
@@ -94,229 +36,99 @@ interface RedisStoreParts {
   newListener(): Promise<RedisClient>;
 }
 
-/** One handle on a namespace. Each verb is one script, which Redis runs alone; they are in lua/, their words in the files beside this one. */
-export class RedisStore implements Store {
-  readonly capabilities: Capabilities;
-  readonly address: StoreAddress | null;
-  readonly #space: Space;
-  readonly #channel: Channel;
-  #isMade: boolean;
+/** Each verb is one script per slot involved, which Redis runs alone; they are in lua/. */
+const verbs = {
+  update,
+  cancel,
+  redrive,
+  remove,
+  claim,
+  finish,
+  step,
+  extend,
+  report,
+  reap,
+  prune: async (session: Session, params: PruneParams): Promise<PruneResult> => {
+    const moreEntries = await pruneAudit(session, params);
+    const moreHistory = await pruneHistory(session, params);
+    const { pruned, more } = await prune(session, params);
+    return { pruned, more: more || moreEntries || moreHistory };
+  },
+  get,
+  list,
+  count,
+  trail,
+  scan,
+  depths,
+  note,
+  record,
+  audit,
+  recordHistory,
+  history,
+  configureQueue,
+  queues,
+  usage,
+  putNode,
+  removeNode,
+  nodes,
+  putSchedule,
+  removeSchedule,
+  schedules,
+  dueSchedules,
+  fire,
+  occurrences,
+  partitions,
+  acquirePartitions,
+  renewPartitions,
+  releasePartitions,
+  partitionDue,
+  checkpoint,
+};
 
-  static async open(parts: RedisStoreParts): Promise<RedisStore> {
-    const { link, options, context } = parts;
-    await link.open();
-    const facts = await readFacts(link);
-    const { prefix, slots, clock } = options;
-    const space = new Space({ link, prefix, namespace: context.namespace, slots, clock });
-    const { durability } = durabilityOf(link, facts);
-    return new RedisStore(parts, space, durability, await isMade(space));
-  }
-
-  constructor(
-    { link, options, context, address, newListener }: RedisStoreParts,
-    space: Space,
-    durability: Capabilities["durability"],
-    made: boolean,
-  ) {
-    this.capabilities = {
+export async function openRedisStore(parts: RedisStoreParts): Promise<Store> {
+  const { link, options, context, address, newListener } = parts;
+  const { prefix, slots, clock, callTimeoutMs } = options;
+  await link.open();
+  const { durability } = durabilityOf(link, await readFacts(link));
+  const session = new Session({ link, prefix, namespace: context.namespace, slots, clock });
+  const { channels } = session;
+  const channel = new Channel({ link, channels, callTimeoutMs, log: context.log, newClient: newListener });
+  let made = await isMade(session);
+  const existing = (): Session => (made ? session : missingNamespace(session));
+  return {
+    capabilities: {
       transactions: false,
       listen: true,
       timePrecisionMs: 1,
       durability,
-      acrossSlots: options.slots === 1,
-    };
-    this.address = address;
-    this.#space = space;
-    this.#isMade = made;
-    this.#channel = new Channel({
-      link,
-      channels: space.channels,
-      callTimeoutMs: options.callTimeoutMs,
-      log: context.log,
-      newClient: newListener,
-    });
-  }
+      acrossSlots: slots === 1,
+    },
+    address,
+    migrate: async () => {
+      await migrate(session);
+      made = true;
+    },
+    pendingMigrations: async () => pendingMigrations(session),
+    health: () => health(session),
+    close: async () => {
+      session.close();
+      channel.close();
+      link.close();
+    },
+    subscribe: async (listener) => {
+      const unsubscribe = await channel.subscribe(listener);
+      return async () => unsubscribe();
+    },
 
-  async migrate(): Promise<void> {
-    await migrate(this.#space);
-    this.#isMade = true;
-  }
-
-  async pendingMigrations(): Promise<readonly PendingMigration[]> {
-    return pendingMigrations(this.#space);
-  }
-
-  health(): Promise<Health> {
-    return health(this.#space);
-  }
-
-  async close(): Promise<void> {
-    this.#space.close();
-    this.#channel.close();
-    this.#space.link.close();
-  }
-
-  async enqueue({ jobs, tx, allOrNone = false }: EnqueueParams): Promise<EnqueueResult[]> {
-    if (tx !== undefined) throw noTransactions();
-    return enqueue(this.#made, jobs, allOrNone);
-  }
-
-  async transact<T>(_params: TransactParams<T>): Promise<TransactResult<T>> {
-    throw noTransactions();
-  }
-
-  async update(params: UpdateParams): Promise<UpdateResult> {
-    return update(this.#made, params);
-  }
-
-  async cancel(params: SelectParams): Promise<SelectResult<CancelOutcome>> {
-    return cancel(this.#made, params);
-  }
-
-  async redrive(params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
-    return redrive(this.#made, params);
-  }
-
-  async claim(params: ClaimParams): Promise<ClaimResult> {
-    return claim(this.#made, params);
-  }
-
-  async finish(params: FinishParams): Promise<FinishResult[]> {
-    return finish(this.#made, params);
-  }
-
-  async step(params: StepParams): Promise<StepResult> {
-    return step(this.#made, params);
-  }
-
-  async extend(params: ExtendParams): Promise<ExtendResult[]> {
-    return extend(this.#made, params);
-  }
-
-  async report(params: ReportParams): Promise<void> {
-    return report(this.#made, params);
-  }
-
-  async reap(params: ReapParams): Promise<ReapResult> {
-    return reap(this.#made, params);
-  }
-
-  async prune(params: PruneParams): Promise<PruneResult> {
-    const moreEntries = await pruneAudit(this.#made, params);
-    const moreHistory = await pruneHistory(this.#made, params);
-    const { pruned, more } = await prune(this.#made, params);
-    return { pruned, more: more || moreEntries || moreHistory };
-  }
-
-  async remove(params: SelectParams): Promise<SelectResult<RemoveOutcome>> {
-    return remove(this.#made, params);
-  }
-
-  async get({ ids }: { readonly ids: readonly string[] }): Promise<(StoredJob | null)[]> {
-    return get(this.#made, ids);
-  }
-
-  async list(params: ListParams): Promise<ListResult> {
-    return list(this.#made, params);
-  }
-
-  async count(params: CountParams): Promise<CountRow[]> {
-    return count(this.#made, params);
-  }
-
-  async trail({ id }: { readonly id: string }): Promise<TrailEntry[]> {
-    return trail(this.#made, id);
-  }
-
-  readonly scan: Store["scan"] = async (params) => scan(this.#made, params);
-  readonly depths: Store["depths"] = async () => depths(this.#made);
-  readonly note: Store["note"] = async (params) => note(this.#made, params);
-  readonly record: Store["record"] = async (params) => record(this.#made, params.entries);
-  readonly audit: Store["audit"] = async (params) => audit(this.#made, params);
-  readonly recordHistory: Store["recordHistory"] = async (params) => recordHistory(this.#made, params);
-  readonly history: Store["history"] = async (params) => history(this.#made, params);
-
-  async configureQueue(params: QueueChange): Promise<QueueConfig> {
-    return configureQueue(this.#made, params);
-  }
-
-  async queues(): Promise<QueueConfig[]> {
-    return queues(this.#made);
-  }
-
-  async usage(params: UsageParams): Promise<Usage> {
-    return usage(this.#made, params);
-  }
-
-  async putNode(params: NodeRecord): Promise<void> {
-    return putNode(this.#made, params);
-  }
-
-  async removeNode({ id }: { readonly id: string }): Promise<void> {
-    return removeNode(this.#made, id);
-  }
-
-  async nodes(): Promise<SeenNode[]> {
-    return nodes(this.#made);
-  }
-
-  async putSchedule(params: PutScheduleParams): Promise<PutScheduleResult> {
-    return putSchedule(this.#made, params);
-  }
-
-  async removeSchedule({ key }: { readonly key: string }): Promise<boolean> {
-    return removeSchedule(this.#made, key);
-  }
-
-  async schedules({ keys }: { readonly keys: readonly string[] | null }): Promise<ScheduleRecord[]> {
-    return schedules(this.#made, keys);
-  }
-
-  async dueSchedules({ limit }: { readonly limit: number }): Promise<DueSchedules> {
-    return dueSchedules(this.#made, limit);
-  }
-
-  async fire(params: FireParams): Promise<FireResult[]> {
-    return fire(this.#made, params);
-  }
-
-  async occurrences(params: OccurrencesParams): Promise<OccurrenceRecord[]> {
-    return occurrences(this.#made, params);
-  }
-
-  async partitions(): Promise<PartitionTable> {
-    return partitions(this.#made);
-  }
-
-  async acquirePartitions(params: AcquireParams): Promise<PartitionGrant[]> {
-    return acquirePartitions(this.#made, params);
-  }
-
-  async renewPartitions(params: PartitionHold & { readonly leaseMs: number }): Promise<PartitionOutcome[]> {
-    return renewPartitions(this.#made, params);
-  }
-
-  async releasePartitions(params: PartitionHold): Promise<void> {
-    return releasePartitions(this.#made, params);
-  }
-
-  async partitionDue(params: PartitionDueParams): Promise<PartitionDue> {
-    return partitionDue(this.#made, params);
-  }
-
-  async checkpoint(params: CheckpointParams): Promise<CheckpointResult> {
-    return checkpoint(this.#made, params);
-  }
-
-  async subscribe(listener: (notice: Notice) => void): Promise<() => Promise<void>> {
-    const unsubscribe = await this.#channel.subscribe(listener);
-    return async () => unsubscribe();
-  }
-
-  get #made(): Space {
-    if (!this.#isMade) throw missingNamespace(this.#space);
-    return this.#space;
-  }
+    ...bind(verbs, async (work) => work(existing())),
+    enqueue: async (params) => {
+      if (params.tx !== undefined) throw noTransactions();
+      return enqueue(existing(), params);
+    },
+    transact: async () => {
+      throw noTransactions();
+    },
+  };
 }
 
 function noTransactions(): EscapementError {

@@ -1,9 +1,10 @@
-import type { UpdateParams, UpdateResult } from "../../store.ts";
-import { openChanged } from "./gates.ts";
-import { type JobRow, laneOf, resolveJob } from "./jobs.ts";
-import { displace, place, placeBlocked } from "./places.ts";
+import type { UpdateParams, UpdateResult } from "../../store/jobs.ts";
+import { laneOf } from "../lane.ts";
+import { type JobRow, resolveJob } from "./jobs/find.ts";
+import { displace, place, placeBlocked } from "./jobs/places.ts";
+import { tell } from "./jobs/trail.ts";
+import { openChanged } from "./limits/gates.ts";
 import type { Session } from "./session.ts";
-import { tell } from "./trail.ts";
 
 export function update(session: Session, params: UpdateParams): UpdateResult {
   const job = resolveJob(session, params.id);
@@ -29,13 +30,13 @@ export interface IdleChange {
   readonly priority: number;
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
-  /** Whether a time was given: then the nominal time moves to it, except for occurrences, and an expiry moves along. */
+  /** Whether a time was given: then the nominal time moves to it, except for occurrences, and an expiry moves with it. */
   readonly retimed: boolean;
 }
 
-/** Writes an edit of a job that is waiting or blocked, and raises its version. */
+/** Writes an edit of a waiting or blocked job, and raises its version. */
 export function changeIdle(session: Session, job: JobRow, change: IdleChange): void {
-  const lane = laneOf(change.concurrencyKey, change.rateKey);
+  const lane = laneOf(change);
   const expireAt = job.expireAt === null ? null : job.expireAt + change.runAt - job.runAt;
   displace(session, job);
   session.connection.run(

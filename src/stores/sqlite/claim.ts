@@ -1,32 +1,20 @@
-import { instantOf } from "../../mend.ts";
-import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store.ts";
-import { hold } from "./hold.ts";
-import { findLanes, type Lane, nextReady, timeLane } from "./lanes.ts";
+import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store/claims.ts";
+import { instantOf } from "../../unreadable.ts";
+import { aheadOf, byTurn, type ClaimView, choose, leavesFragile, nextOpening } from "../choose.ts";
+import { hold } from "./jobs/hold.ts";
+import { findLanes, type Lane, nextReady, timeLane } from "./limits/lanes.ts";
+import { type Candidate, findGroups, type Group, readFragile, readPlain } from "./limits/lines.ts";
 import { Limits } from "./limits.ts";
-import {
-  byTurn,
-  type Candidate,
-  findGroups,
-  type Group,
-  type Line,
-  readFragile,
-  readPlain,
-} from "./lines.ts";
 import { claimedColumns, numberOrNull, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** How many jobs that must run alone are looked at; more than one is rare. */
+/** How many jobs that must run alone are read; more than one is rare. */
 const maxFragile = 100;
 
-/** Everything that this claimer could run, read before anything is taken. */
-interface View {
+interface View extends ClaimView<Candidate> {
   readonly limits: Limits;
-  readonly fragile: readonly Candidate[];
-  readonly lines: readonly Line[];
   readonly laneGroups: readonly Group[];
-  readonly lanes: ReadonlyMap<string, Lane>;
-  /** The earliest runAt after now on the shelves of plain and fragile jobs. */
-  readonly laterAt: number;
+  readonly lanes: readonly Lane[];
 }
 
 export function claim(session: Session, params: ClaimParams): ClaimResult {
@@ -42,10 +30,10 @@ export function claim(session: Session, params: ClaimParams): ClaimResult {
   if (params.sequence === last) {
     jobs = stillHeld(session, params);
   } else {
-    taken = choose(session, params, view);
+    taken = choose(view, params, session.now);
     jobs = hold(session, params, view.limits, taken);
     view.limits.write();
-    for (const lane of view.lanes.values()) {
+    for (const lane of view.lanes) {
       timeLane(
         session,
         view.limits,
@@ -55,8 +43,7 @@ export function claim(session: Session, params: ClaimParams): ClaimResult {
     }
     rememberSequence(session, params, taken.length > 0);
   }
-  const left = view.fragile.filter((job) => !taken.includes(job));
-  const fragile = left.some((job) => view.limits.opensAt(job) <= session.now);
+  const fragile = leavesFragile(view, taken, session.now);
   return { outcome: "claimed", jobs, now, nextAt: nextAt(session, params, view, taken), fragile };
 }
 
@@ -65,7 +52,7 @@ function look(session: Session, params: ClaimParams, around: Surroundings): View
   const limit = Math.max(0, params.limit);
   const fragileGroups = around.hasFragile ? findGroups(session, params, limits, "fragile") : [];
   const fragileLines = fragileGroups.map((group) => readFragile(session, group, maxFragile));
-  // One more than can be taken tells whether asking again brings more.
+  // One more than can be taken shows whether asking again would find more.
   const most = limit + aheadOf(params) + 1;
   const lines = findGroups(session, params, limits, "plain").map((group) => readPlain(session, group, most));
   const laterAt = Math.min(...[...fragileLines, ...lines].map((line) => line.nextAt));
@@ -75,66 +62,11 @@ function look(session: Session, params: ClaimParams, around: Surroundings): View
     if (limits.queueOpensAt(group.queue) <= session.now) findLanes(session, limits, group, limit, lanes);
   }
   const fragile = fragileLines.flatMap(({ due }) => due).sort(byTurn);
-  return { limits, fragile, lines, laneGroups, lanes, laterAt };
+  const plain = lines.map(({ due }) => due);
+  return { limits, fragile, plain, laneGroups, lanes: [...lanes.values()], laterAt };
 }
 
-function aheadOf({ ahead }: ClaimParams): number {
-  return Math.max(0, ahead ?? 0);
-}
-
-/** The first `params.limit` of them are direct claims, the others are ahead. */
-function choose({ now }: Session, params: ClaimParams, view: View): Candidate[] {
-  const { limits } = view;
-  if (params.alone && params.limit > 0) {
-    const alone = view.fragile.find((job) => limits.opensAt(job) <= now);
-    if (alone !== undefined) {
-      limits.count(alone);
-      return [alone];
-    }
-  }
-  const left = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
-  const waitingLanes = new Set<string>();
-  const taken: Candidate[] = [];
-  const limit = Math.max(0, params.limit);
-  for (const job of inTurn(view)) {
-    if (taken.length >= limit + aheadOf(params)) break;
-    if (job.lane !== null && waitingLanes.has(job.lane)) continue;
-    const leftInQueue = left.get(job.queue) ?? Number.POSITIVE_INFINITY;
-    if (leftInQueue > 0 && limits.opensAt(job) <= now) {
-      if (taken.length >= limit && !mayGoAhead(view, job, taken, now)) break;
-      left.set(job.queue, leftInQueue - 1);
-      limits.count(job);
-      taken.push(job);
-    } else if (job.lane !== null) {
-      waitingLanes.add(job.lane);
-    }
-  }
-  return taken;
-}
-
-/** A lane that has a job to give may have an older one than was looked at: while there is one, nothing is taken ahead. */
-function mayGoAhead(
-  { limits, lanes }: View,
-  job: Candidate,
-  taken: readonly Candidate[],
-  now: number,
-): boolean {
-  if (job.direct || limits.isLimited(job.queue)) return false;
-  for (const { due } of lanes.values()) {
-    if (due.some((other) => !taken.includes(other) && limits.opensAt(other) <= now)) return false;
-  }
-  return true;
-}
-
-function inTurn(view: View): readonly Candidate[] {
-  const single = view.lines[0];
-  // The most common case of all needs no sorting.
-  if (single !== undefined && view.lines.length === 1 && view.lanes.size === 0) return single.due;
-  const lanes = [...view.lanes.values()];
-  return [...view.lines.flatMap(({ due }) => due), ...lanes.flatMap(({ due }) => due)].sort(byTurn);
-}
-
-/** The answer to the repeated claim: what is still active under it, with lease left. */
+/** The answer to a repeated claim: what is still active under it, with lease left. */
 function stillHeld(session: Session, params: ClaimParams): ClaimedJob[] {
   const rows = session.connection.tuples(
     `select ${claimedColumns} from escapement_all_jobs where seq in (
@@ -150,7 +82,7 @@ function stillHeld(session: Session, params: ClaimParams): ClaimedJob[] {
   return rows.map(toClaimedJob);
 }
 
-/** What most claims do not meet, asked in one. */
+/** What most claims do not have to deal with, in one query. */
 interface Surroundings {
   /** The last sequence of the claimer. */
   readonly last: number | null;
@@ -178,8 +110,8 @@ function lookAround({ connection, ns, emptyClaims }: Session, claimer: string): 
 }
 
 /**
- * A claim that took nothing is remembered by this handle alone, through which its claimer would repeat it: an idle node that
- * asks every second must not make the disk write every second.
+ * A claim that took nothing is remembered only by this handle, through which its claimer would repeat it: an idle node that
+ * asks every second must not cause a disk write every second.
  */
 function rememberSequence(session: Session, { claimer, sequence }: ClaimParams, tookSome: boolean): void {
   const { connection, ns, now, emptyClaims } = session;
@@ -198,21 +130,11 @@ function rememberSequence(session: Session, { claimer, sequence }: ClaimParams, 
   );
 }
 
-/** When the same question may bring more: now, when a job becomes due, or when a rate window ends. */
+/** When the same claim may find more: now, when a job becomes due, or when a rate window ends. */
 function nextAt(session: Session, params: ClaimParams, view: View, taken: readonly Candidate[]): Date | null {
   if (params.limit + aheadOf(params) <= 0) return null;
   const { limits } = view;
-  const gone = new Set(taken);
-  let earliest = view.laterAt;
-  const consider = (job: Candidate): void => {
-    if (!gone.has(job)) earliest = Math.min(earliest, limits.opensAt(job));
-  };
-  if (params.alone) for (const job of view.fragile) consider(job);
-  // What stops one plain job of a group stops them all, so the last one speaks for those that are left.
-  for (const { due } of view.lines) {
-    const last = due.at(-1);
-    if (last !== undefined) consider(last);
-  }
+  let earliest = nextOpening(view, params, taken);
   for (const group of view.laneGroups) {
     const readyAt = nextReady(session, group);
     earliest = Math.min(earliest, Math.max(readyAt, limits.queueOpensAt(group.queue)));

@@ -1,3 +1,4 @@
+import type { CountRow, Depths } from "../../store/questions.ts";
 import {
   type DepthPart,
   depthsOf,
@@ -5,13 +6,12 @@ import {
   type PlainGroup,
   plainParts,
   plainWaiting,
-} from "../../queue-depth.ts";
-import type { CountRow, Depths } from "../../store.ts";
-import { readCounts } from "./counts.ts";
+} from "../queue-depth.ts";
+import { readCounts } from "./jobs/counts.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** Jobs that wait elsewhere than on the shelf of plain ones, where their queue stands beside what is counted; only relayed ones are read themselves. */
+/** Jobs that wait outside the shelf of plain ones: most have their queue next to what is counted; only relayed ones are read themselves. */
 const shelves = [
   "escapement_jobs indexed by escapement_jobs_gate where ns = ? and shelf = 'lane'",
   "escapement_jobs indexed by escapement_jobs_fragile where ns = ? and shelf = 'fragile'",
@@ -48,7 +48,7 @@ export function depths(session: Session): Depths {
   return { now: new Date(now), queues: depthsOf(parts, now) };
 }
 
-/** Plain jobs that stand together in the order of their time. */
+/** Plain jobs that are adjacent in the order of their time. */
 interface Group {
   readonly queue: string;
   readonly name: string;

@@ -1,12 +1,21 @@
 import type { JobState } from "../../job.ts";
-import { follow, isTerminal, type Outcome, type Settlement, settle, story } from "../../state.ts";
-import { countEnded } from "./counts.ts";
-import { openChanged, openSaturated } from "./gates.ts";
-import { findBySeq, type JobRow, laneOfKey } from "./jobs.ts";
-import { displace, place } from "./places.ts";
+import {
+  follow,
+  isTerminal,
+  type Outcome,
+  orphanReason,
+  type Settlement,
+  settle,
+  story,
+} from "../../state.ts";
+import { laneOfKey } from "../lane.ts";
+import { countEnded } from "./jobs/counts.ts";
+import { findBySeq, type JobRow } from "./jobs/find.ts";
+import { displace, place } from "./jobs/places.ts";
+import { tell } from "./jobs/trail.ts";
+import { openChanged, openSaturated } from "./limits/gates.ts";
 import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { tell } from "./trail.ts";
 
 const endJob = `insert into escapement_ended (
     seq, ns, state, finished_at, attempt, token, settled, claimer, claimed_at, reason, result, forget_at
@@ -14,7 +23,7 @@ const endJob = `insert into escapement_ended (
     case when json_valid(retention) then ? + (retention ->> cast(? as integer)) end from escapement_jobs where seq = ?`;
 const closeJob = "delete from escapement_open where seq = ?";
 
-/** The places of the states in a job's retention. */
+/** The positions of the states in a job's retention. */
 const retentionPlaces: Readonly<Partial<Record<JobState, number>>> = {
   succeeded: 0,
   cancelled: 1,
@@ -22,7 +31,7 @@ const retentionPlaces: Readonly<Partial<Record<JobState, number>>> = {
   lost: 3,
 };
 
-/** Writes that a job has ended, once its row says what its last claim left. */
+/** Writes the end of a job, once its row holds what its last claim left. */
 function end(
   session: Session,
   job: JobRow,
@@ -40,7 +49,7 @@ function end(
 
 const deleteClaim = "delete from escapement_active where seq = ?";
 
-/** It is the last moment to keep who settled an earlier claim. */
+/** This is the last chance to keep who settled an earlier claim. */
 const writeSettlement = `update escapement_jobs set
     run_at = ?, attempt = ?, crashes = ?, rollbacks = rollbacks + ?, error = coalesce(?, error), reason = ?,
     token = ?, claimer = ?, claimed_at = ?, ahead = ?, settled = coalesce(?, settled),
@@ -48,9 +57,9 @@ const writeSettlement = `update escapement_jobs set
   where seq = ?`;
 
 /**
- * Ends a claim as its outcome says: the core decides, this writes it down.
+ * Ends a claim by its outcome: the core decides, this writes it down.
  *
- * @param byHolder whether its holder tells it.
+ * @param byHolder whether the claim's holder reports it.
  */
 export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byHolder: boolean): Settlement {
   const { connection } = session;
@@ -87,7 +96,7 @@ export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byH
   return settlement;
 }
 
-/** Active jobs ended: whatever their keys or their queues kept back may go. */
+/** Active jobs ended: jobs that their keys or queues held back may go. */
 export function noteFreed(
   session: Session,
   jobs: readonly Pick<JobRow, "concurrencyKey" | "limited" | "queue" | "relayed">[],
@@ -106,7 +115,7 @@ export function noteFreed(
 
 const unblock = "update escapement_jobs set blocked = 0 where seq = ?";
 
-/** Cancels a job that is not held by anybody. */
+/** Cancels a job that is not claimed. */
 export function cancelIdle(
   session: Session,
   job: JobRow,
@@ -133,7 +142,7 @@ function writeCancelled(
   if (job.state === "waiting" && job.lane !== null) openChanged(session, job.lane);
 }
 
-/** Tells the end of a job to those that wait for it, and theirs to those that wait for them, without recursion. */
+/** Passes the end of a job on to its children, and theirs to their children, without recursion. */
 export function tellChildren(
   session: Session,
   ended: { readonly seq: number; readonly id: string },
@@ -163,7 +172,7 @@ function hearEnd(
   child: JobRow,
   parent: { readonly id: string; readonly state: JobState },
 ): boolean {
-  // Something else has written to it.
+  // Another program has written to it.
   if (child.state !== "blocked") return false;
   if (parent.state !== "succeeded" && child.afterFailure === "cancel") {
     writeCancelled(session, child, "cancel", orphanReason(parent));
@@ -176,8 +185,4 @@ function hearEnd(
   connection.run(unblock, child.seq);
   place(session, child);
   return false;
-}
-
-export function orphanReason(parent: { readonly id: string; readonly state: JobState }): string {
-  return `its parent ${parent.id} is ${parent.state}`;
 }

@@ -1,17 +1,17 @@
-import { isTerminal } from "../../state.ts";
-import type { EnqueueResult, NewJob } from "../../store.ts";
+import { isTerminal, orphanReason } from "../../state.ts";
+import type { EnqueueResult, NewJob } from "../../store/jobs.ts";
 import { changeIdle } from "./change.ts";
-import { cancelIdle, orphanReason } from "./end.ts";
-import { insert, insertPlain, isPlain } from "./insert.ts";
-import { findBySeq, findJob, type JobRow, resolveJob } from "./jobs.ts";
+import { cancelIdle } from "./end.ts";
+import { findBySeq, findJob, type JobRow, resolveJob } from "./jobs/find.ts";
+import { insert, insertPlain, isPlain } from "./jobs/insert.ts";
+import { takeUniqueKey, uniqueHolder } from "./jobs/unique.ts";
 import { numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { takeUniqueKey, uniqueHolder } from "./unique.ts";
 
-/** How many plain jobs are looked up and written together at the most. */
+/** Maximum number of plain jobs that are looked up and written together. */
 const maxRun = 1_000;
 
-/** Works a batch off in its order. Plain jobs, which nothing else concerns, go together. */
+/** Enqueues a batch in order. Plain jobs, which depend on nothing else, are written together. */
 export function enqueue(session: Session, jobs: readonly NewJob[]): EnqueueResult[] {
   const results: EnqueueResult[] = [];
   for (let index = 0; index < jobs.length; ) {
@@ -36,6 +36,10 @@ function plainRun(jobs: readonly NewJob[], start: number): readonly NewJob[] {
 }
 
 function enqueuePlain(session: Session, jobs: readonly NewJob[]): EnqueueResult[] {
+  if (areBeyond(session, jobs)) {
+    insertPlain(session, jobs);
+    return jobs.map(({ id }) => ({ id, outcome: "added" }));
+  }
   const known = resolveAll(session, jobs);
   const added: NewJob[] = [];
   const results = jobs.map(({ id }, index): EnqueueResult => {
@@ -57,7 +61,24 @@ const knownIds = `with asked as materialized (select value as wanted from json_e
     cross join escapement_aliases as alias on alias.ns = ? and alias.id = wanted
     cross join escapement_jobs as job on job.seq = alias.job`;
 
-/** The ids that are known already, each with the id of the job that stands for it. */
+const isBeyond = `select not exists (select 1 from escapement_jobs where ns = ? and id >= ?)
+  and not exists (select 1 from escapement_aliases where ns = ? and id >= ?) as beyond`;
+
+/**
+ * Whether the ids rise, and begin behind every id that is known: those that this library makes mostly do, and then need not be looked up one by one.
+ * Only of ASCII is it known here in which order the database has them.
+ */
+function areBeyond({ connection, ns }: Session, jobs: readonly NewJob[]): boolean {
+  const first = jobs[0]?.id ?? "";
+  let last = "";
+  for (const { id } of jobs) {
+    if (id <= last || !/^[ -~]+$/.test(id)) return false;
+    last = id;
+  }
+  return connection.get(isBeyond, ns, first, ns, first)?.["beyond"] === 1;
+}
+
+/** The ids that are already known, each with the id of the job that it refers to. */
 function resolveAll({ connection, ns }: Session, jobs: readonly NewJob[]): Map<string, string> {
   const rows = connection.all(knownIds, JSON.stringify(jobs.map(({ id }) => id)), ns, ns);
   return new Map(rows.map((row) => [textOf(row["wanted"]), textOf(row["id"])]));
@@ -71,7 +92,7 @@ function enqueueOne(session: Session, job: NewJob): EnqueueResult {
   return { id: job.id, outcome: "added" };
 }
 
-/** A job with parents or with a key that others may hold. */
+/** A job with parents or with a key that other jobs may hold. */
 function enqueueBound(session: Session, job: NewJob): EnqueueResult {
   const parents: JobRow[] = [];
   for (const id of job.after) {

@@ -39,13 +39,13 @@ const codes: ReadonlyMap<number, { readonly code: ErrorCode; readonly advice: st
   [26, { code: "store-corrupt", advice: "this file is not a SQLite database; give another path" }],
 ]);
 
-/** SQLite's own number for what went wrong, without its extension; null for every other error. */
+/** SQLite's own error number, without its extension; null for every other error. */
 function resultCode(error: unknown): number | null {
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return null;
   return error.errcode & 0xff;
 }
 
-/** Whether somebody else holds the lock, so that trying again is all it takes. */
+/** Whether another connection holds the lock, so a retry is enough. */
 export function isLocked(error: unknown): boolean {
   const code = resultCode(error);
   return code === 5 || code === 6;
@@ -53,13 +53,13 @@ export function isLocked(error: unknown): boolean {
 
 const foreign = {
   code: "store-corrupt",
-  advice: "its tables are not as this library made them; restore it from a backup, or give another path",
+  advice: "its tables are not as this library created them; restore it from a backup, or give another path",
 } as const;
 const genericError = 1;
 const readOnly = 8;
 const cannotOpen = 14;
 
-/** SQLite makes files of its own beside the database, so its folder must be writable too. */
+/** SQLite creates its own files next to the database, so its folder must be writable too. */
 function isWritable(path: string): boolean {
   try {
     accessSync(dirname(path), constants.W_OK);
@@ -69,7 +69,7 @@ function isWritable(path: string): boolean {
   }
 }
 
-/** An error as it leaves the store; what is not SQLite's passes unchanged. */
+/** An error as it leaves the store; errors that are not SQLite's pass unchanged. */
 export function translateError(error: unknown, path: string): unknown {
   const code = resultCode(error);
   if (code === null || !(error instanceof Error)) return error;
@@ -78,7 +78,7 @@ export function translateError(error: unknown, path: string): unknown {
     const message = `SQLite store ${path}: a function given to tx has left a statement of iterate() open; ${advice}`;
     return new EscapementError("transaction-used", message, { cause: error });
   }
-  // Tables of these names that somebody else made, or changed.
+  // Tables of these names that another program created or changed.
   const isForeign = code === genericError && /\bescapement_/.test(error.message);
   const known = isForeign ? foreign : codes.get(code === cannotOpen && !isWritable(path) ? readOnly : code);
   if (known === undefined) return error;

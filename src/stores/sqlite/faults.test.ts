@@ -17,12 +17,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../clock.ts";
 import { EscapementError } from "../../errors.ts";
 import { silentLogger } from "../../log.ts";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
-import { connectionOf } from "./connection.ts";
+import { connectionOf } from "./connection/connection.ts";
+import { Transactions } from "./connection/transactions.ts";
 import { sqlite } from "./index.ts";
-import { Transactions } from "./transactions.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "escapement-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -250,7 +250,7 @@ test("a lock that is never released is busy in the end, and the store can be use
   own.close();
 });
 
-test("A7: a wall clock that is set forward or back expires no lease", async () => {
+test("a wall clock that is set forward or back expires no lease [A7]", async () => {
   const clock = new VirtualClock();
   const store = await open(newFile(), clock);
   await store.enqueue({ jobs: [newJob("a")] });

@@ -1,12 +1,12 @@
 import type { JobState } from "../../job.ts";
 import { isPlainSuccess, settle } from "../../state.ts";
-import type { Finish, FinishParams, FinishResult } from "../../store.ts";
-import type { Tuple } from "./connection.ts";
+import type { Finish, FinishParams, FinishResult } from "../../store/claims.ts";
+import type { Tuple } from "./connection/connection.ts";
 import { settleClaim } from "./end.ts";
-import { findJob, type JobRow } from "./jobs.ts";
+import { findJob, type JobRow } from "./jobs/find.ts";
+import { Succeeded } from "./jobs/succeeded.ts";
 import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { Succeeded } from "./succeeded.ts";
 
 export function finish(session: Session, params: FinishParams): FinishResult[] {
   return finishAll(session, params.claimer, params.finishes, (job) => !job.relayed);
@@ -16,7 +16,7 @@ export function isHeldBy(job: JobRow, claimer: string, token: number): boolean {
   return job.state === "active" && job.token === token && job.claimer === claimer;
 }
 
-/** What must be known of a claim to end it with success. */
+/** What must be known about a claim to end it with success. */
 export interface ActiveRow {
   readonly seq: number;
   readonly id: string;
@@ -27,11 +27,11 @@ export interface ActiveRow {
   readonly queue: string;
   readonly name: string;
   readonly concurrencyKey: string | null;
-  /** Its queue has a limit of active jobs. */
+  /** Its queue has a limit on active jobs. */
   readonly limited: boolean;
 }
 
-/** Ends those claims that are the claimer's; `mine` tells whether a job is at all for this verb to end. */
+/** Ends those claims that belong to the claimer; `mine` says whether this verb may end a job at all. */
 export function finishAll(
   session: Session,
   claimer: string,
@@ -50,7 +50,7 @@ export function finishAll(
     const { id, token, outcome } = one;
     const job = heldNow(one);
     if (job === null) {
-      // What is told of this one must show what those before it did.
+      // The result of this one must reflect what the earlier ones did.
       succeeded.write();
       return unheld(session, claimer, id, token);
     }
@@ -64,7 +64,7 @@ export function finishAll(
   return results;
 }
 
-/** Where a call names a job twice, an outcome that the core refuses must not hide behind one that it takes. */
+/** If a call names a job twice, an outcome that the core refuses must not hide behind one that it accepts. */
 function refuseHidden(
   session: Session,
   finishes: readonly Finish[],

@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import type { Clock } from "../../clock.ts";
-import type { Health } from "../../store.ts";
-import type { Connection } from "./connection.ts";
-import type { Engine } from "./engine.ts";
+import type { Health } from "../../store/opening.ts";
+import type { Connection } from "./connection/connection.ts";
+import type { Engine } from "./connection/engine.ts";
 import { readMigrations, schemaVersion } from "./migrate.ts";
 import { numberOf, textOf } from "./rows.ts";
 
@@ -24,13 +24,13 @@ export function health({ connection, path, problems }: Engine, clock: Clock): He
     problems: [
       ...problems,
       ...missingIndexes(connection).map(
-        (name) => `the index ${name} is missing: make it again as migrations/0001-core.sql has it`,
+        (name) => `the index ${name} is missing: recreate it as in migrations/0001-core.sql`,
       ),
     ],
   };
 }
 
-/** Indexes that the migrations make and that somebody has dropped. */
+/** Indexes that the migrations create and that are missing now. */
 function missingIndexes(connection: Connection): string[] {
   if (schemaVersion(connection) === 0) return [];
   const present = new Set(

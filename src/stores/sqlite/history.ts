@@ -10,7 +10,7 @@ import {
   summedColumns,
   toNumbers,
 } from "../../history.ts";
-import type { PruneParams } from "../../store.ts";
+import type { PruneParams } from "../../store/reaping.ts";
 import { dateOf, numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -22,7 +22,7 @@ const addRow = `insert into escapement_history (ns, step, at, queue, name, ${col
     ${summedColumns.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")},
     ${highestColumns.map((column) => `${column} = max(${column}, excluded.${column})`).join(", ")}`;
 
-/** Of a repeated call nothing comes back, and nothing is added. */
+/** A repeated call returns nothing and adds nothing. */
 const begin = `insert into escapement_history_writers (ns, node, sequence, seen_at) values (?, ?, ?, ?)
   on conflict (ns, node) do update set sequence = excluded.sequence, seen_at = excluded.seen_at
     where sequence < excluded.sequence

@@ -21,9 +21,10 @@ import { after, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../clock.ts";
 import { type Logger, silentLogger } from "../../log.ts";
-import { anyNotice } from "../../notice.ts";
-import type { Notice, Store } from "../../store.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
+import { anyNotice } from "../notice.ts";
 import { sqlite } from "./index.ts";
 
 const root = mkdtempSync(join(tmpdir(), "escapement-"));

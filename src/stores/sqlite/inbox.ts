@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../../clock.ts";
+import { silentLogger } from "../../log.ts";
 import type {
   InboxBegin,
   InboxBegun,
@@ -7,26 +8,25 @@ import type {
   InboxCommitted,
   InboxPrune,
   InboxStore,
-} from "../../inbox-store.ts";
-import { silentLogger } from "../../log.ts";
-import { Opening } from "../../opening.ts";
-import type { Connection } from "./connection.ts";
-import { checkMode } from "./database-file.ts";
-import { type Engine, openFileEngine } from "./engine.ts";
+} from "../../store/inbox.ts";
+import { Lazy } from "../lazy.ts";
+import type { Connection } from "./connection/connection.ts";
+import { checkMode } from "./connection/database-file.ts";
+import { type Engine, openFileEngine } from "./connection/engine.ts";
+import { type Sharing, Transactions } from "./connection/transactions.ts";
 import { numberOf, textOf } from "./rows.ts";
 import { CallerError, runCaller } from "./transact.ts";
-import { type Sharing, Transactions } from "./transactions.ts";
 
 export interface SqliteInboxOptions {
   readonly path: string;
   readonly durability?: "full" | "normal";
-  /** The permissions of the files that the inbox makes. @default 0o600 */
+  /** The permissions of the files that the inbox creates. @default 0o600 */
   readonly mode?: number;
   /** @default the machine's */
   readonly clock?: Clock;
 }
 
-/** Keeps an inbox's markers in a SQLite file, beside the effects: each commits with its marker. The effect is a synchronous function. */
+/** Keeps an inbox's markers in a SQLite file, next to the effects: each commits with its marker. The effect is a synchronous function. */
 export function sqliteInbox(pathOrOptions: string | SqliteInboxOptions): InboxStore {
   const options = typeof pathOrOptions === "string" ? { path: pathOrOptions } : pathOrOptions;
   return new SqliteInbox(options);
@@ -42,7 +42,7 @@ const schema = `create table if not exists escapement_inbox (
 create index if not exists escapement_inbox_done on escapement_inbox (done_until) where done_until is not null;
 create index if not exists escapement_inbox_running on escapement_inbox (running_until) where running_until is not null`;
 
-/** One that was released is nobody's. */
+/** A released key is held by no one. */
 const isHeld = "key = ? and token = ? and running_until > 0";
 
 class StaleToken extends Error {
@@ -58,7 +58,7 @@ class SqliteInbox implements InboxStore {
   readonly atomic = true;
   readonly #options: SqliteInboxOptions;
   readonly #clock: Clock;
-  readonly #opening = new Opening("the inbox", () => this.#open());
+  readonly #database = new Lazy("the inbox", () => this.#open());
 
   constructor(options: SqliteInboxOptions) {
     this.#options = options;
@@ -140,7 +140,7 @@ class SqliteInbox implements InboxStore {
   }
 
   async close(): Promise<void> {
-    const opened = await this.#opening.close();
+    const opened = await this.#database.close();
     await opened?.transactions.close();
     opened?.engine.close();
   }
@@ -150,7 +150,7 @@ class SqliteInbox implements InboxStore {
   }
 
   async #write<T>(work: (connection: Connection) => T, sharing?: Sharing): Promise<T> {
-    const { transactions } = await this.#opening.get();
+    const { transactions } = await this.#database.get();
     return transactions.write(work, sharing);
   }
 

@@ -1,25 +1,26 @@
 import { EscapementError } from "../../errors.ts";
 import { checkKnown, checkOneOf } from "../../options.ts";
-import type { Store, StoreContext, StoreFactory } from "../../store.ts";
-import { checkMode } from "./database-file.ts";
-import { type Engine, openFileEngine, openMemoryEngine } from "./engine.ts";
-import { SqliteStore } from "./store.ts";
+import type { StoreContext, StoreFactory } from "../../store/opening.ts";
+import type { Store } from "../../store/store.ts";
+import { checkMode } from "./connection/database-file.ts";
+import { type Engine, openFileEngine, openMemoryEngine } from "./connection/engine.ts";
+import { openSqliteStore } from "./store.ts";
 
 export { type SqliteInboxOptions, sqliteInbox } from "./inbox.ts";
 
 export interface SqliteOptions {
-  /** The database file; it and its folder are made where they are missing. `":memory:"` keeps everything in this process. */
+  /** The database file; it and its folder are created if they are missing. `":memory:"` keeps everything in this process. */
   readonly path: string;
   /**
    * `"full"`: an acknowledged write survives a power failure. `"normal"`: faster, and never corrupt, but the last
-   * writes before a power failure may be gone.
+   * writes before a power failure may be lost.
    *
    * @default "full"
    */
   readonly durability?: "full" | "normal";
   /**
-   * The permissions of the files that the store makes, whatever the umask says; a folder that it makes can also be entered by those who may
-   * read the file. Files and folders that exist keep theirs. `0o660` shares the database with a group.
+   * The permissions of the files that the store creates, whatever the umask says; users who may read the file may also enter a folder that
+   * the store creates. Existing files and folders keep theirs. `0o660` shares the database with a group.
    *
    * @default 0o600
    */
@@ -27,7 +28,7 @@ export interface SqliteOptions {
 }
 
 /**
- * Keeps everything in one SQLite file, which any number of processes of this machine may share.
+ * Keeps everything in one SQLite file, which any number of processes on this machine may share.
  *
  * @example
  * const app = createEscapement({ store: sqlite("app.db"), jobs: [invoice] });
@@ -39,18 +40,18 @@ export function sqlite(pathOrOptions: string | SqliteOptions): StoreFactory {
   return {
     async open(context) {
       shared ??= openMemoryEngine();
-      return SqliteStore.open({ engine: shared, context, address: null });
+      return openSqliteStore(shared, context, null);
     },
   };
 }
 
-/** Opens a store by its address: what the heartbeat's thread calls. */
+/** Opens a store by its address, for the heartbeat's thread. */
 export async function openStore(options: unknown, context: StoreContext): Promise<Store> {
   const resolved = resolve(options);
   const engine = await openFileEngine(resolved, context);
   try {
     const address = { module: import.meta.url, options: { ...resolved, path: engine.path } };
-    return await SqliteStore.open({ engine, context, address });
+    return await openSqliteStore(engine, context, address);
   } catch (error) {
     engine.close();
     throw error;

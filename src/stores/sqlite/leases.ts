@@ -1,11 +1,12 @@
-import { silence } from "../../state.ts";
-import type { ExtendParams, ExtendResult, ReapParams, ReapResult, ReportParams } from "../../store.ts";
+import { expiredReason, silence } from "../../state.ts";
+import type { ExtendParams, ExtendResult, ReportParams } from "../../store/claims.ts";
+import type { ReapParams, ReapResult } from "../../store/reaping.ts";
 import { cancelIdle, settleClaim } from "./end.ts";
 import { isHeldBy } from "./finish.ts";
-import { findBySeq, findJob, type JobRow } from "./jobs.ts";
+import { findBySeq, findJob, type JobRow } from "./jobs/find.ts";
+import { tell } from "./jobs/trail.ts";
 import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { tell } from "./trail.ts";
 
 const extendLease = `update escapement_active set lease_boot = ?, lease_until = ?, ahead = 0
   where seq = (select seq from escapement_jobs where ns = ? and id = ?) and token = ? and claimer = ? and relayed = 0
@@ -32,7 +33,7 @@ export function report(session: Session, params: ReportParams): void {
   }
 }
 
-/** Claims whose lease ran out, by the monotonic clock; one of another boot has, whatever it says. */
+/** Claims whose lease ran out, by the monotonic clock; a lease of another boot has run out, whatever it says. */
 const silent = `select seq from escapement_active
   where ns = ? and relayed = 0 and (lease_boot <> ? or lease_until <= ?)
   order by lease_until, seq limit +?`;
@@ -64,7 +65,7 @@ function nextToReap({ connection, ns, boot, now }: Session, silentBy: number, li
   return rows.map((row) => numberOf(row["seq"]));
 }
 
-/** Something else has written to it: what says that it is active, or idle, is not true, and must not be found again and again. */
+/** Another program has written to it: the row that says it is active, or idle, is wrong, and must not be found again and again. */
 function dropStray({ connection }: Session, seq: number): void {
   const job = "(select state from escapement_all_jobs as job where job.seq = ?)";
   connection.run(`delete from escapement_active where seq = ? and ${job} is not 'active'`, seq, seq);
@@ -83,8 +84,8 @@ function endSilent(
     const { state, reason } = settleClaim(session, job, silence(job), false);
     return { state, reason };
   }
-  // The end of another one may have ended it in the meantime.
+  // The end of another job may have ended it in the meantime.
   if (job.state !== "waiting" && job.state !== "blocked") return null;
-  cancelIdle(session, job, "expire", "expired");
-  return { state: "cancelled", reason: "expired" };
+  cancelIdle(session, job, "expire", expiredReason);
+  return { state: "cancelled", reason: expiredReason };
 }

@@ -1,44 +1,35 @@
-import type { ClaimName, ClaimParams, RateLimit } from "../../store.ts";
+import type { ClaimName, ClaimParams, RateLimit } from "../../store/claims.ts";
+import type { Limited } from "../choose.ts";
+import {
+  askedQueues,
+  countInWindow,
+  isLimited,
+  type QueueState,
+  type RateWindow,
+  unlimited,
+  windowOpensAt,
+} from "../limits.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** What decides whether a due job may be claimed now. */
-export interface Limited {
-  readonly queue: string;
-  readonly name: string;
-  readonly concurrencyKey: string | null;
-  readonly rateKey: string | null;
+interface LoadedWindow extends RateWindow {
+  readonly changed: boolean;
 }
-
-interface QueueState {
-  readonly paused: boolean;
-  readonly concurrency: number | null;
-  readonly rate: RateLimit | null;
-}
-
-interface RateWindow {
-  startedAt: number;
-  used: number;
-  perMs: number;
-  changed: boolean;
-}
-
-const unlimited: QueueState = { paused: false, concurrency: null, rate: null };
 
 /**
- * The limits that stand between one claimer and the due jobs. Active jobs are counted from an index when a limit
- * asks for it, never kept as numbers that could drift; what this claim takes is added on top.
+ * The limits between one claimer and the due jobs. Active jobs are counted from an index when a limit
+ * needs it, never kept as numbers that could drift; what this claim takes is added on top.
  */
 export class Limits {
   readonly #session: Session;
   readonly #names: ReadonlyMap<string, ClaimName>;
-  /** Names may share a key and differ in its limit; counting further than the highest tells nothing. */
+  /** Names may share a key with different limits; counting beyond the highest is useless. */
   readonly #highestConcurrency: number;
   readonly #asked: ReadonlySet<string> | null;
   readonly #queues: ReadonlyMap<string, QueueState>;
   readonly #activeInQueue = new Map<string, number>();
   readonly #activeUnderKey = new Map<string, number>();
-  readonly #windows = new Map<string, RateWindow>();
+  readonly #windows = new Map<string, LoadedWindow>();
 
   /** @param hasQueues whether any queue was configured. */
   constructor(session: Session, params: ClaimParams, hasQueues: boolean) {
@@ -49,22 +40,20 @@ export class Limits {
     this.#queues = hasQueues ? readQueues(session) : new Map();
   }
 
-  /** Whether the claimer asks for jobs of this queue, and it is not paused. */
+  /** Whether the claimer wants jobs of this queue, and it is not paused. */
   looksInto(queue: string): boolean {
     return (this.#asked === null || this.#asked.has(queue)) && !this.#queue(queue).paused;
   }
 
-  /** Whether the queue has a limit of its own, so that nothing of it is claimed ahead. */
   isLimited(queue: string): boolean {
-    const { concurrency, rate } = this.#queue(queue);
-    return concurrency !== null || rate !== null;
+    return isLimited(this.#queue(queue));
   }
 
   runs(name: string): boolean {
     return this.#names.has(name);
   }
 
-  /** How many jobs with one key may be active; infinity where the definition sets no limit. */
+  /** How many jobs with one key may be active; infinity if the definition sets no limit. */
   keyConcurrency(name: string): number {
     return this.#names.get(name)?.concurrency ?? Number.POSITIVE_INFINITY;
   }
@@ -75,7 +64,7 @@ export class Limits {
     return Number.isFinite(limit) ? limit - this.#countUnderKey(concurrencyKey) : limit;
   }
 
-  /** When a due job may go: now, at the end of a rate window, or infinity where time alone opens nothing. */
+  /** When a due job may go: now, at the end of a rate window, or infinity if time alone opens nothing. */
   opensAt(job: Limited): number {
     if (!this.runs(job.name) || !this.looksInto(job.queue)) return Number.POSITIVE_INFINITY;
     return Math.max(this.queueOpensAt(job.queue), this.keysOpenAt(job));
@@ -166,31 +155,17 @@ export class Limits {
 
   #windowOpensAt(kind: "queue" | "key", key: string, rate: RateLimit | null): number {
     const { now } = this.#session;
-    if (rate === null) return now;
-    const window = this.#window(kind, key, rate);
-    return window === undefined || window.used < rate.limit ? now : window.startedAt + rate.perMs;
+    return rate === null ? now : windowOpensAt(this.#window(kind, key), rate, now);
   }
 
   #countInWindow(kind: "queue" | "key", key: string, rate: RateLimit | null): void {
     if (rate === null) return;
-    const { now } = this.#session;
-    const window = this.#window(kind, key, rate) ?? {
-      startedAt: now,
-      used: 0,
-      perMs: rate.perMs,
-      changed: true,
-    };
-    this.#windows.set(`${kind} ${key}`, {
-      ...window,
-      used: window.used + 1,
-      perMs: rate.perMs,
-      changed: true,
-    });
+    const counted = countInWindow(this.#window(kind, key), rate, this.#session.now);
+    this.#windows.set(`${kind} ${key}`, { ...counted, changed: true });
   }
 
-  /** The window that is open now. One from the future is the trace of a clock that was set back. */
-  #window(kind: "queue" | "key", key: string, rate: RateLimit): RateWindow | undefined {
-    const { connection, ns, now } = this.#session;
+  #window(kind: "queue" | "key", key: string): RateWindow | undefined {
+    const { connection, ns } = this.#session;
     const name = `${kind} ${key}`;
     if (!this.#windows.has(name)) {
       const row = connection.get(
@@ -207,20 +182,12 @@ export class Limits {
         changed: false,
       });
     }
-    const window = this.#windows.get(name);
-    if (window === undefined || now < window.startedAt || now >= window.startedAt + rate.perMs)
-      return undefined;
-    return window;
+    return this.#windows.get(name);
   }
 }
 
 function bump(counts: Map<string, number>, key: string, before: number): void {
   counts.set(key, before + 1);
-}
-
-/** Queues of which the claimer wants at least one job. */
-export function askedQueues(queues: NonNullable<ClaimParams["queues"]>): string[] {
-  return queues.filter(({ limit }) => limit > 0).map(({ queue }) => queue);
 }
 
 function readQueues({ connection, ns }: Session): ReadonlyMap<string, QueueState> {

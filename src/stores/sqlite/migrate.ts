@@ -1,18 +1,18 @@
 import { EscapementError } from "../../errors.ts";
-import type { PendingMigration } from "../../store.ts";
-import type { Connection } from "./connection.ts";
-import { migrationFiles } from "./migration-files.ts";
+import type { PendingMigration } from "../../store/opening.ts";
+import type { Connection } from "./connection/connection.ts";
+import { migrationFiles } from "./migrations/files.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 
 interface Migration {
   readonly version: number;
   readonly name: string;
-  /** An older library must not touch the schema after it: its file has a line `-- breaking`. */
+  /** An older library must not touch the schema after this one: its file has a line `-- breaking`. */
   readonly breaking: boolean;
   readonly sql: string;
 }
 
-/** The numbered files, in their order. */
+/** The numbered files, in order. */
 export function readMigrations(): readonly Migration[] {
   const files = Object.entries(migrationFiles).filter(([name]) => /^\d{4}-.+\.sql$/.test(name));
   return files.map(([name, sql]) => {
@@ -27,7 +27,7 @@ const ledger = `create table if not exists escapement_migrations (
   applied_at integer not null
 ) strict`;
 
-/** Brings the schema up to date. It runs inside one IMMEDIATE transaction, so that of several processes one does it. */
+/** Brings the schema up to date. It runs inside one IMMEDIATE transaction, so only one of several processes does it. */
 export function migrate(connection: Connection, path: string, now: number): void {
   const migrations = readMigrations();
   connection.run(ledger);
@@ -46,7 +46,7 @@ export function migrate(connection: Connection, path: string, now: number): void
   }
 }
 
-/** What {@link migrate} would run, as scripts that can be run by hand. */
+/** What {@link migrate} would run, as scripts for running by hand. */
 export function pendingMigrations(connection: Connection, now: number): readonly PendingMigration[] {
   const version = schemaVersion(connection);
   return readMigrations()
@@ -63,7 +63,7 @@ export function pendingMigrations(connection: Connection, now: number): readonly
     }));
 }
 
-/** 0 where there is no schema yet. */
+/** 0 if there is no schema yet. */
 export function schemaVersion(connection: Connection): number {
   if (!hasLedger(connection)) return 0;
   return (

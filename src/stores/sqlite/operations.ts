@@ -1,77 +1,116 @@
 import type { SQLInputValue } from "node:sqlite";
-import { readCursor, writeCursor } from "../../cursor.ts";
-import { needlesOf } from "../../needle.ts";
-import { endOfScan } from "../../scan-end.ts";
+import type { AuditPage, AuditParams, NewAuditEntry, NoteParams } from "../../store/audit.ts";
 import {
-  type AuditPage,
-  type AuditParams,
   errorHeadLength,
   type JobSketch,
-  type NewAuditEntry,
-  type NoteParams,
-  type PruneParams,
   type ScanFilter,
   type ScanParams,
   type ScanResult,
-} from "../../store.ts";
-import type { Tuple } from "./connection.ts";
-import { conditionOf, sourcesOf } from "./filter.ts";
-import { resolveJob } from "./jobs.ts";
+} from "../../store/questions.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import { readCursor, writeCursor } from "../cursor.ts";
+import { needlesOf } from "../needle.ts";
+import {
+  comparePlaces,
+  endOfScan,
+  endStatesOf,
+  readPlace,
+  type ScanPlace,
+  scopeOf,
+  writePlace,
+} from "../scan-place.ts";
+import type { Tuple } from "./connection/connection.ts";
+import { conditionOf, sourcesOf } from "./jobs/filter.ts";
+import { resolveJob } from "./jobs/find.ts";
+import { tell } from "./jobs/trail.ts";
 import { dateOf, dateOrNull, deliveryOf, numberOf, seqOf, stateOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
-import { tell } from "./trail.ts";
 
 const sketchColumns =
   "seq, id, name, queue, delivery, priority, tags, state, attempt, attempts, run_at, enqueued_at, claimed_at, finished_at, " +
   `claimer, reason, substr(error, 1, ${errorHeadLength}), redrives`;
 
-/** Which jobs are looked at is decided first, by as few columns as possible; then what was asked is checked on those. */
+/** First chooses which jobs to look at, reading as few columns as possible; then checks the rest of the question on those. */
 export function scan(session: Session, params: ScanParams): ScanResult {
-  const { filter, order, limit, lookAt } = params;
-  const { connection, ns } = session;
-  const scope = { verb: "scan", order, namespace: ns } as const;
-  const [after] = params.cursor === null ? [] : readCursor(scope, params.cursor, 1);
+  const { filter, limit, lookAt } = params;
+  const scope = scopeOf(params, session.ns);
+  const from = readPlace(scope, params.cursor);
+  const candidates = (params.by === "ended" ? byEnd : byEnqueueing)(session, params, from);
+  const looked = candidates.slice(0, lookAt);
+  const places = new Map(looked.map(({ seq }, index) => [seq, index + 1]));
+  const rows = matching(session, filter, looked, limit);
+  const found = rows.map((row) => places.get(seqOf(row)) ?? 0);
+  const end = endOfScan({ total: candidates.length, lookAt, limit, found });
+  const last = looked[end.looked - 1];
+  return {
+    jobs: rows.map(toSketch),
+    looked: end.looked,
+    cursor: end.hasMore && last !== undefined ? writePlace(scope, last) : null,
+  };
+}
+
+/** The numbers of what to look at, and one more where there is more. */
+function byEnqueueing(
+  { connection, ns }: Session,
+  { filter, order, lookAt }: ScanParams,
+  from: ScanPlace | null,
+): ScanPlace[] {
   const oldest = order === "oldest";
-  const [from, fromValues] = after === undefined ? ["", []] : [` and seq ${oldest ? ">" : "<"} ?`, [after]];
   const byId = conditionOf(filter.ids === undefined ? {} : { ids: filter.ids });
   const perSource = sourcesOf(filter).map(({ table, condition }) =>
     connection
       .tuplesOnce(
-        `select seq from ${table} where ${condition}${byId.sql}${from} order by seq ${oldest ? "asc" : "desc"} limit +?`,
-        ...[ns, ...byId.values, ...fromValues],
+        `select seq from ${table} where ${condition}${byId.sql}${from === null ? "" : ` and seq ${oldest ? ">" : "<"} ?`}
+         order by seq ${oldest ? "asc" : "desc"} limit +?`,
+        ...[ns, ...byId.values, ...(from === null ? [] : [from.seq])],
         lookAt + 1,
       )
       .map(seqOf),
   );
   const sign = oldest ? 1 : -1;
-  // A job may stand in two of them: it is in one state, and looked at once.
+  // A job may be in two of them: it has one state, and is looked at once.
   const seqs = [...new Set(perSource.flat())].sort((a, b) => sign * (a - b));
-  const total = Math.min(seqs.length, lookAt + 1);
-  const looked = seqs.slice(0, lookAt);
-  const places = new Map(looked.map((seq, index) => [seq, index + 1]));
-  const rows = matching(session, filter, looked, order, limit);
-  const found = rows.map((row) => ({ seq: seqOf(row), place: places.get(seqOf(row)) ?? 0 }));
-  const end = endOfScan({ total, lookAt, limit, found, lastSeq: looked.at(-1) ?? null });
-  return {
-    jobs: rows.map(toSketch),
-    looked: end.looked,
-    cursor: end.next === null ? null : writeCursor(scope, [end.next]),
-  };
+  return seqs.slice(0, lookAt + 1).map((seq) => ({ at: 0, seq }));
+}
+
+/** Index: escapement_ended_finished, escapement_ended_kept. */
+function byEnd(
+  { connection, ns }: Session,
+  { filter, order, lookAt }: ScanParams,
+  from: ScanPlace | null,
+): ScanPlace[] {
+  const oldest = order === "oldest";
+  const span = spanOf(filter);
+  const direction = oldest ? "asc" : "desc";
+  const behind = from === null ? "" : ` and (finished_at, seq) ${oldest ? ">" : "<"} (?, ?)`;
+  const places = endStatesOf(filter).flatMap((state) =>
+    ["null", "not null"].flatMap((forgetAt) =>
+      connection
+        .tuplesOnce(
+          `select finished_at, seq from escapement_ended where ns = ? and state = ? and forget_at is ${forgetAt}${span.sql}${behind}
+           order by finished_at ${direction}, seq ${direction} limit +?`,
+          ...[ns, state, ...span.values, ...(from === null ? [] : [from.at, from.seq])],
+          lookAt + 1,
+        )
+        .map(([at, seq]) => ({ at: numberOf(at), seq: numberOf(seq) })),
+    ),
+  );
+  const sign = oldest ? 1 : -1;
+  return places.sort((a, b) => sign * comparePlaces(a, b)).slice(0, lookAt + 1);
 }
 
 function matching(
   { connection, ns }: Session,
   filter: ScanFilter,
-  seqs: readonly number[],
-  order: ScanParams["order"],
+  looked: readonly ScanPlace[],
   limit: number,
 ): Tuple[] {
   const condition = conditionOf(baseOf(filter));
   const more = scanCondition(filter);
   return connection.tuplesOnce(
-    `select ${sketchColumns} from (select value as place from json_each(?)) cross join escapement_all_jobs on seq = place
-     where +ns = ?${condition.sql}${more.sql} order by place ${order === "oldest" ? "asc" : "desc"} limit +?`,
-    ...[JSON.stringify(seqs), ns, ...condition.values, ...more.values],
+    `select ${sketchColumns} from (select key as place, value as number from json_each(?)) cross join escapement_all_jobs on seq = number
+     where +ns = ?${condition.sql}${more.sql} order by place limit +?`,
+    ...[JSON.stringify(looked.map(({ seq }) => seq)), ns, ...condition.values, ...more.values],
     limit,
   );
 }
@@ -93,17 +132,22 @@ function scanCondition(filter: ScanFilter): { readonly sql: string; readonly val
     );
     terms.push(`(${tests.map((one) => `coalesce(${one}, 0)`).join(" or ")})`);
   };
-  if (filter.endedAfter !== undefined) {
-    terms.push("finished_at >= ?");
-    values.push(filter.endedAfter.getTime());
-  }
-  if (filter.endedBefore !== undefined) {
-    terms.push("finished_at < ?");
-    values.push(filter.endedBefore.getTime());
-  }
   has(["reason", "error"], filter.error);
   has(["input", "tags", "reason", "error"], filter.text);
-  return { sql: terms.map((term) => ` and ${term}`).join(""), values };
+  const span = spanOf(filter);
+  const sql = `${span.sql}${terms.map((term) => ` and ${term}`).join("")}`;
+  return { sql, values: [...span.values, ...values] };
+}
+
+/** When they ended, as conditions. */
+function spanOf({ endedAfter, endedBefore }: ScanFilter): {
+  readonly sql: string;
+  readonly values: SQLInputValue[];
+} {
+  return {
+    sql: `${endedAfter === undefined ? "" : " and finished_at >= ?"}${endedBefore === undefined ? "" : " and finished_at < ?"}`,
+    values: [endedAfter, endedBefore].flatMap((instant) => instant?.getTime() ?? []),
+  };
 }
 
 function toSketch(row: Tuple): JobSketch {
@@ -128,7 +172,7 @@ function toSketch(row: Tuple): JobSketch {
   };
 }
 
-/** Tags that are no JSON are none. */
+/** Tags that are not JSON count as none. */
 function tagsOf(value: Tuple[number] | undefined): string[] {
   try {
     const list: unknown = JSON.parse(textOf(value));
@@ -145,7 +189,10 @@ export function note(session: Session, { ids, text }: NoteParams): void {
   }
 }
 
-export function record({ connection, ns, now }: Session, entries: readonly NewAuditEntry[]): void {
+export function record(
+  { connection, ns, now }: Session,
+  { entries }: { readonly entries: readonly NewAuditEntry[] },
+): void {
   for (const { id, actor, action, target, reason, outcome } of entries) {
     connection.run(
       `insert into escapement_audit (ns, id, at, actor, action, target, reason, outcome) values (?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,16 +1,18 @@
-import type {
-  AcquireParams,
-  CheckpointParams,
-  CheckpointResult,
-  ClaimedJob,
-  PartitionGrant,
-  PartitionHold,
-  PartitionOutcome,
-  PartitionRef,
-} from "../../store.ts";
-import type { Row, Tuple } from "./connection.ts";
+import type { ClaimedJob } from "../../store/claims.ts";
+import {
+  type AcquireParams,
+  type CheckpointParams,
+  type CheckpointResult,
+  firstSlotOf,
+  nextEpoch,
+  type PartitionGrant,
+  type PartitionHold,
+  type PartitionOutcome,
+  type PartitionRef,
+} from "../../store/partitions.ts";
+import type { Row, Tuple } from "./connection/connection.ts";
 import { finishAll } from "./finish.ts";
-import { cutPartitions } from "./partition-table.ts";
+import { cutPartitions, isHeld, leaseBounds } from "./partition/table.ts";
 import { claimedColumns, dateOrNull, numberOf, seqOf, toClaimedJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -20,27 +22,31 @@ export interface Slots {
 }
 
 export function acquirePartitions(session: Session, params: AcquireParams): PartitionGrant[] {
-  const { connection, ns, boot, monotonic } = session;
-  if (!cutPartitions(session, params.partitions)) return [];
+  const { connection, ns } = session;
+  const count = cutPartitions(session, params.partitions);
+  if (count === null) return [];
   const free = connection.all(
-    `select partition, first_slot, end_slot, epoch, mark from escapement_partitions
-     where ns = ? and (owner is null or lease_boot <> ? or lease_until <= ?) order by partition limit +?`,
+    `select partition, epoch, mark from escapement_partitions
+     where ns = ? and partition >= 0 and partition < ? and not ${isHeld} order by partition limit +?`,
     ns,
-    boot,
-    monotonic,
+    count,
+    ...leaseBounds(session),
     Math.max(0, params.want),
   );
-  return free.map((row) => grant(session, row, params));
+  return free.map((row) => grant(session, row, count, params));
 }
 
-function grant(session: Session, row: Row, params: AcquireParams): PartitionGrant {
+function grant(session: Session, row: Row, count: number, params: AcquireParams): PartitionGrant {
   const { connection, ns, boot, monotonic, now } = session;
   const partition = numberOf(row["partition"]);
-  const epoch = numberOf(row["epoch"]) + 1;
-  const slots = slotsOf(row);
+  const epoch = nextEpoch(numberOf(row["epoch"]));
+  // Computed and written back, since the row may be damaged.
+  const slots = { firstSlot: firstSlotOf(partition, count), endSlot: firstSlotOf(partition + 1, count) };
   connection.run(
-    `update escapement_partitions set owner = ?, epoch = ?, lease_boot = ?, lease_until = ?
+    `update escapement_partitions set first_slot = ?, end_slot = ?, owner = ?, epoch = ?, lease_boot = ?, lease_until = ?
      where ns = ? and partition = ?`,
+    slots.firstSlot,
+    slots.endSlot,
     params.owner,
     epoch,
     boot,
@@ -127,7 +133,7 @@ export function checkpoint(session: Session, params: CheckpointParams): Checkpoi
   return { outcome: "written", finished, named: nameAll(session, slots, params) };
 }
 
-/** Of a JSON list of [id, version]: those to be named, and those that this owner named before and did not settle; in the order asked. */
+/** From a JSON list of [id, version]: those to be named, and those that this owner named before and did not settle; in the order given. */
 const nameable = `select job.seq, active.seq is null from (select value as wanted from json_each(?))
   cross join escapement_jobs as job on job.ns = ? and job.id = wanted ->> 0
   left join escapement_active as active on active.seq = job.seq

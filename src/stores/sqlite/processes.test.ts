@@ -10,7 +10,9 @@ import { after, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { ClaimParams, Notice, Store } from "../../store.ts";
+import type { ClaimParams } from "../../store/claims.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob, succeed } from "../../testing/conformance/scene.ts";
 import { sqlite } from "./index.ts";
 
@@ -77,7 +79,7 @@ function tests(): void {
     return store;
   };
 
-  test("K1: four processes drain 2,000 jobs, each job exactly once", { timeout: 60_000 }, async () => {
+  test("four processes drain 2,000 jobs, each job exactly once [K1]", { timeout: 60_000 }, async () => {
     const file = join(folder, "drain.db");
     const store = await open(file);
     await store.enqueue({ jobs: Array.from({ length: 2_000 }, (_, n) => newJob(`job ${n}`)) });
@@ -91,7 +93,7 @@ function tests(): void {
     await store.close();
   });
 
-  test("A3: what a killed process held is dispatched again after its lease, not before", async () => {
+  test("what a killed process held is dispatched again after its lease, not before [A3]", async () => {
     const file = join(folder, "hold.db");
     const store = await open(file);
     await store.enqueue({ jobs: Array.from({ length: 10 }, (_, n) => newJob(`job ${n}`)) });
@@ -114,7 +116,7 @@ function tests(): void {
     await store.close();
   });
 
-  test("A3: a process killed in the middle of its work loses no job and corrupts nothing", async () => {
+  test("a process killed in the middle of its work loses no job and corrupts nothing [A3]", async () => {
     const file = join(folder, "kill.db");
     const store = await open(file);
     await store.enqueue({ jobs: Array.from({ length: 500 }, (_, n) => newJob(`job ${n}`)) });

@@ -1,17 +1,17 @@
-import type { PruneParams, PruneResult } from "../../store.ts";
-import { countForgotten } from "./counts.ts";
+import type { PruneParams, PruneResult } from "../../store/reaping.ts";
+import { countForgotten } from "./jobs/counts.ts";
 import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
-/** How long a claimer's last sequence is remembered after its last claim: far longer than any claim's reply is on its way. */
+/** How long a claimer's last sequence is remembered after its last claim: far longer than any claim's reply can take. */
 const claimersMs = 30 * 24 * 3_600_000;
 
-/** Terminal jobs past their retention; who still holds a unique key stays. */
+/** Terminal jobs past their retention; a job that still holds a unique key stays. */
 const holdsNoKey = "not exists (select 1 from escapement_unique_keys where job = seq and until > ?)";
 const forgettable = `select seq from escapement_ended indexed by escapement_ended_finished
   where ns = ? and state = ? and finished_at <= ? and forget_at is null and ${holdsNoKey}
   order by finished_at, seq limit +?`;
-/** Those with a retention of their own. */
+/** Those with their own retention. */
 const forgettableThemselves = `select seq from escapement_ended indexed by escapement_ended_forget
   where ns = ? and forget_at <= ? and forget_at is not null and ${holdsNoKey} order by forget_at, seq limit +?`;
 
@@ -44,7 +44,7 @@ export function prune(session: Session, params: PruneParams): PruneResult {
   return { pruned: pruned.length, more: moreRows || found.length > pruned.length };
 }
 
-/** With a job that has ended go its trail, its aliases and its keys. */
+/** Deletes an ended job's trail, aliases and keys with it. */
 export function forget(session: Session, jobs: readonly number[]): void {
   if (jobs.length === 0) return;
   const { connection } = session;

@@ -1,20 +1,20 @@
 import type { SQLInputValue } from "node:sqlite";
-import { type CursorScope, readCursor, writeCursor } from "../../cursor.ts";
-import { groupCounts, isCounted } from "../../kept-counts.ts";
+import type { StoredJob } from "../../store/jobs.ts";
 import {
   type CountParams,
   type CountRow,
   type JobFilter,
   type ListParams,
   type ListResult,
-  type StoredJob,
   type TrailEntry,
   trailKinds,
-} from "../../store.ts";
-import type { Row, Tuple } from "./connection.ts";
-import { readCounts } from "./counts.ts";
-import { conditionOf, type Source, sourcesOf } from "./filter.ts";
-import { resolveJob } from "./jobs.ts";
+} from "../../store/questions.ts";
+import { type CursorScope, readCursor, writeCursor } from "../cursor.ts";
+import { groupCounts, isCounted } from "../kept-counts.ts";
+import type { Row, Tuple } from "./connection/connection.ts";
+import { readCounts } from "./jobs/counts.ts";
+import { conditionOf, type Source, sourcesOf } from "./jobs/filter.ts";
+import { resolveJob } from "./jobs/find.ts";
 import { dateOf, numberOf, seqOf, stateOf, storedColumns, textOf, textOrNull, toStoredJob } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -22,7 +22,7 @@ const byId = `select ${storedColumns} from escapement_all_jobs where ns = ? and 
 const byAlias = `select ${storedColumns} from escapement_all_jobs
   where seq = (select job from escapement_aliases where ns = ? and id = ?)`;
 
-export function get(session: Session, ids: readonly string[]): (StoredJob | null)[] {
+export function get(session: Session, { ids }: { readonly ids: readonly string[] }): (StoredJob | null)[] {
   return ids.map((id) => {
     const { connection, ns } = session;
     const row = connection.tuples(byId, ns, id)[0] ?? connection.tuples(byAlias, ns, id)[0];
@@ -47,7 +47,7 @@ export function list(session: Session, { filter, limit, order, cursor }: ListPar
   return { jobs: page.map((row) => stored(session, row)), cursor: nextCursor(scope, found, page) };
 }
 
-/** Where to go on behind a page, null when there is nothing more. */
+/** Where the next page starts, null when there is no more. */
 export function nextCursor(
   scope: CursorScope,
   found: readonly Tuple[],
@@ -56,7 +56,7 @@ export function nextCursor(
   return found.length > page.length ? writeCursor(scope, [Number(page.at(-1)?.[0] ?? 0)]) : null;
 }
 
-/** The first jobs that match, in the order of enqueueing; `seq` must stand first in the columns. */
+/** The first jobs that match, in enqueue order; `seq` must be the first column. */
 export function search(
   { connection, ns }: Session,
   columns: string,
@@ -104,7 +104,7 @@ export function count(session: Session, params: CountParams): CountRow[] {
   return [...counts.values()];
 }
 
-/** The jobs of a part of them, up to a condition that may follow; its values are the namespace, and those of the rest of its own condition. */
+/** The jobs of a source, with room for another condition; its values are the namespace, then those of the added condition. */
 function jobsOf({ table, condition, state }: Source, rest = ""): string {
   return `(select seq as place from ${table} where ${condition}${rest})
     cross join escapement_all_jobs on seq = place where ${state === null ? "true" : `state = '${state}'`}`;
@@ -118,7 +118,7 @@ function groupOf(row: Row, by: CountParams["by"]): Omit<CountRow, "count"> {
   };
 }
 
-export function trail(session: Session, id: string): TrailEntry[] {
+export function trail(session: Session, { id }: { readonly id: string }): TrailEntry[] {
   const job = resolveJob(session, id);
   if (job === null) return [];
   const rows = session.connection.all(

@@ -1,6 +1,7 @@
-import { readNodeRecord } from "../../node-record.ts";
-import type { NodeRecord, QueueChange, QueueConfig, SeenNode } from "../../store.ts";
-import type { Row } from "./connection.ts";
+import type { NodeRecord, SeenNode } from "../../store/nodes.ts";
+import type { QueueChange, QueueConfig } from "../../store/queues.ts";
+import { readNodeRecord } from "../node-record.ts";
+import type { Row } from "./connection/connection.ts";
 import { dateOf, numberOrNull, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -72,7 +73,7 @@ export function putNode({ connection, ns, now }: Session, node: NodeRecord): voi
   );
 }
 
-export function removeNode({ connection, ns }: Session, id: string): void {
+export function removeNode({ connection, ns }: Session, { id }: { readonly id: string }): void {
   connection.run("delete from escapement_nodes where ns = ? and id = ?", ns, id);
 }
 

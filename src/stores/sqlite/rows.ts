@@ -1,8 +1,9 @@
 import type { SQLOutputValue } from "node:sqlite";
 import { type Delivery, deliveries, type JobState, jobStates } from "../../job.ts";
-import { instantOf, type MendableColumn, mendRow } from "../../mend.ts";
-import type { ClaimedJob, StoredJob } from "../../store.ts";
-import type { Tuple } from "./connection.ts";
+import type { ClaimedJob } from "../../store/claims.ts";
+import type { StoredJob } from "../../store/jobs.ts";
+import { type CheckedColumn, instantOf, withPlaceholders } from "../../unreadable.ts";
+import type { Tuple } from "./connection/connection.ts";
 
 /** What a dispatch needs, of escapement_all_jobs. */
 export const claimedColumns =
@@ -14,13 +15,13 @@ export const storedColumns =
   `${claimedColumns}, state, reason, result, error, progress, expire_at, rollbacks, version, claimer, claimed_at, ` +
   "finished_at, concurrency_key, rate_key, slot, relayed";
 
-/** The row is not what this library writes. `node:assert` would cost more than the reading here. */
+/** The row is not what this library writes. `node:assert` would cost more than the reading itself. */
 function unexpected(what: string, value: unknown): never {
   throw new TypeError(`expected ${what} in this column, got ${typeof value}`);
 }
 
 export function textOf(value: SQLOutputValue | undefined): string {
-  return typeof value === "string" ? value : unexpected("a text", value);
+  return typeof value === "string" ? value : unexpected("a string", value);
 }
 
 export function numberOf(value: SQLOutputValue | undefined): number {
@@ -54,12 +55,12 @@ function knownDelivery(value: SQLOutputValue | undefined): Delivery {
   return deliveriesByName.get(value) ?? unexpected("a delivery guarantee", value);
 }
 
-/** A job in a state that nobody knows has come to its end: nobody will ever take it. */
+/** A job in an unknown state counts as ended: no worker will ever take it. */
 export function stateOf(value: SQLOutputValue | undefined): JobState {
   return states.get(value) ?? "dead";
 }
 
-/** Of a guarantee that nobody knows, the strictest: what has it is never dispatched twice. */
+/** An unknown guarantee is read as the strictest one, so its job is never dispatched twice. */
 export function deliveryOf(value: SQLOutputValue | undefined): Delivery {
   return deliveriesByName.get(value) ?? "at-most-once";
 }
@@ -68,38 +69,38 @@ function tagsOf(value: SQLOutputValue | undefined): string[] {
   return value === "[]" ? [] : textsOf(value);
 }
 
-/** A JSON list of texts. */
+/** A JSON list of strings. */
 function textsOf(value: SQLOutputValue | undefined): string[] {
   const list: unknown = JSON.parse(textOf(value));
   return Array.isArray(list) ? list.map((item: unknown) => String(item)) : unexpected("a JSON list", list);
 }
 
-/** The columns of {@link storedColumns} that can hold what nobody can read. Those of {@link claimedColumns} come first in both. */
-const mendable: readonly MendableColumn<Tuple[number]>[] = [
+/** The columns of {@link storedColumns} that may hold an unreadable value. Those of {@link claimedColumns} come first in both. */
+const checked: readonly CheckedColumn<Tuple[number]>[] = [
   { place: 4, field: "delivery", read: knownDelivery, placeholder: "at-most-once" },
   { place: 6, field: "tags", read: tagsOf, placeholder: "[]" },
   { place: 19, field: "state", read: ifRead(knownState), placeholder: "dead" },
 ];
 
-/** A claimed row ends before these. */
+/** A claimed row ends before these columns. */
 function ifRead(
   read: (cell: SQLOutputValue | undefined) => unknown,
 ): (cell: SQLOutputValue | undefined) => unknown {
   return (cell) => (cell === undefined ? undefined : read(cell));
 }
 
-/** The job's place in the order of enqueueing: the first of {@link claimedColumns}. */
+/** The job's place in enqueue order: the first of {@link claimedColumns}. */
 export function seqOf(row: Tuple): number {
   return numberOf(row[0]);
 }
 
-/** From {@link claimedColumns}. One that cannot be read throughout takes no other with it. */
+/** From {@link claimedColumns}. An unreadable job does not affect the others. */
 export function toClaimedJob(row: Tuple): ClaimedJob {
   try {
     return readClaimed(row);
   } catch {
-    const mended = mendRow(row, mendable);
-    return { ...readClaimed(mended.row), unreadable: mended.unreadable };
+    const patched = withPlaceholders(row, checked);
+    return { ...readClaimed(patched.row), unreadable: patched.unreadable };
   }
 }
 
@@ -131,8 +132,8 @@ export function toStoredJob(row: Tuple, waitsFor: readonly string[]): StoredJob 
   try {
     return readStored(row, waitsFor);
   } catch {
-    const mended = mendRow(row, mendable);
-    return { ...readStored(mended.row, waitsFor), unreadable: mended.unreadable };
+    const patched = withPlaceholders(row, checked);
+    return { ...readStored(patched.row, waitsFor), unreadable: patched.unreadable };
   }
 }
 

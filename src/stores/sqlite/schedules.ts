@@ -10,8 +10,8 @@ import type {
   PutScheduleParams,
   PutScheduleResult,
   ScheduleRecord,
-} from "../../store.ts";
-import type { Row } from "./connection.ts";
+} from "../../store/schedules.ts";
+import type { Row } from "./connection/connection.ts";
 import { enqueue } from "./enqueue.ts";
 import { dateOf, dateOrNull, numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -47,13 +47,13 @@ export function putSchedule(session: Session, params: PutScheduleParams): PutSch
   return { outcome: "put", schedule: findSchedule(session, params.key) };
 }
 
-/** Whether the edit was made of the schedule as it stands. */
+/** Whether the edit is based on the current schedule. */
 function restsOn({ ifVersion, ifNextAt }: PutScheduleParams, old: ScheduleRecord | null): boolean {
   if (old === null) return ifVersion === null;
   return old.version === ifVersion && old.nextAt?.getTime() === ifNextAt?.getTime();
 }
 
-export function removeSchedule(session: Session, key: string): boolean {
+export function removeSchedule(session: Session, { key }: { readonly key: string }): boolean {
   const { connection, ns } = session;
   const removed = connection.run("delete from escapement_schedules where ns = ? and key = ?", ns, key) > 0;
   if (removed) session.notices.schedulesChanged();
@@ -61,7 +61,10 @@ export function removeSchedule(session: Session, key: string): boolean {
 }
 
 /** By key. */
-export function schedules({ connection, ns }: Session, keys: readonly string[] | null): ScheduleRecord[] {
+export function schedules(
+  { connection, ns }: Session,
+  { keys }: { readonly keys: readonly string[] | null },
+): ScheduleRecord[] {
   const chosen = keys === null ? "" : "and key in (select value from json_each(?))";
   return connection
     .all(
@@ -72,7 +75,10 @@ export function schedules({ connection, ns }: Session, keys: readonly string[] |
     .map(toSchedule);
 }
 
-export function dueSchedules({ connection, ns, now }: Session, limit: number): DueSchedules {
+export function dueSchedules(
+  { connection, ns, now }: Session,
+  { limit }: { readonly limit: number },
+): DueSchedules {
   const planned = "ns = ? and paused = 0 and next_at is not null";
   const due = connection.all(
     `select ${columns} from escapement_schedules where ${planned} and next_at <= ? order by next_at, key limit +?`,
@@ -120,7 +126,7 @@ function fireOne(session: Session, node: string, params: Fire): FireResult {
   return { outcome: "fired", occurrences: rows.map((row) => (row === null ? "existing" : "added")) };
 }
 
-/** What was written, or null where the ledger had a row. */
+/** What was written, or null if the ledger had a row. */
 function plan(
   session: Session,
   { key, node }: { readonly key: string; readonly node: string },

@@ -1,5 +1,5 @@
-import type { Connection } from "./connection.ts";
-import type { NoticeDraft } from "./notices.ts";
+import type { NoticeDraft } from "../notice-draft.ts";
+import type { Connection } from "./connection/connection.ts";
 
 /** What a verb works with, inside an open transaction. */
 export interface Session {
@@ -14,6 +14,6 @@ export interface Session {
   readonly boot: number;
   /** The sequences of claims through this handle that took nothing, by claimer. */
   readonly emptyClaims: Map<string, number>;
-  /** What to tell once the transaction has been committed. */
+  /** What to publish once the transaction has been committed. */
   readonly notices: NoticeDraft;
 }

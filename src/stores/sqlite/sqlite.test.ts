@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { everyNthOnVariants, isFull } from "../../../test/full.ts";
 import { silentLogger } from "../../log.ts";
-import type { StoreFactory } from "../../store.ts";
+import type { StoreFactory } from "../../store/opening.ts";
 import type { ConformanceHarness } from "../../testing/conformance/harness.ts";
 import { storeConformance } from "../../testing/conformance/suite.ts";
 import { compareStores, seedsToRun } from "../../testing/random/compare.ts";
@@ -32,17 +33,17 @@ async function inFile(): Promise<ConformanceHarness> {
 const inMemory = async (): Promise<ConformanceHarness> => harness(sqlite(":memory:"));
 
 storeConformance({ name: "sqlite in a file", open: inFile });
-storeConformance({ name: "sqlite in memory", open: inMemory });
+storeConformance({ name: "sqlite in memory", open: inMemory, everyNth: everyNthOnVariants });
 
 const against = (open: () => Promise<ConformanceHarness>, seed: number, operations: number): Promise<void> =>
   compareStores({ seed, operations, open: [async () => harness(memory()), open] });
 
 test("sqlite answers as memory does, over many seeds", async () => {
-  for (const seed of seedsToRun(150)) await against(inMemory, seed, 120);
+  for (const seed of seedsToRun(isFull ? 150 : 50)) await against(inMemory, seed, 120);
 });
 
 test("sqlite answers as memory does, over long runs", async () => {
-  for (const seed of seedsToRun(5)) await against(inMemory, seed, 600);
+  for (const seed of seedsToRun(isFull ? 5 : 2)) await against(inMemory, seed, 600);
 });
 
 test("sqlite in a file answers as memory does", () => against(inFile, 4_711, 150));

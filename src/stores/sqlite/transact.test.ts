@@ -6,7 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { Notice, Store } from "../../store.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
 import { sqlite } from "./index.ts";
 

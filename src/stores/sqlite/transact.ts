@@ -1,17 +1,18 @@
 import { EscapementError } from "../../errors.ts";
-import type { TransactParams, TransactResult } from "../../store.ts";
+import type { TransactParams, TransactResult } from "../../store/claims.ts";
+import { DatabaseSync } from "./connection/node-sqlite.ts";
 import { enqueue } from "./enqueue.ts";
 import { finish, isHeldBy } from "./finish.ts";
-import { findJob } from "./jobs.ts";
-import { DatabaseSync } from "./node-sqlite.ts";
+import { findJob } from "./jobs/find.ts";
+import { report } from "./leases.ts";
 import type { Session } from "./session.ts";
 
-/** What the caller's function threw: it passes through the store unchanged, and undoes the transaction on its way. */
+/** What the caller's function threw: it passes through the store unchanged, and rolls the transaction back. */
 export class CallerError extends Error {
   override readonly name = "CallerError";
 }
 
-/** Thrown to undo the transaction of a claim that is no longer the claimer's. */
+/** Thrown to roll back the transaction of a claim that no longer belongs to the claimer. */
 class StaleClaim extends Error {
   override readonly name = "StaleClaim";
 }
@@ -25,21 +26,23 @@ export function transact<T>(session: Session, params: TransactParams<T>): Transa
     params.run(database, (jobs) => enqueue(session, jobs)),
   );
   const outcome = params.encode(value);
+  const reported = params.report?.() ?? null;
+  if (reported !== null) report(session, { claimer, reports: [{ id, token, ...reported }] });
   const [result] = finish(session, { claimer, finishes: [{ id, token, outcome }] });
   if (result?.outcome !== "written") throw new StaleClaim("the claim ended inside its own transaction");
   return { outcome: "committed", value };
 }
 
-/** Calls the caller's function inside the open transaction; what it throws comes out as a {@link CallerError}. */
+/** Calls the caller's function inside the open transaction; what it throws is wrapped in a {@link CallerError}. */
 export function runCaller<T>(database: DatabaseSync, run: (tx: unknown) => T | Promise<T>): T {
   const value = attempt(() => run(database));
   if (isThenable(value)) {
-    // Nobody awaits it any more, so its failure would be reported as unhandled.
+    // No one awaits it any more, so its failure would be reported as unhandled.
     if (value instanceof Promise) value.catch(() => {});
     throw new EscapementError(
       "transaction-unavailable",
       "expected the function given to tx to be synchronous on SQLite, got one that returns a promise; its writes were " +
-        "rolled back. Do what must be awaited before or after tx, so that the one write lock is not held meanwhile",
+        "rolled back. Do what must be awaited before or after tx, so the one write lock is not held in the meantime",
     );
   }
   if (!database.isTransaction) {
@@ -51,7 +54,7 @@ export function runCaller<T>(database: DatabaseSync, run: (tx: unknown) => T | P
   return value;
 }
 
-/** A promise, or a query builder that runs when it is awaited, which would be after the commit. */
+/** A promise, or a query builder that runs when awaited, which would be after the commit. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
@@ -64,7 +67,7 @@ function attempt<T>(run: () => T): T {
   }
 }
 
-/** What became of a transaction, with the caller's own error as it was thrown. */
+/** The result of a transaction, with the caller's own error as it was thrown. */
 export async function unwrapCaller<T>(result: Promise<TransactResult<T>>): Promise<TransactResult<T>> {
   try {
     return await result;
@@ -93,7 +96,7 @@ export function callersDatabase(tx: unknown, own: DatabaseSync): DatabaseSync {
 
 const maxPauseMs = 500;
 
-/** Calls back when the caller's transaction is over. Nothing announces that, so it is asked, less and less often. */
+/** Calls back when the caller's transaction is over. Nothing signals that, so it polls, less and less often. */
 export function whenEnded(database: DatabaseSync, callback: () => void, pauseMs = 0): void {
   const timer = setTimeout(() => {
     if (database.isOpen && database.isTransaction) {

@@ -1,5 +1,5 @@
-import { instantOf } from "../../mend.ts";
-import type { RateWindow, Usage, UsageParams } from "../../store.ts";
+import type { RateWindow, Usage, UsageParams } from "../../store/queues.ts";
+import { usedOf } from "../limits.ts";
 import { numberOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -30,7 +30,10 @@ function openWindow({ connection, ns, now }: Session, kind: "queue" | "key", key
     key,
   );
   if (row === undefined) return null;
-  const [startedAt, perMs] = [numberOf(row["started_at"]), numberOf(row["per_ms"])];
-  if (now < startedAt || now >= startedAt + perMs) return null;
-  return { startedAt: instantOf(startedAt), perMs, used: numberOf(row["used"]) };
+  const [startedAt, used, perMs] = [
+    numberOf(row["started_at"]),
+    numberOf(row["used"]),
+    numberOf(row["per_ms"]),
+  ];
+  return usedOf({ startedAt, used, perMs }, now);
 }

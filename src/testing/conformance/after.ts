@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob } from "../../store.ts";
+import type { NewJob } from "../../store/jobs.ts";
 import { type ConformanceTest, die, hour, lose, minute, newJob, retry, succeed } from "./scene.ts";
 
 const child = (id: string, after: string[], changes: Partial<NewJob> = {}): NewJob =>

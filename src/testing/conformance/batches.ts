@@ -40,6 +40,24 @@ export function batchTests(test: ConformanceTest): void {
     assert.equal(results.filter(({ outcome }) => outcome === "existing").length, size - 1);
   });
 
+  test("a batch that follows something is written after it, and not at all where that fails", async (scene) => {
+    // In one slot: the order of claims holds within each.
+    const [first, second, third] = ["{one}a", "{one}b", "{one}c"] as const;
+    const before = Promise.withResolvers<void>();
+    const following = scene.store.enqueue({ jobs: [newJob(second)], follows: before.promise });
+    await scene.add(newJob(first));
+    assert.deepEqual(await scene.store.get({ ids: [second] }), [null]);
+    before.resolve();
+    assert.deepEqual(await following, [{ id: second, outcome: "added" }]);
+    assert.deepEqual(await scene.claimer().ids(), [first, second]);
+    const failed = Promise.reject(new Error("the one before failed"));
+    await assert.rejects(
+      scene.store.enqueue({ jobs: [newJob(third)], follows: failed }),
+      /the one before failed/,
+    );
+    assert.deepEqual(await scene.store.get({ ids: [third] }), [null]);
+  });
+
   test("a parent with a thousand children unblocks them all", async (scene) => {
     await scene.store.enqueue({
       jobs: [newJob("p"), ...Array.from({ length: 1_000 }, (_, n) => newJob(`c${n}`, { after: ["p"] }))],

@@ -38,7 +38,7 @@ export function cancelTests(test: ConformanceTest): void {
     );
   });
 
-  test("D7: a success that still comes after a cancel wins; it ends in exactly one of the two", async (scene) => {
+  test("a success that still comes after a cancel wins; it ends in exactly one of the two [D7]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     const claimed = await claimer.one();
@@ -52,7 +52,7 @@ export function cancelTests(test: ConformanceTest): void {
   });
 
   for (const outcome of [retry(0), die, { kind: "release" }, { kind: "crash", reason: "gone" }] as const) {
-    test(`D7, A7: a job that was asked to stop and ends by ${outcome.kind} is cancelled for good`, async (scene) => {
+    test(`a job that was asked to stop and ends by ${outcome.kind} is cancelled for good [D7, A7]`, async (scene) => {
       await scene.add(newJob("a"));
       const claimer = scene.claimer();
       const claimed = await claimer.one();
@@ -187,7 +187,7 @@ export function updateTests(test: ConformanceTest): void {
 }
 
 export function redriveTests(test: ConformanceTest): void {
-  test("C5: a dead job goes back to waiting with a fresh count, and keeps its history", async (scene) => {
+  test("a dead job goes back to waiting with a fresh count, and keeps its history [C5]", async (scene) => {
     await scene.run(newJob("a", { expireInMs: minute }), die);
     const before = await scene.job("a");
     await scene.advance(hour);
@@ -222,7 +222,7 @@ export function redriveTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.claimer().ids(), ["a"]);
   });
 
-  test("C5: redriving is idempotent: a repeat finds nothing to redrive", async (scene) => {
+  test("redriving is idempotent: a repeat finds nothing to redrive [C5]", async (scene) => {
     await scene.run(newJob("a"), die);
     assert.equal(await scene.redrive("a"), "redriven");
     assert.equal(await scene.redrive("a"), "refused");
@@ -243,7 +243,7 @@ export function redriveTests(test: ConformanceTest): void {
     );
   });
 
-  test("C5: all that match are redriven, oldest first, page by page; listing shows them with reasons", async (scene) => {
+  test("all that match are redriven, oldest first, page by page; listing shows them with reasons [C5]", async (scene) => {
     for (const id of ["a", "b", "c"]) await scene.run(newJob(id), die);
     await scene.run(newJob("done"), succeed);
     const { jobs } = await scene.store.list({

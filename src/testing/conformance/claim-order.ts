@@ -3,7 +3,7 @@ import { leaseMs, named } from "./claimer.ts";
 import { assertAbout, type ConformanceTest, hour, later, minute, newJob, succeed } from "./scene.ts";
 
 export function claimOrderTests(test: ConformanceTest): void {
-  test("A2: only due, waiting jobs are claimed, the oldest due first within a priority, up to the limit", async (scene) => {
+  test("only due, waiting jobs are claimed, the oldest due first within a priority, up to the limit [A2]", async (scene) => {
     const now = await scene.now();
     const ago = (minutes: number): Date => later(now, -minutes * minute);
     await scene.add(
@@ -92,7 +92,7 @@ export function claimOrderTests(test: ConformanceTest): void {
     });
   });
 
-  test("K4: the claim is on record before its answer is there, so that nothing runs unrecorded", async (scene) => {
+  test("the claim is on record before its answer is there, so that nothing runs unrecorded [K4]", async (scene) => {
     await scene.add(newJob("a", { delivery: "at-most-once" }));
     await scene.claimer().one();
     const other = await scene.open();

@@ -8,8 +8,8 @@ import type {
   ClaimResult,
   ExtendResult,
   FinishResult,
-  Store,
-} from "../../store.ts";
+} from "../../store/claims.ts";
+import type { Store } from "../../store/store.ts";
 
 /** How long the suite's claims hold, unless a test says otherwise. */
 export const leaseMs = 60_000;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { CountRow } from "../../store.ts";
+import type { CountRow } from "../../store/questions.ts";
 import { leaseMs, named } from "./claimer.ts";
 import {
   type ConformanceTest,
@@ -20,7 +20,7 @@ async function crowd(scene: Scene, size: number) {
 }
 
 export function concurrencyTests(test: ConformanceTest): void {
-  test("K1: N nodes that claim at once never get one job twice, and together get all", async (scene) => {
+  test("N nodes that claim at once never get one job twice, and together get all [K1]", async (scene) => {
     const ids = Array.from({ length: 200 }, (_, n) => `j${n}`);
     await scene.add(...ids.map((id) => newJob(id, { delivery: "at-most-once" })));
     const nodes = await crowd(scene, 8);
@@ -33,7 +33,7 @@ export function concurrencyTests(test: ConformanceTest): void {
     for (const job of await scene.store.get({ ids })) assert.equal(job?.token, 1);
   });
 
-  test("K7: delayed jobs are swept in the order of their time, each by one of the nodes that sweep at once", async (scene) => {
+  test("delayed jobs are swept in the order of their time, each by one of the nodes that sweep at once [K7]", async (scene) => {
     const now = await scene.now();
     const ids = Array.from({ length: 40 }, (_, n) => `j${String(n).padStart(2, "0")}`);
     const jobs = ids.map((id, n) =>
@@ -50,7 +50,7 @@ export function concurrencyTests(test: ConformanceTest): void {
     assert.deepEqual([...swept.flat(), ...(rest ?? [])].toSorted(), ids, "each once");
   });
 
-  test("C1: without faults every job is run exactly once by nodes that step in parallel", async (scene) => {
+  test("without faults every job is run exactly once by nodes that step in parallel [C1]", async (scene) => {
     const ids = Array.from({ length: 300 }, (_, n) => `j${n}`);
     await scene.add(...ids.map((id, n) => newJob(id, n % 3 === 0 ? { concurrencyKey: `k${n % 5}` } : {})));
     const runs = new Map<string, number>();
@@ -106,7 +106,7 @@ export function concurrencyTests(test: ConformanceTest): void {
     assert.deepEqual(answers.flat(), ["f"]);
   });
 
-  test("C3: many producers of one id, at once, make one job", async (scene) => {
+  test("many producers of one id, at once, make one job [C3]", async (scene) => {
     const nodes = await crowd(scene, 6);
     const answers = await Promise.all(
       nodes.map(({ store }, n) => store.enqueue({ jobs: [newJob("a", { input: `${n}` })] })),
@@ -128,7 +128,7 @@ export function concurrencyTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.store.count({ filter: {}, by: [] }), [{ count: 1 }]);
   });
 
-  test("D7: a cancel racing with a success ends in exactly one of the two", async (scene) => {
+  test("a cancel racing with a success ends in exactly one of the two [D7]", async (scene) => {
     const ids = Array.from({ length: 20 }, (_, n) => `j${n}`);
     await scene.add(...ids.map((id) => newJob(id)));
     const [node, person] = await crowd(scene, 2);
@@ -147,7 +147,7 @@ export function concurrencyTests(test: ConformanceTest): void {
     for (const state of await scene.states(...ids)) assert.equal(state, "succeeded");
   });
 
-  test("D7: a cancel racing with a claim gives either a cancelled job or a claim that is told", async (scene) => {
+  test("a cancel racing with a claim gives either a cancelled job or a claim that is told [D7]", async (scene) => {
     const ids = Array.from({ length: 20 }, (_, n) => `j${n}`);
     await scene.add(...ids.map((id) => newJob(id)));
     const [node, person] = await crowd(scene, 2);
@@ -183,7 +183,7 @@ export function concurrencyTests(test: ConformanceTest): void {
     }
   });
 
-  test("C5: two redrives at once redrive once", async (scene) => {
+  test("two redrives at once redrive once [C5]", async (scene) => {
     await scene.run(newJob("a"), die);
     const nodes = await crowd(scene, 4);
     const answers = await Promise.all(
@@ -194,7 +194,7 @@ export function concurrencyTests(test: ConformanceTest): void {
     assert.equal((await scene.job("a")).redrives, 1);
   });
 
-  test("C4: at no moment is a job that is being retried in neither or both of active and waiting", async (scene) => {
+  test("at no moment is a job that is being retried in neither or both of active and waiting [C4]", async (scene) => {
     await scene.add(newJob("a"));
     const [node, watcher] = await crowd(scene, 2);
     assert(node && watcher);

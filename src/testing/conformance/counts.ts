@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { CountRow, PruneParams } from "../../store.ts";
+import type { CountRow } from "../../store/questions.ts";
+import type { PruneParams } from "../../store/reaping.ts";
 import { named } from "./claimer.ts";
 import { acquire, checkpoint, own, relayed } from "./partition-scene.ts";
 import {

@@ -87,7 +87,7 @@ export function enqueueTests(test: ConformanceTest): void {
     assert.equal(job.schedule, "nightly");
   });
 
-  test("C3: the same id from two producers, twice in one batch, or again after a lost reply is one job", async (scene) => {
+  test("the same id from two producers, twice in one batch, or again after a lost reply is one job [C3]", async (scene) => {
     const other = await scene.open();
     const twice = await scene.add(newJob("a", { input: "1" }), newJob("a", { input: "2" }));
     assert.deepEqual(
@@ -101,13 +101,13 @@ export function enqueueTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.claimer("node-2").ids(), []);
   });
 
-  test("C3: a delayed job is as idempotent as one that is due", async (scene) => {
+  test("a delayed job is as idempotent as one that is due [C3]", async (scene) => {
     await scene.add(newJob("a", { delayMs: hour }));
     assert.deepEqual(await scene.add(newJob("a")), [{ id: "a", outcome: "existing" }]);
     assert.deepEqual(await scene.claimer().ids(), []);
   });
 
-  test("K3: enqueueing the same id twice is one job, also after it has run", async (scene) => {
+  test("enqueueing the same id twice is one job, also after it has run [K3]", async (scene) => {
     await scene.run(newJob("done"), succeed);
     await scene.run(newJob("dead"), die);
     await scene.add(newJob("cancelled", { delayMs: hour }));
@@ -121,7 +121,24 @@ export function enqueueTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.claimer().ids(), []);
   });
 
-  test("D1: a replayed request for a job that is active changes nothing", async (scene) => {
+  test("of ids that rise, those that are known among them are found [C3]", async (scene) => {
+    const outcomes = async (...ids: string[]) =>
+      (await scene.add(...ids.map((id) => newJob(id)))).map(({ id, outcome }) => `${id} ${outcome}`);
+    assert.deepEqual(await outcomes("{t}a", "{t}c"), ["{t}a added", "{t}c added"]);
+    const order = ["{t}b added", "{t}c existing", "{t}d added"];
+    assert.deepEqual(await outcomes("{t}b", "{t}c", "{t}d"), order);
+    assert.deepEqual(await outcomes("{t}ÿ", "{t}\uffee", "{t}\u{1f600}"), [
+      "{t}ÿ added",
+      "{t}\uffee added",
+      "{t}\u{1f600} added",
+    ]);
+    assert.deepEqual(await outcomes("{t}\u{1f600}", "{t}\uffee"), [
+      "{t}\u{1f600} existing",
+      "{t}\uffee existing",
+    ]);
+  });
+
+  test("a replayed request for a job that is active changes nothing [D1]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     const claimed = await claimer.one();
@@ -188,7 +205,7 @@ export function enqueueTests(test: ConformanceTest): void {
     assert.notEqual(again.runAt.getTime(), 0);
   });
 
-  test("A1: whatever was acknowledged is there for a handle opened later", async (scene) => {
+  test("whatever was acknowledged is there for a handle opened later [A1]", async (scene) => {
     await scene.add(newJob("due"), newJob("later", { delayMs: hour }));
     await scene.shut(scene.store);
     const reopened = await scene.open();

@@ -46,7 +46,7 @@ export function finishTests(test: ConformanceTest): void {
     assert.deepEqual(await claimer.finish(a, succeed), { outcome: "repeated", state: "succeeded" });
   });
 
-  test("A3: success is recorded when it is confirmed, with its result and time, and not before", async (scene) => {
+  test("success is recorded when it is confirmed, with its result and time, and not before [A3]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     const claimed = await claimer.one();
@@ -60,7 +60,7 @@ export function finishTests(test: ConformanceTest): void {
     assertAbout(job.finishedAt, await scene.now(), "finishedAt");
   });
 
-  test("C4: a retry leaves the active and enters the waiting with its error in one step", async (scene) => {
+  test("a retry leaves the active and enters the waiting with its error in one step [C4]", async (scene) => {
     await scene.add(newJob("a"));
     const fireAt = (await scene.job("a")).fireAt;
     const claimer = scene.claimer();
@@ -80,7 +80,7 @@ export function finishTests(test: ConformanceTest): void {
     assert.deepEqual([again.attempt, again.token], [2, 2]);
   });
 
-  test("A5, A6: each failure of the ladder is on record, and the last one makes it dead with its error", async (scene) => {
+  test("each failure of the ladder is on record, and the last one makes it dead with its error [A5, A6]", async (scene) => {
     await scene.add(newJob("a", { attempts: 3 }));
     const claimer = scene.claimer();
     await claimer.finish(await claimer.one(), retry(30_000, '"one"'));
@@ -117,7 +117,7 @@ export function finishTests(test: ConformanceTest): void {
     assert.deepEqual([(await scene.job("a")).state, (await scene.job("a")).error], ["succeeded", '"first"']);
   });
 
-  test("K8: an at-most-once job that failed is dead with its error and never claimed again by itself", async (scene) => {
+  test("an at-most-once job that failed is dead with its error and never claimed again by itself [K8]", async (scene) => {
     await scene.run(newJob("a", { delivery: "at-most-once" }), die);
     const job = await scene.job("a");
     assert.deepEqual(
@@ -129,7 +129,7 @@ export function finishTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.claimer().ids(), []);
   });
 
-  test("K8, A8: releasing an unstarted job gives back its try and keeps its place, also for at-most-once", async (scene) => {
+  test("releasing an unstarted job gives back its try and keeps its place, also for at-most-once [K8, A8]", async (scene) => {
     await scene.add(newJob("a", { delivery: "at-most-once" }), newJob("b"));
     const claimer = scene.claimer();
     const claimed = await claimer.one({ limit: 1 });
@@ -248,7 +248,7 @@ export function staleTests(test: ConformanceTest): void {
     assert.deepEqual(await one.finish(claimed, retry(0)), { outcome: "repeated", state: "active" });
   });
 
-  test("A7: a claimer with a name like the holder's, down to its length, is another all the same", async (scene) => {
+  test("a claimer with a name like the holder's, down to its length, is another all the same [A7]", async (scene) => {
     await scene.add(newJob("plain"));
     const job = await scene.claimer("node-1").one();
     const other = scene.claimer("node-2");
@@ -264,7 +264,7 @@ export function staleTests(test: ConformanceTest): void {
     assert.deepEqual(await other.finish(job, succeed), { outcome: "stale", state: "succeeded" });
   });
 
-  test("A7: a wrong claimer, a wrong token or an unknown id is stale and changes nothing", async (scene) => {
+  test("a wrong claimer, a wrong token or an unknown id is stale and changes nothing [A7]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     const claimed = await claimer.one();
@@ -277,7 +277,7 @@ export function staleTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.job("a"), before);
   });
 
-  test("A7: a claimer's own earlier claim cannot end its later one", async (scene) => {
+  test("a claimer's own earlier claim cannot end its later one [A7]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     const first = await claimer.one();
@@ -290,7 +290,7 @@ export function staleTests(test: ConformanceTest): void {
     assert.deepEqual(await claimer.finish(second, succeed), { outcome: "written", state: "succeeded" });
   });
 
-  test("A7: a worker that comes back after its lease was reaped cannot overwrite", async (scene) => {
+  test("a worker that comes back after its lease was reaped cannot overwrite [A7]", async (scene) => {
     await scene.add(newJob("a"));
     const slow = scene.claimer("slow");
     const claimed = await slow.one();
@@ -314,7 +314,7 @@ export function staleTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.reapAll(), []);
   });
 
-  test("D7: terminal states never regress", async (scene) => {
+  test("terminal states never regress [D7]", async (scene) => {
     await scene.run(newJob("done"), succeed);
     await scene.run(newJob("dead"), die);
     const claimer = scene.claimer("late");

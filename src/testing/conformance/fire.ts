@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewOccurrence } from "../../store.ts";
+import type { NewOccurrence } from "../../store/schedules.ts";
 import { assertAbout, type ConformanceTest, hour, later, minute, newJob } from "./scene.ts";
 import { edit, fire, firing, ledger, planned, put, rule } from "./schedule-scene.ts";
 
@@ -29,7 +29,7 @@ export function fireTests(test: ConformanceTest): void {
     assert.deepEqual([advanced?.nextAt, advanced?.version], [later(fireAt, hour), schedule.version]);
   });
 
-  test("K1: N planners that see the same due occurrence make one job of it", async (scene) => {
+  test("N planners that see the same due occurrence make one job of it [K1]", async (scene) => {
     const fireAt = later(await scene.now(), -minute);
     const schedule = await put(scene.store, rule("s", fireAt));
     const stores = [scene.store, await scene.open(), await scene.open(), await scene.open()];
@@ -41,7 +41,7 @@ export function fireTests(test: ConformanceTest): void {
     assert.equal((await scene.claimer().take()).length, 1);
   });
 
-  test("K2: an occurrence that is already in the ledger keeps its row and adds no job", async (scene) => {
+  test("an occurrence that is already in the ledger keeps its row and adds no job [K2]", async (scene) => {
     const fireAt = later(await scene.now(), -minute);
     const schedule = await put(scene.store, rule("s", fireAt));
     await fire(scene.store, firing(schedule, fireAt));
@@ -76,7 +76,7 @@ export function fireTests(test: ConformanceTest): void {
     assert.deepEqual((await scene.store.schedules({ keys: null }))[0]?.nextAt, fireAt);
   });
 
-  test("K2: firing repeated after a lost reply is stale: the first one stands", async (scene) => {
+  test("firing repeated after a lost reply is stale: the first one stands [K2]", async (scene) => {
     const fireAt = later(await scene.now(), -minute);
     const params = firing(await put(scene.store, rule("s", fireAt)), fireAt);
     await fire(scene.store, params);

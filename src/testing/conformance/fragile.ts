@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob } from "../../store.ts";
+import type { NewJob } from "../../store/jobs.ts";
 import { leaseMs, named } from "./claimer.ts";
 import { type ConformanceTest, hour, newJob, type Scene, succeed } from "./scene.ts";
 
@@ -83,7 +83,7 @@ export function fragileTests(test: ConformanceTest): void {
     assert.deepEqual(await busy.ids({ names }), []);
   });
 
-  test("C5: the last crash makes it dead as poison, with how it came to that on record", async (scene) => {
+  test("the last crash makes it dead as poison, with how it came to that on record [C5]", async (scene) => {
     await addFragile(scene, newJob("f"));
     await scene.claimer().one({ alone: true });
     await scene.advance(2 * leaseMs);

@@ -1,4 +1,4 @@
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 
 /** What the author of a store gives to the suite. */
 export interface ConformanceHarness {
@@ -16,4 +16,8 @@ export interface ConformanceOptions {
   /** How the store, or this variant of it, is called in the names of the tests. */
   readonly name: string;
   readonly open: () => Promise<ConformanceHarness>;
+  /** For a store in the making: only the concerns without which no job runs. Left out: all of the contract. */
+  readonly only?: "core";
+  /** Runs only every nth test: enough for a variant of a store that otherwise passes all of them. @default 1 */
+  readonly everyNth?: number;
 }

@@ -8,7 +8,8 @@ import {
   noFigures,
   stepAt,
 } from "../../history.ts";
-import type { PruneParams, Store } from "../../store.ts";
+import type { PruneParams } from "../../store/reaping.ts";
+import type { Store } from "../../store/store.ts";
 import { patiently } from "../until.ts";
 import { type ConformanceTest, hour, later, minute, type Scene, second } from "./scene.ts";
 
@@ -65,6 +66,12 @@ export function historyTests(test: ConformanceTest): void {
       dead: 4,
       lost: 5,
       cancelled: 6,
+      existing: 12,
+      absorbed: 13,
+      stale: 14,
+      namingRetries: 15,
+      publishRetries: 16,
+      rollbackRetries: 17,
       runs: 7,
       runSumMs: 8_000,
       runMaxMs: 900,

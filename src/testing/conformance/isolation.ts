@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { noFigures } from "../../history.ts";
 import { slotOf } from "../../id.ts";
-import type { Notice, Store } from "../../store.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Store } from "../../store/store.ts";
 import { leaseMs, named } from "./claimer.ts";
 import { type ConformanceTest, die, hour, newJob, type Scene, succeed } from "./scene.ts";
 import { fire, firing, put, rule } from "./schedule-scene.ts";

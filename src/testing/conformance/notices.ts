@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Notice } from "../../store.ts";
+import type { Notice } from "../../store/notices.ts";
 import { type ConformanceTest, hour, newJob, succeed } from "./scene.ts";
 
 const has =

@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
-import {
-  errorHeadLength,
-  maxTrailLength,
-  type NewAuditEntry,
-  type ScanFilter,
-  type ScanParams,
-  type Store,
-} from "../../store.ts";
+import type { NewAuditEntry } from "../../store/audit.ts";
+import { errorHeadLength, maxTrailLength, type ScanFilter, type ScanParams } from "../../store/questions.ts";
+import type { Store } from "../../store/store.ts";
 import {
   assertAbout,
   type ConformanceTest,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { NewJob, PartitionGrant } from "../../store.ts";
+import type { NewJob } from "../../store/jobs.ts";
+import type { PartitionGrant } from "../../store/partitions.ts";
 import { minute, newJob, type Scene, succeed } from "./scene.ts";
 
 export const leaseMs = 10 * minute;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { slotOf } from "../../id.ts";
-import type { DuePlace, PartitionDue } from "../../store.ts";
+import type { DuePlace, PartitionDue } from "../../store/partitions.ts";
 import { acquire, checkpoint, leaseMs, own, relayed } from "./partition-scene.ts";
 import { type ConformanceTest, hour, later, minute, newJob, succeed } from "./scene.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { PruneParams } from "../../store.ts";
+import type { PruneParams } from "../../store/reaping.ts";
 import { type ConformanceTest, die, hour, later, lose, newJob, type Scene, succeed } from "./scene.ts";
 import { fire, firing, ledger, planned, put, rule } from "./schedule-scene.ts";
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type JobFilter, maxTrailLength, type Store } from "../../store.ts";
+import { type JobFilter, maxTrailLength } from "../../store/questions.ts";
+import type { Store } from "../../store/store.ts";
 import { leaseMs } from "./claimer.ts";
 import { type ConformanceTest, die, hour, later, minute, newJob, type Scene, succeed } from "./scene.ts";
 
@@ -215,7 +216,7 @@ export function trailTests(test: ConformanceTest): void {
     assert.deepEqual([trail[0]?.text, trail.at(-1)?.text], ["line 100", "line 299"]);
   });
 
-  test("A6: a job's story over failures, crashes, a cancel and a redrive is told in order", async (scene) => {
+  test("a job's story over failures, crashes, a cancel and a redrive is told in order [A6]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     await claimer.finish(await claimer.one(), { kind: "retry", delayMs: 0, error: '"one"' });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NodeRecord } from "../../store.ts";
+import type { NodeRecord } from "../../store/nodes.ts";
 import { assertAbout, type ConformanceTest, hour, later, minute, newJob } from "./scene.ts";
 
 const node = (id: string, changes: Partial<NodeRecord> = {}): NodeRecord => ({
@@ -45,12 +45,18 @@ export function queueTests(test: ConformanceTest): void {
 export function nodeTests(test: ConformanceTest): void {
   test("a node is seen as it tells of itself, and alive as long as it is not silent", async (scene) => {
     const now = await scene.now();
-    await scene.store.putNode(node("n1", { queues: ["a", "b"] }));
+    const told = node("n1", {
+      queues: ["a", "b"],
+      running: [{ id: "job-1", name: "work", forMs: 90_000, leaseMs: 20_000 }],
+      destinations: [{ transport: "kafka", destination: "mäil", failures: 2, error: "no route" }],
+      lags: [{ partition: 3, lagMs: 1_500 }],
+    });
+    await scene.store.putNode(told);
     const [first] = await scene.store.nodes();
     assert(first);
     assertAbout(first.startedAt, now, "startedAt");
     assert.deepEqual(first, {
-      ...node("n1", { queues: ["a", "b"] }),
+      ...told,
       startedAt: first.startedAt,
       seenAt: first.startedAt,
       alive: true,

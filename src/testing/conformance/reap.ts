@@ -3,7 +3,7 @@ import { leaseMs, named } from "./claimer.ts";
 import { assertAbout, type ConformanceTest, hour, minute, newJob, succeed } from "./scene.ts";
 
 export function reapTests(test: ConformanceTest): void {
-  test("C2, A3: a silent worker's job is waiting again after its lease, with the crash counted and told", async (scene) => {
+  test("a silent worker's job is waiting again after its lease, with the crash counted and told [C2, A3]", async (scene) => {
     await scene.add(newJob("a"));
     await scene.claimer("silent").one();
     await scene.advance(leaseMs / 2);
@@ -22,7 +22,7 @@ export function reapTests(test: ConformanceTest): void {
     assert.deepEqual([again.token, again.attempt, again.crashes], [2, 2, 1]);
   });
 
-  test("K1, K8: an at-most-once job whose worker fell silent is lost and never claimed again by itself", async (scene) => {
+  test("an at-most-once job whose worker fell silent is lost and never claimed again by itself [K1, K8]", async (scene) => {
     await scene.add(newJob("a", { delivery: "at-most-once" }));
     await scene.claimer("silent").one();
     await scene.advance(2 * leaseMs);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Selection } from "../../store.ts";
+import type { Selection } from "../../store/jobs.ts";
 import { type ConformanceTest, die, hour, lose, newJob, type Scene, succeed } from "./scene.ts";
 import { fire, firing, ledger, planned, put, rule } from "./schedule-scene.ts";
 

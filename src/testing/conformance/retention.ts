@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { PruneParams, Retention } from "../../store.ts";
+import type { Retention } from "../../store/jobs.ts";
+import type { PruneParams } from "../../store/reaping.ts";
 import { checkpoint, own, relayed } from "./partition-scene.ts";
 import { type ConformanceTest, die, hour, lose, minute, newJob, type Scene, succeed } from "./scene.ts";
 

@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
 import type { JobState } from "../../job.ts";
 import type { Outcome } from "../../state.ts";
-import type {
-  Capabilities,
-  ClaimedJob,
-  EnqueueResult,
-  NewJob,
-  Notice,
-  Store,
-  StoredJob,
-  TrailEntry,
-} from "../../store.ts";
+import type { ClaimedJob } from "../../store/claims.ts";
+import type { EnqueueResult, NewJob, StoredJob } from "../../store/jobs.ts";
+import type { Notice } from "../../store/notices.ts";
+import type { Capabilities } from "../../store/opening.ts";
+import type { TrailEntry } from "../../store/questions.ts";
+import type { Store } from "../../store/store.ts";
 import { Claimer } from "./claimer.ts";
 import type { ConformanceHarness } from "./harness.ts";
 

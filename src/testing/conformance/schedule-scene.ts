@@ -5,8 +5,8 @@ import type {
   NewOccurrence,
   PutScheduleParams,
   ScheduleRecord,
-  Store,
-} from "../../store.ts";
+} from "../../store/schedules.ts";
+import type { Store } from "../../store/store.ts";
 import { hour, later, newJob, type Scene } from "./scene.ts";
 
 export const rule = (

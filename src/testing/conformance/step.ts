@@ -3,7 +3,7 @@ import { leaseMs, named } from "./claimer.ts";
 import { type ConformanceTest, hour, newJob, retry, succeed } from "./scene.ts";
 
 export function stepTests(test: ConformanceTest): void {
-  test("C1: finishing a batch and claiming the next is one trip, and what it freed is claimed in it", async (scene) => {
+  test("finishing a batch and claiming the next is one trip, and what it freed is claimed in it [C1]", async (scene) => {
     const names = [named("work", { concurrency: 1 })];
     await scene.add(newJob("a", { concurrencyKey: "k" }), newJob("b", { concurrencyKey: "k" }));
     const claimer = scene.claimer();
@@ -71,7 +71,7 @@ export function stepTests(test: ConformanceTest): void {
 }
 
 export function extendTests(test: ConformanceTest): void {
-  test("C2, A7: a claim that is renewed is never reaped, however slow its handler", async (scene) => {
+  test("a claim that is renewed is never reaped, however slow its handler [C2, A7]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     const claimed = await claimer.one();
@@ -83,7 +83,7 @@ export function extendTests(test: ConformanceTest): void {
     assert.equal((await claimer.finish(claimed, succeed)).outcome, "written");
   });
 
-  test("C2: a claim is reaped a lease after its last renewal, not after its claim", async (scene) => {
+  test("a claim is reaped a lease after its last renewal, not after its claim [C2]", async (scene) => {
     await scene.add(newJob("a"));
     const claimer = scene.claimer();
     const claimed = await claimer.one();

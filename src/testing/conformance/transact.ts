@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Success } from "../../state.ts";
-import type { EnqueueResult, TransactParams } from "../../store.ts";
+import type { Report, TransactParams } from "../../store/claims.ts";
+import type { EnqueueResult } from "../../store/jobs.ts";
 import { leaseMs } from "./claimer.ts";
 import { type ConformanceTest, newJob, type Scene, succeed } from "./scene.ts";
 
@@ -46,6 +47,31 @@ export function transactTests(test: ConformanceTest): void {
         (await scene.trail("a")).map(({ kind, text }) => [kind, text]),
         [["result-not-kept", outcome.notKept]],
       );
+    },
+    needs,
+  );
+
+  test(
+    "what the job has reported is written with its success, and with nothing else",
+    async (scene) => {
+      const { claim } = await held(scene);
+      const reported = { progress: '{"percent":100}', lines: ["one", "two's \\ \u00e9"] };
+      const lines = async (): Promise<unknown> => [
+        (await scene.job("a")).progress,
+        ...(await scene.trail("a")).map(({ kind, text }) => [kind, text]),
+      ];
+      const fails = (): never => {
+        throw new Error("the caller's own");
+      };
+      const report = (): Report => reported;
+      await assert.rejects(scene.store.transact({ ...claim, report, run: fails }), /the caller's own/);
+      assert.deepEqual(await lines(), [null]);
+      const stale = { ...claim, token: claim.token + 1, report, run: () => 1 };
+      assert.deepEqual(await scene.store.transact(stale), { outcome: "stale" });
+      assert.deepEqual(await lines(), [null]);
+      await scene.store.transact({ ...claim, report, run: () => 1 });
+      assert.equal((await scene.job("a")).state, "succeeded");
+      assert.deepEqual(await lines(), [reported.progress, ...reported.lines.map((line) => ["log", line])]);
     },
     needs,
   );
@@ -127,7 +153,7 @@ export function transactTests(test: ConformanceTest): void {
   );
 
   test(
-    "A7: a stale token rolls all of it back",
+    "a stale token rolls all of it back [A7]",
     async (scene) => {
       const { claim } = await held(scene);
       await scene.advance(2 * leaseMs);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NewJob } from "../../store.ts";
+import type { NewJob } from "../../store/jobs.ts";
 import {
   assertAbout,
   type ConformanceTest,
@@ -19,6 +19,16 @@ const bounced = (id: string, input: string, changes: Partial<NewJob> = {}): NewJ
   newJob(id, { input, debounce: { key: "k", waitMs: 10 * minute, maxMs: null }, ...changes });
 
 export function uniqueTests(test: ConformanceTest): void {
+  test("an alias behind the ids of all jobs is found among ids that rise", async (scene) => {
+    const unique = { key: "k", forMs: null };
+    const [, absorbed] = await scene.add(newJob("a", { unique }), newJob("z", { unique }));
+    assert.equal(absorbed?.outcome, "absorbed");
+    assert.deepEqual(await scene.add(newJob("y"), newJob("z")), [
+      { id: "y", outcome: "added" },
+      { id: "a", outcome: "existing" },
+    ]);
+  });
+
   test("a second job with a unique key is absorbed while the first waits, runs or is tried again", async (scene) => {
     const claimer = scene.claimer();
     await scene.add(pending("a"));
@@ -99,7 +109,7 @@ export function uniqueTests(test: ConformanceTest): void {
     assert.equal((await claimer.extend({ id: "b", token })).outcome, "stale");
   });
 
-  test("K3: an absorbed id never becomes a job of its own, also after the holder has run", async (scene) => {
+  test("an absorbed id never becomes a job of its own, also after the holder has run [K3]", async (scene) => {
     await scene.add(pending("a"), pending("b"));
     const claimer = scene.claimer();
     await claimer.finish(await claimer.one(), succeed);

@@ -1,4 +1,4 @@
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import { pages } from "./operation.ts";
 import { type At, minutesSince } from "./time.ts";
 import { scheduleKeys } from "./world.ts";

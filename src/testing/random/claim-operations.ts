@@ -1,5 +1,6 @@
 import type { Outcome } from "../../state.ts";
-import type { ClaimName, ClaimParams, Finish, StoredJob } from "../../store.ts";
+import type { ClaimName, ClaimParams, Finish } from "../../store/claims.ts";
+import type { StoredJob } from "../../store/jobs.ts";
 import { randomJob } from "./job-operations.ts";
 import { type Operation, operation } from "./operation.ts";
 import { lease, rateWindow, shortLease, spans } from "./time.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import type { ConformanceHarness } from "../conformance/harness.ts";
 import { claimsAtOnce, comparable, visibleState, withoutNextAt } from "./answers.ts";
 import {

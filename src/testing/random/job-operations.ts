@@ -1,6 +1,7 @@
 import type { Delivery, JobState } from "../../job.ts";
 import { isTerminal } from "../../state.ts";
-import type { JobFilter, NewJob, Retention } from "../../store.ts";
+import type { NewJob, Retention } from "../../store/jobs.ts";
+import type { JobFilter } from "../../store/questions.ts";
 import { newJob } from "../conformance/scene.ts";
 import { type Operation, operation, pages } from "./operation.ts";
 import {

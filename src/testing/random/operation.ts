@@ -1,4 +1,4 @@
-import type { Store } from "../../store.ts";
+import type { Store } from "../../store/store.ts";
 import type { At } from "./time.ts";
 
 /** One call that is made in the same way on every store. */

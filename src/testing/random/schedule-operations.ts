@@ -1,4 +1,4 @@
-import type { NewOccurrence } from "../../store.ts";
+import type { NewOccurrence } from "../../store/schedules.ts";
 import { randomJob } from "./job-operations.ts";
 import { type Operation, operation } from "./operation.ts";
 import { type At, namedRemainderMs, nodeLife, rateWindow, stepMs } from "./time.ts";

@@ -1,6 +1,7 @@
 import { addFigures, type HistoryFigures, historySteps, lateBoundsMs, noFigures } from "../../history.ts";
 import { jobStates } from "../../job.ts";
-import type { NewAuditEntry, ScanFilter } from "../../store.ts";
+import type { NewAuditEntry } from "../../store/audit.ts";
+import type { ScanFilter } from "../../store/questions.ts";
 import { type Operation, operation, pages } from "./operation.ts";
 import { claimers, jobNames, queueNames, type World } from "./world.ts";
 
@@ -45,17 +46,21 @@ function scanOperation({ chance }: World): Operation {
     ...(text === undefined ? {} : { text }),
     ...(spans.ended ? { [spans.before ? "endedBefore" : "endedAfter"]: at(2 * hour) } : {}),
   });
+  const by = chance.pick(["enqueued", "ended"] as const);
   const order = chance.pick(["newest", "oldest"] as const);
   const limit = chance.pick([1, 3, 100]);
   const lookAt = chance.pick([1, 5, 1_000]);
   return operation(
     "scan",
-    (at) => ({ filter: filter(at), order, limit, lookAt }),
-    (store, params) =>
-      pages(async (cursor) => {
+    (at) => ({ filter: filter(at), by, order, limit, lookAt }),
+    async (store, params) => {
+      const jobs = await pages(async (cursor) => {
         const page = await store.scan({ ...params, cursor });
         return { items: page.jobs, cursor: page.cursor };
-      }),
+      });
+      // Ends that share an instant in one store may be an instant apart in the other.
+      return by === "ended" ? jobs.toSorted((a, b) => (a.id < b.id ? -1 : 1)) : jobs;
+    },
   );
 }
 

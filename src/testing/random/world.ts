@@ -1,5 +1,8 @@
-import type { ClaimedJob, PartitionRef, Store, StoredJob } from "../../store.ts";
-import { Chance } from "./chance.ts";
+import type { ClaimedJob } from "../../store/claims.ts";
+import type { StoredJob } from "../../store/jobs.ts";
+import type { PartitionRef } from "../../store/partitions.ts";
+import type { Store } from "../../store/store.ts";
+import { Chance } from "../chance.ts";
 import { pages } from "./operation.ts";
 
 export const queueNames = ["q1", "q2"] as const;
@@ -27,7 +30,7 @@ export class World {
   nowMs = 0;
 
   constructor(seed: number, first: Store) {
-    this.chance = new Chance(seed);
+    this.chance = new Chance(seed, "operations");
     this.first = first;
   }
 

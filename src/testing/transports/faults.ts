@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Message } from "../../message.ts";
-import type { PublishResult } from "../../transport.ts";
+import type { Message } from "../../message/message.ts";
+import type { PublishResult } from "../../message/transport.ts";
 import type { FragilePlace } from "./harness.ts";
 import { idOf, kindsOf, openTransport, Scene, until } from "./scene.ts";
 
@@ -9,7 +9,7 @@ const noWay = "nothing can stand in the way to this broker";
 
 /** What must hold while the broker and the way to it fail. */
 export function faultTests(place: () => FragilePlace): void {
-  test("D3: a broker that is down refuses, and once it is back messages arrive again by themselves", async () => {
+  test("a broker that is down refuses, and once it is back messages arrive again by themselves [D3]", async () => {
     await using scene = await Scene.open(place());
     const [before, during, after] = [scene.messages(5), scene.messages(5), scene.messages(5)];
     await scene.publishPatiently(before);

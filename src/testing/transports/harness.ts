@@ -1,4 +1,4 @@
-import type { Route } from "../../transport.ts";
+import type { Route } from "../../message/transport.ts";
 
 /** A message as somebody else than the transport finds it at its destination. */
 export interface Arrived {

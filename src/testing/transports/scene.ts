@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import { encodeHeader, type Message } from "../../message.ts";
-import type { PublishResult, Route, Transport } from "../../transport.ts";
+import { encodeHeader, type Message } from "../../message/message.ts";
+import type { PublishResult, Route, Transport } from "../../message/transport.ts";
 import { until } from "../until.ts";
 import type { TransportPlace } from "./harness.ts";
 

@@ -16,7 +16,7 @@ export function transportConformance({ name, open, openFragile }: TransportConfo
     const note = (reason: unknown): void => void unhandled.push(reason);
     before(() => process.on("unhandledRejection", note));
 
-    describe("B8: delivery", () => {
+    describe("delivery [B8]", () => {
       let place: TransportPlace | undefined;
       before(async () => (place = await open()));
       after(() => place?.close());

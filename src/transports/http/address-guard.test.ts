@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
 import { describe, test } from "node:test";
 import { AddressGuard, isPublic } from "./address-guard.ts";
 import { insideClouds, special4, special6 } from "./special-addresses.ts";
@@ -26,6 +27,21 @@ function numberOf(address: string): bigint {
 const text4 = (value: bigint): string => [24n, 16n, 8n, 0n].map((by) => (value >> by) & 255n).join(".");
 const text6 = (value: bigint): string =>
   Array.from({ length: 8 }, (_, at) => ((value >> BigInt(112 - 16 * at)) & 65_535n).toString(16)).join(":");
+
+/** A second source, maintained by others: the module `ipaddress` of whatever Python is on the machine. */
+const python = {
+  skip: spawnSync("python3", ["-c", "import ipaddress"]).status === 0 ? false : "there is no python3",
+  notGlobal(addresses: readonly string[]): string[] {
+    const program = `
+import ipaddress, sys
+for line in sys.stdin:
+    address = ipaddress.ip_address(line.strip())
+    if not address.is_global or address.is_multicast: print(address)`;
+    const input = addresses.join("\n");
+    const text = execFileSync("python3", ["-c", program], { input, encoding: "utf8", maxBuffer: 2 ** 26 });
+    return text.trim().split("\n");
+  },
+};
 
 const inside = [
   ["this network", "0.0.0.0", "0.1.2.3"],
@@ -78,6 +94,20 @@ describe("the guard against calls to the inside", () => {
       "2003:0:0:0:0:0:0:0",
     ])
       assert(six.includes(address), address);
+  });
+
+  test("what Python takes for no global address is not public", { skip: python.skip }, () => {
+    const edges = [...special4, ...special6].flatMap(({ range }) => {
+      const { within, around } = edgesOf(range);
+      return [...within, ...around];
+    });
+    // Also where this list has nothing: a new range would be among these.
+    const places = Array.from({ length: 65_536 }, (_, n) => n);
+    const blocks4 = places.map((n) => `${n >> 8}.${n & 255}.0.1`);
+    const blocks6 = places.flatMap((n) => [`${n.toString(16)}::1`, `2001:${n.toString(16)}::1`]);
+    const found = python.notGlobal([...edges, ...blocks4, ...blocks6]);
+    assert(found.length > 1_000, `it knows ${found.length}`);
+    assert.deepEqual(found.filter(isPublic), []);
   });
 
   test("public hosts pass", () => {

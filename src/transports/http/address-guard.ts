@@ -2,15 +2,15 @@ import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 import { insideClouds, special4, special6 } from "./special-addresses.ts";
 
-/** An address that the guard does not let through. Nothing was sent. */
+/** An address that the guard refuses. Nothing was sent. */
 export class ForbiddenAddress extends Error {
   override readonly name: string = "ForbiddenAddress";
 }
 
-/** Only this is given out to public hosts; parts of it are not. */
+/** The only range assigned to public hosts; parts of it are not public. */
 const public6 = blockList(["2000::/3"]);
 const forbidden4 = blockList([...special4, ...insideClouds].map(({ range }) => range));
-// A list of its own: the range of mapped addresses would stand for all of IPv4 in one that knows both.
+// A separate list: in a list for both families, the range of mapped addresses would match all of IPv4.
 const forbidden6 = blockList(special6.map(({ range }) => range));
 
 function blockList(ranges: readonly string[]): BlockList {
@@ -23,7 +23,7 @@ function blockList(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** Whether an address leads to a public host. IPv4 inside IPv6 (mapped, 6to4, NAT64, …) never does: nobody needs it to reach one. */
+/** Whether an address leads to a public host. IPv4 inside IPv6 (mapped, 6to4, NAT64, …) never does: it is not needed to reach one. */
 export function isPublic(address: string): boolean {
   const bare = address.split("%")[0] ?? "";
   if (isIP(bare) === 4) return !forbidden4.check(bare, "ipv4");
@@ -31,11 +31,11 @@ export function isPublic(address: string): boolean {
   return public6.check(bare, "ipv6") && !forbidden6.check(bare, "ipv6");
 }
 
-/** Decides which addresses may be connected to, and makes sure that it is these that are. */
+/** Decides which addresses may be connected to, and ensures that only those are. */
 export class AddressGuard {
   readonly #allowed: BlockList;
 
-  /** @param allow addresses and ranges that are let through although they are not public. */
+  /** @param allow addresses and ranges that are allowed although they are not public. */
   constructor(allow: readonly string[]) {
     this.#allowed = blockList(allow);
   }
@@ -46,15 +46,15 @@ export class AddressGuard {
     return family !== 0 && this.#allowed.check(address, family === 6 ? "ipv6" : "ipv4");
   }
 
-  /** Why a host must not be called, if it is an address: that is never looked up, so that it has to be asked here. */
+  /** Why a host must not be called, if it is an address: an address is never looked up, so it must be checked here. */
   refusal(hostname: string): ForbiddenAddress | null {
     const bare = hostname.replace(/^\[|\]$/g, "");
     return isIP(bare) === 0 || this.allows(bare) ? null : this.#forbidden(bare, [bare]);
   }
 
   /**
-   * Resolves a name, and lets the connection be made to an allowed address only. What was checked is what is connected to: the name is
-   * not asked for again in between, when it might lead elsewhere.
+   * Resolves a name, and allows connections only to an allowed address. The checked address is the one that is used: the name is
+   * not resolved again in between, when it might lead elsewhere.
    */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     systemLookup(hostname, { ...options, all: true }, (error, found) => {

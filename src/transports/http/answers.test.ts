@@ -4,8 +4,8 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from "node:net";
 import { after, describe, test } from "node:test";
 import { sleepAwake, systemClock } from "../../clock.ts";
+import type { PublishResult } from "../../message/transport.ts";
 import { newMessage, openTransport } from "../../testing/transports/scene.ts";
-import type { PublishResult } from "../../transport.ts";
 import { type HttpOptions, http } from "./route.ts";
 import { secret } from "./test/place.ts";
 

@@ -1,23 +1,19 @@
 import type { Agent } from "undici";
-import { EscapementError } from "../../errors.ts";
+import { cannotLoad } from "../../runtime/cannot-load.ts";
 import type { AddressGuard } from "./address-guard.ts";
 
-/** An agent that keeps up to `connections` to each host, and that connects only where the guard allows. The package is looked for only now. */
+/** An agent that keeps up to `connections` to each host, and connects only where the guard allows. The package is loaded only now. */
 export async function openAgent(guard: AddressGuard, connections: number): Promise<Agent> {
-  const { Agent } = await import("undici").catch((cause: unknown) => {
-    throw new EscapementError(
-      "transport-missing-client",
-      "the HTTP transport needs the package undici; install it with `npm install undici`",
-      { cause },
-    );
-  });
+  const { Agent } = await import("undici").catch(
+    cannotLoad({ code: "transport-missing-client", who: "the HTTP transport", packages: ["undici"] }),
+  );
   return new Agent({
     connections,
     connect: { lookup: guard.lookup },
-    // A connection that breaks must leave no doubt about whose request was lost with it.
+    // When a connection breaks, it must be clear whose request was lost with it.
     allowH2: false,
     pipelining: 1,
-    // How long an answer may take is the posting's to say.
+    // The request itself sets how long an answer may take.
     headersTimeout: 0,
     bodyTimeout: 0,
   });

@@ -3,20 +3,20 @@ import { EscapementError } from "../../errors.ts";
 import { isSigned, readSecrets, type Signed, signaturesOver, signWebhook } from "./signature.ts";
 
 /**
- * Standard Webhooks sign the id, the time and the body. What a receiver does with them also rests on headers: which handler runs, and under
- * which key. This signature covers those, so that one captured request is good for that very request only.
+ * Standard Webhooks sign the id, the time and the body. What a receiver does with them also depends on headers: which handler runs, and under
+ * which key. This signature covers those, so a captured request is valid only as that exact request.
  */
 export const factsSignatureHeader = "escapement-signature";
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
-/** Whether a header is part of what is signed: all of ours are, so that none can be changed, added or taken away. */
+/** Whether a header is signed: all of ours are, so none can be changed, added or removed. */
 function isFact(name: string): boolean {
   if (name === "idempotency-key") return true;
   return name.startsWith("escapement-") && name !== factsSignatureHeader;
 }
 
-/** The first word keeps it apart from what `webhook-signature` is made over, which begins with an id. */
+/** The first word distinguishes it from the input of `webhook-signature`, which begins with an id. */
 function contentOf({ id, timestamp, body }: Signed, headers: Headers): string {
   const lines = Object.entries(headers)
     .filter(([name, value]) => value !== undefined && isFact(name))
@@ -31,7 +31,7 @@ export function factsSignatureOf(signed: Signed, headers: Headers, keys: readonl
 }
 
 /**
- * Checks that the headers are those that were signed. The three of Standard Webhooks were checked before.
+ * Checks that the headers are those that were signed. The three of Standard Webhooks have already been checked.
  *
  * @throws EscapementError `invalid-signature`
  */
@@ -47,7 +47,7 @@ export function checkFacts(headers: Headers, body: string, keys: readonly KeyObj
   if (isSigned(contentOf({ id, timestamp: Number(timestamp), body }, headers), signatures, keys)) return;
   throw new EscapementError(
     "invalid-signature",
-    `the headers idempotency-key and escapement-* are not those that ${factsSignatureHeader} was made over`,
+    `the headers idempotency-key and escapement-* are not those that ${factsSignatureHeader} covers`,
   );
 }
 
@@ -58,7 +58,7 @@ export function checkFacts(headers: Headers, body: string, keys: readonly KeyObj
  * await fetch(url, { method: "POST", body, headers: signMessage({ headers, body, secret }) });
  */
 export function signMessage(what: {
-  /** As docs/WIRE.md has them, with names in lower case; `idempotency-key` must be there. */
+  /** As in docs/WIRE.md, with names in lower case; `idempotency-key` is required. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly secret: string | readonly string[];

@@ -1,9 +1,9 @@
-import { acknowledged, ambiguous, refused, textOf } from "../../publish-result.ts";
-import type { PublishResult } from "../../transport.ts";
+import { acknowledged, ambiguous, refused, textOf } from "../../message/publish-result.ts";
+import type { PublishResult } from "../../message/transport.ts";
 import { ForbiddenAddress } from "./address-guard.ts";
 import type { Answer, Failure } from "./request.ts";
 
-/** In an answer: what is refused for now. `job`: this one alone, others are welcome. */
+/** In an answer: what is refused for now. `job`: only this one, others are welcome. */
 export const refusalHeader = "escapement-refusal";
 
 const longestRetryAfterMs = 24 * 3_600_000;
@@ -18,7 +18,7 @@ export function judgeAnswer({ status, headers, text }: Answer, url: URL, nowMs: 
     const ofJob = headers[refusalHeader] === "job";
     return refused(what, { ofJob, ...(retryAfterMs === null ? {} : { retryAfterMs }) });
   }
-  // Both say that the request was not acted upon, and ask for it again.
+  // Both say that the request was not processed, and ask for it again.
   if (status === 408 || status === 425) return refused(what);
   if (status >= 300 && status < 400) {
     return refused(`${what}; such a redirect is not followed, change the url of the route`, {
@@ -36,12 +36,12 @@ export function judgeFailure({ error, maybeSent }: Failure, url: URL): PublishRe
   return refused(what, { cause: error, permanent: error instanceof ForbiddenAddress || isUnfit(error) });
 }
 
-/** The client would not even begin: such a request is never made. */
+/** The client refused to start: such a request is never sent. */
 function isUnfit(error: Error): boolean {
   return "code" in error && error.code === "UND_ERR_INVALID_ARG";
 }
 
-/** What it says stays as it is, but for what would break a line of a log or move a terminal's cursor. */
+/** Keeps the text as it is, except for what would break a line of a log or move a terminal's cursor. */
 function inOneLine(text: string): string {
   return text.replaceAll(/ *[\p{Cc}\u2028\u2029][\p{Cc}\u2028\u2029 ]*/gu, " ").trim();
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Agent, Dispatcher } from "undici";
-import { Deadline } from "../../deadline.ts";
 import { VirtualClock } from "../../testing/virtual-clock.ts";
+import { Deadline } from "../deadline.ts";
 import { post } from "./request.ts";
 
 /** What only the client can do, and does at moments that no server can bring about. */

@@ -1,12 +1,12 @@
 import type { Agent, Dispatcher } from "undici";
-import type { Deadline } from "../../deadline.ts";
+import type { Deadline } from "../deadline.ts";
 
 export interface Posting {
   readonly url: URL;
   /** Names and values in turn. */
   readonly headers: string[];
   readonly body: string;
-  /** By when it must be on its way, and by when an answer must be there. */
+  /** By when it must be sent, and by when an answer must arrive. */
   readonly sendBy: Deadline;
   readonly deadline: Deadline;
   readonly agent: Pick<Agent, "dispatch">;
@@ -15,17 +15,17 @@ export interface Posting {
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The beginning of the body, read as UTF-8. */
+  /** The beginning of the body, decoded as UTF-8. */
   readonly text: string;
 }
 
 export interface Failure {
   readonly error: Error;
-  /** Whether the other side may have got the request. */
+  /** Whether the other side may have received the request. */
   readonly maybeSent: boolean;
 }
 
-/** More than this is not read: the status says all that is needed. */
+/** No more than this is read: the status says all that is needed. */
 const mostBodyBytes = 64 * 1_024;
 const keptTextLength = 300;
 
@@ -68,11 +68,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(error);
   }
 
-  /** There is a connection, and nothing was written to it yet. */
+  /** There is a connection, and nothing has been written to it yet. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#controller === null && this.#sendBy.isOver) this.#over(new Error("not sent in time"));
-    // Given up while it waited for a connection; or the client would send it once more, which is not its to decide.
-    if (this.#isOver || this.#controller !== null) controller.abort(new Error("not sent any more"));
+    // Given up while it waited for a connection; or the client would resend it, which is not its decision.
+    if (this.#isOver || this.#controller !== null) controller.abort(new Error("no longer sent"));
     else this.#controller = controller;
   }
 
@@ -83,12 +83,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#headers = headers;
   }
 
-  /** Reads the rest, so that the connection can be used again, but not more than is decent. */
+  /** Reads the rest, so the connection can be reused, up to a sensible limit. */
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length;
-    // A character may lie across two chunks; one whose end is not read any more is left out.
+    // A character may span two chunks; one whose end is never read is left out.
     if (this.#text.length < keptTextLength) this.#text += this.#decoder.decode(chunk, { stream: true });
-    if (this.#bytes > mostBodyBytes) this.giveUp(new Error("too long an answer"));
+    if (this.#bytes > mostBodyBytes) this.giveUp(new Error("the answer is too long"));
   }
 
   onResponseEnd(): void {
@@ -102,7 +102,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #over(error: Error | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    // Where the status is known, whatever broke after it changes nothing.
+    // If the status is known, a later failure changes nothing.
     this.#end(
       this.#status === null
         ? { error: error ?? new Error("no answer"), maybeSent: this.#controller !== null }
@@ -111,7 +111,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A pair of surrogates is kept whole or not at all: a half is no text, and not every store takes it. */
+/** A surrogate pair is kept whole or not at all: half of one is not valid text, and not every store accepts it. */
 function beginningOf(text: string): string {
   return text.slice(0, keptTextLength).replace(/[\ud800-\udbff]$/, "");
 }

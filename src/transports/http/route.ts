@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import type { Duration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
+import type { Route, TransportContext } from "../../message/transport.ts";
 import { checkDuration, checkInteger, checkKnown, kindOf } from "../../options.ts";
-import type { Route, TransportContext } from "../../transport.ts";
 import { AddressGuard } from "./address-guard.ts";
 import { openAgent } from "./client.ts";
 import { readSecrets } from "./signature.ts";
@@ -13,15 +13,15 @@ export interface HttpOptions {
   readonly url: string;
   /** `whsec_` and the base64 of 24 to 64 random bytes; several while one is being replaced. It signs each message. */
   readonly secret: string | readonly string[];
-  /** Headers for every request, such as `authorization`. They are not sent along when another origin is redirected to. */
+  /** Headers for every request, such as `authorization`. They are not sent on a redirect to another origin. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Addresses and ranges that may be called although they are not public: `["10.1.0.0/16", "::1"]`. @default none */
   readonly allow?: readonly string[];
-  /** Requests at a time, over all routes with these options. @default 16 */
+  /** Concurrent requests, over all routes with these options. @default 16 */
   readonly concurrency?: number;
   /** A request without an answer after this long is ambiguous. @default "30s" */
   readonly requestTimeout?: Duration;
-  /** How many redirects (307 and 308) are followed; none to another host is. @default 3 */
+  /** How many redirects (307 and 308) are followed, never to another host. @default 3 */
   readonly maxRedirects?: number;
   /** @default "300s" */
   readonly dispatchTimeout?: Duration;
@@ -35,7 +35,7 @@ export interface HttpOptions {
  */
 export function http(options: HttpOptions): Route {
   checkKnown(options, known, "http");
-  // Defaults stand here and not behind `??`, so that null is refused like any other value that is none.
+  // Defaults are here and not behind `??`, so null is refused like any other invalid value.
   const { headers = {}, allow = [], concurrency = 16, maxRedirects = 3 } = options;
   const { requestTimeout = "30s", dispatchTimeout = "300s" } = options;
   const keys = readSecrets(options.secret, "http's secret");
@@ -52,14 +52,13 @@ export function http(options: HttpOptions): Route {
     dispatchTimeoutMs: checkDuration(dispatchTimeout, "http's dispatchTimeout"),
     transport: {
       kind: "http",
-      // Each message is a request, and one that hangs must not keep the outcome of the others.
-      gathers: false,
-      // A host that hangs must not take the turns of the others.
+      // A host that hangs must not take the others' turns.
       address: JSON.stringify([
         new URL(destination).origin,
         resolved,
         keys.map((key) => key.export().toString("base64")),
       ]),
+      // Not batched: each message is a request, and one that hangs must not delay the results of the others.
       open: async ({ clock }: TransportContext) => {
         const guard = new AddressGuard(resolved.allow);
         const agent = await openAgent(guard, resolved.concurrency);
@@ -96,17 +95,17 @@ function checkUrl(value: unknown): string {
   return url.href;
 }
 
-/** A text that may hold a user and a password is not repeated. */
+/** A string that may hold a user and a password is not repeated. */
 function textOrKind(value: unknown): string {
   if (typeof value !== "string") return kindOf(value);
-  return value.includes("@") ? "another text" : describe(value);
+  return value.includes("@") ? "another string" : describe(value);
 }
 
 const ours =
   /^(webhook-|escapement-|idempotency-key$|content-|host$|connection$|keep-alive$|upgrade$|expect$|transfer-encoding$)/;
 
 function checkHeaders(headers: unknown): Record<string, string> {
-  // What can be walked through, such as Headers or a Map, has no names of its own, and would be sent as nothing.
+  // An iterable, such as Headers or a Map, has no own names, and would be sent as nothing.
   if (typeof headers !== "object" || headers === null || Symbol.iterator in headers) {
     throw new EscapementError(
       "invalid-option",
@@ -125,7 +124,7 @@ function checkHeaders(headers: unknown): Record<string, string> {
     if (typeof value !== "string" || /[^\t\x20-\x7e]/.test(value)) {
       throw new EscapementError(
         "invalid-option",
-        `expected http's header ${describe(name)} to be a text in printable ASCII, got ${typeof value === "string" ? "another text" : kindOf(value)}`,
+        `expected http's header ${describe(name)} to be a string in printable ASCII, got ${typeof value === "string" ? "another string" : kindOf(value)}`,
       );
     }
     checked[lower] = value;

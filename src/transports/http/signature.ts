@@ -12,7 +12,7 @@ export interface Signed {
 }
 
 /**
- * The keys of one or more secrets: `whsec_` and the base64 of 24 to 64 bytes. A message never repeats one. Made ready once: from bytes,
+ * The keys of one or more secrets: `whsec_` and the base64 of 24 to 64 bytes. A message never repeats one. Prepared once: from bytes,
  * each signature would take several times as long.
  */
 export function readSecrets(given: string | readonly string[], option: string): KeyObject[] {
@@ -35,23 +35,23 @@ export function readSecrets(given: string | readonly string[], option: string): 
   });
 }
 
-/** Empty where it has another form. */
+/** Empty if it has another form. */
 function keyOf(secret: unknown): Buffer {
   const form = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
   return Buffer.from((typeof secret === "string" ? form.exec(secret)?.[1] : undefined) ?? "", "base64");
 }
 
-/** What is wrong with it, without a word of it. */
+/** What is wrong with it, without revealing any of it. */
 function wrongSecret(secret: unknown): string {
   if (secret === undefined || secret === "")
     return `${kindOf(secret)}; is the variable set that it is read from?`;
   if (typeof secret !== "string") return kindOf(secret);
-  if (!secret.startsWith("whsec_")) return "a text that does not begin with whsec_";
+  if (!secret.startsWith("whsec_")) return "a string that does not begin with whsec_";
   const { length } = keyOf(secret);
-  return length === 0 ? "a text whose rest is not base64" : `${length} bytes`;
+  return length === 0 ? "a string whose rest is not base64" : `${length} bytes`;
 }
 
-/** The value of `webhook-signature`: one signature for each key, so that a secret can be replaced without a gap. */
+/** The value of `webhook-signature`: one signature for each key, so a secret can be replaced without a gap. */
 export function signatureOf({ id, timestamp, body }: Signed, keys: readonly KeyObject[]): string {
   return signaturesOver(`${id}.${timestamp}.${body}`, keys);
 }
@@ -60,7 +60,7 @@ export function signaturesOver(content: string, keys: readonly KeyObject[]): str
   return keys.map((key) => `v1,${createHmac("sha256", key).update(content).digest("base64")}`).join(" ");
 }
 
-/** Whether one of the signatures was made with one of the keys. All are looked at, so that the time taken tells nothing. */
+/** Whether one of the signatures was made with one of the keys. All are checked, so the time taken reveals nothing. */
 export function isSigned(content: string, signatures: string, keys: readonly KeyObject[]): boolean {
   const expected = signaturesOver(content, keys)
     .split(" ")
@@ -75,7 +75,7 @@ export function isSigned(content: string, signatures: string, keys: readonly Key
   return found;
 }
 
-/** A clock may be off, and a message may be under way, for so long. */
+/** How far a clock may be off, and how long a message may be under way. */
 const toleranceMs = 5 * 60_000;
 
 /**
@@ -101,7 +101,7 @@ export function signWebhook(what: {
 }
 
 /**
- * Checks the three headers of Standard Webhooks against a body, as it came.
+ * Checks the three headers of Standard Webhooks against a body, exactly as received.
  *
  * @throws EscapementError `invalid-signature`
  */
@@ -147,6 +147,6 @@ export function checkWebhook(
     );
   }
   if (!isSigned(`${id}.${Number(timestamp)}.${body}`, signatures, keys)) {
-    throw new EscapementError("invalid-signature", "no signature of the message fits a known secret");
+    throw new EscapementError("invalid-signature", "no signature of the message matches a known secret");
   }
 }

@@ -1,10 +1,10 @@
 import type { KeyObject } from "node:crypto";
 import type { Agent } from "undici";
 import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
-import { encodeHeader, type Message } from "../../message.ts";
-import { heldBack, refused } from "../../publish-result.ts";
-import type { PublishOptions, PublishResult, Transport } from "../../transport.ts";
+import { encodeHeader, type Message } from "../../message/message.ts";
+import { heldBack, refused } from "../../message/publish-result.ts";
+import type { PublishOptions, PublishResult, Transport } from "../../message/transport.ts";
+import { Deadline } from "../deadline.ts";
 import type { AddressGuard, ForbiddenAddress } from "./address-guard.ts";
 import { factsSignatureHeader, factsSignatureOf } from "./facts-signature.ts";
 import { judgeAnswer, judgeFailure } from "./judge.ts";
@@ -27,13 +27,13 @@ interface Target {
   readonly forbidden: ForbiddenAddress | null;
 }
 
-/** Posts each message by itself, a bounded number at a time over connections that are kept. */
+/** Posts each message separately, a bounded number at a time over kept connections. */
 export class HttpTransport implements Transport {
   readonly #parts: HttpParts;
   readonly #waiting: (() => void)[] = [];
-  /** One's own, for every request: names and values in turn. */
+  /** The route's own, for every request: names and values in turn. */
   readonly #headers: readonly string[];
-  /** No secret: it is sent along also where another origin is redirected to. */
+  /** Not secret: it is also sent on a redirect to another origin. */
   readonly #userAgent: string;
   #last: { readonly destination: string; readonly target: Target } | null = null;
   #running = 0;
@@ -49,13 +49,13 @@ export class HttpTransport implements Transport {
   async publish(messages: readonly Message[], options: PublishOptions): Promise<PublishResult[]> {
     const deadline = new Deadline(this.#parts.clock, options.timeoutMs);
     const results: PublishResult[] = new Array(messages.length).fill(heldBack);
-    const lanes = Map.groupBy(messages.keys(), (index) => messages[index]?.key);
+    const byKey = Map.groupBy(messages.keys(), (index) => messages[index]?.key);
     await Promise.all(
-      Array.from(lanes.values(), async (indexes) => {
+      Array.from(byKey.values(), async (indexes) => {
         for (const index of indexes) {
           const result = await this.#inTurn(() => this.#send(messages[index] as Message, deadline, options));
           results[index] = result;
-          // One that was refused for good will not come later either, so that nothing can overtake it.
+          // A message that was refused for good is never sent later, so nothing can overtake it.
           if (result.kind === "ambiguous" || (result.kind === "refused" && !result.permanent)) return;
         }
       }),
@@ -102,7 +102,7 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** A receiver may take its time, as long as the sender can wait for it: that may be longer than was known when it was asked to send. */
+  /** A receiver may take as long as the sender can wait: that may be longer than was known when the publish began. */
   #answerBy(deadline: Deadline, { answerLeftMs }: PublishOptions): Deadline {
     const { clock, requestTimeoutMs } = this.#parts;
     const request = new Deadline(clock, requestTimeoutMs);
@@ -124,7 +124,7 @@ export class HttpTransport implements Transport {
     return own;
   }
 
-  /** All messages of a route go to the same place, which is read once. */
+  /** All messages of a route go to the same URL, which is parsed once. */
   #targetOf(destination: string): Target {
     if (this.#last?.destination !== destination) {
       this.#last = { destination, target: this.#targetAt(new URL(destination)) };
@@ -158,12 +158,12 @@ function redirectOf({ status, headers }: Answer, from: URL): URL | null {
   const location = headers["location"];
   if ((status !== 307 && status !== 308) || typeof location !== "string") return null;
   const url = URL.parse(location, from.href);
-  // From https it never goes down to http.
+  // Never from https down to http.
   const isFine = url !== null && (url.protocol === "https:" || url.protocol === from.protocol);
   return isFine ? url : null;
 }
 
-/** The same server; or the same name, by https where it was http. */
+/** The same server; or the same name, on https instead of http. */
 function isSameHost(from: URL, to: URL): boolean {
   if (from.origin === to.origin) return true;
   return from.hostname === to.hostname && from.protocol === "http:" && to.protocol === "https:";

@@ -1,6 +1,6 @@
 import { EscapementError } from "../../errors.ts";
+import type { TransportFactory } from "../../message/transport.ts";
 import { checkHosts, checkKnown, checkLogin, checkOneOf, checkTexts } from "../../options.ts";
-import type { TransportFactory } from "../../transport.ts";
 
 const mechanisms = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
@@ -29,7 +29,7 @@ const form = /^kafka(\+ssl)?:\/\/(?:([^@/]*)@)?([^/?#]+)\/?(?:\?(.*))?$/;
 
 const option = "kafka's brokers";
 
-/** A message never repeats the text, it may hold a password. */
+/** A message never repeats the string, which may hold a password. */
 export function parseKafka(given: KafkaConnectionOptions["brokers"]): KafkaAddress {
   const text = given === undefined ? process.env["ESCAPEMENT_KAFKA"] : checkTexts(given, option).join(",");
   if (text === undefined || text === "") {
@@ -43,7 +43,7 @@ export function parseKafka(given: KafkaConnectionOptions["brokers"]): KafkaAddre
   if (match === null) {
     throw new EscapementError(
       "invalid-option",
-      `expected ${option} to be kafka://user:password@host:port,… or host:port,…, got another text`,
+      `expected ${option} to be kafka://user:password@host:port,… or host:port,…, got another string`,
     );
   }
   return {
@@ -64,21 +64,21 @@ function readLogin(login: string | undefined, query: string | undefined): KafkaA
   if (login === undefined) return null;
   const [username, password = ""] = checkLogin(login, option);
   if (username !== "") return { mechanism, username, password };
-  // Without a user nobody would log in, and a password that was given would go nowhere.
+  // Without a user there would be no login, and a given password would be ignored.
   throw new EscapementError(
     "invalid-option",
     `expected the login in ${option} to be user:password, and it has no user`,
   );
 }
 
-/** What was given is checked at once; what the environment says is read when it is needed. */
+/** Given values are checked at once; the environment is read when it is needed. */
 export function checkBrokers(options: KafkaConnectionOptions): void {
   if (options.brokers !== undefined) parseKafka(options.brokers);
 }
 
 /**
- * Whether a route's address leads to the brokers that are given here: both name one of them. Where the environment does not say yet where
- * one of them leads, it will say the same to both.
+ * Whether a route's address leads to the brokers given here: both name one of them. If the environment does not say yet where
+ * one of them leads, it will say the same for both.
  */
 export function sharesBroker(transport: TransportFactory, given: KafkaConnectionOptions["brokers"]): boolean {
   try {

@@ -1,28 +1,28 @@
 import type { EventEmitter } from "node:events";
-import { EscapementError } from "../../errors.ts";
+import { cannotLoad } from "../../runtime/cannot-load.ts";
 import type { KafkaAddress } from "./address.ts";
 
 export type KafkaClient = typeof import("@platformatic/kafka");
 
 let isGuarded = false;
 
-/** The package is looked for only now. */
+/** The package is loaded only now. */
 export async function loadClient(): Promise<KafkaClient> {
-  const client = await import("@platformatic/kafka").catch((cause: unknown) => {
-    throw new EscapementError(
-      "transport-missing-client",
-      "the Kafka transport needs the package @platformatic/kafka; install it with `npm install @platformatic/kafka`",
-      { cause },
-    );
-  });
+  const client = await import("@platformatic/kafka").catch(
+    cannotLoad({
+      code: "transport-missing-client",
+      who: "the Kafka transport",
+      packages: ["@platformatic/kafka"],
+    }),
+  );
   if (!isGuarded) client.instancesChannel.subscribe(guardConnection);
   isGuarded = true;
   return client;
 }
 
 /**
- * A connection that breaks while it logs in tells of it twice, the second time to nobody, which would end the process (seen with 2.12).
- * Whoever waits for it has heard the first time.
+ * A connection that breaks during login emits its error twice, the second time without a listener, which would crash the process (seen with 2.12).
+ * The caller has already seen the first one.
  */
 function guardConnection(created: unknown): void {
   const { type, instance } = created as { readonly type: string; readonly instance: EventEmitter };

@@ -1,4 +1,4 @@
-/** Where a partition's group stands: what is in hand, and how far everything has been dealt with. */
+/** The group's progress in a partition: what is in hand, and how far everything is finished. */
 export class PartitionOffsets {
   readonly partition: number;
   readonly #inHand = new Set<bigint>();
@@ -10,7 +10,7 @@ export class PartitionOffsets {
     this.partition = partition;
   }
 
-  /** False when it is in hand or was dealt with already: after a rebalance the client reads again what was not committed. */
+  /** False when it is in hand or already finished: after a rebalance the client reads again what was not committed. */
   take(offset: bigint): boolean {
     if (offset < this.#next) return false;
     this.#inHand.add(offset);
@@ -22,7 +22,7 @@ export class PartitionOffsets {
     this.#inHand.delete(offset);
   }
 
-  /** The offset to commit, or null when it is committed already. */
+  /** The offset to commit, or null when it is already committed. */
   get due(): bigint | null {
     let first = this.#next;
     for (const offset of this.#inHand) {

@@ -15,15 +15,18 @@ const bad: readonly (readonly [make: () => unknown, says: RegExp])[] = [
   [() => route({ maxBatchBytes: null }), /kafka's maxBatchBytes to be a whole number .*, got null$/],
   [() => route({ dispatchTimeout: 0 }), /kafka's dispatchTimeout to be a duration of at least 1ms, got 0$/],
   [() => route({ dispatchTimeout: null }), /kafka's dispatchTimeout to be a duration .*, got null$/],
-  [() => route({ brokers: null }), /kafka's brokers to be a text or a list of texts, got null$/],
-  [() => route({ brokers: "" }), /kafka's brokers to be a text or a list of texts, got an empty text$/],
-  [() => route({ brokers: [] }), /kafka's brokers to be a text or a list of texts, got an empty list$/],
+  [() => route({ brokers: null }), /kafka's brokers to be a string or a list of strings, got null$/],
+  [() => route({ brokers: "" }), /kafka's brokers to be a string or a list of strings, got an empty string$/],
+  [() => route({ brokers: [] }), /kafka's brokers to be a string or a list of strings, got an empty list$/],
   [() => route({ brokers: ["a:1", null] }), /kafka's brokers to be .*, got a list with null in it$/],
   [() => route({ brokers: { host: "a" } }), /kafka's brokers to be .*, got an object$/],
-  [() => route({ brokers: "kafka://me:hidden@a/b/c" }), /kafka's brokers to be kafka:.*, got another text$/],
+  [
+    () => route({ brokers: "kafka://me:hidden@a/b/c" }),
+    /kafka's brokers to be kafka:.*, got another string$/,
+  ],
   [
     () => route({ brokers: ["kafka://me:hidden@a", "kafka://me:hidden@b"] }),
-    /kafka's brokers to be kafka:.*, got another text$/,
+    /kafka's brokers to be kafka:.*, got another string$/,
   ],
   [
     () => route({ brokers: "kafka://me:hidden@a,me:hidden@b" }),
@@ -40,7 +43,7 @@ const bad: readonly (readonly [make: () => unknown, says: RegExp])[] = [
     /mechanism in kafka's brokers to be one of .*, got "MD5"$/,
   ],
   [() => source({ topic: "" }), /kafkaSource's topic to be 1 to 249 .*, got ""$/],
-  [() => source({ group: null }), /kafkaSource's group to be a text .*, got null$/],
+  [() => source({ group: null }), /kafkaSource's group to be a string .*, got null$/],
   [() => source({ brokers: 9_092 }), /kafka's brokers to be .*, got a number$/],
   [
     () => source({ sessionTimeout: 0 }),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { systemClock } from "../../clock.ts";
 import { silentLogger } from "../../log.ts";
-import type { Message } from "../../message.ts";
+import type { Message } from "../../message/message.ts";
 import type { KafkaClient } from "./client.ts";
 import { type KafkaParts, KafkaTransport } from "./transport.ts";
 

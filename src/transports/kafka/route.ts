@@ -1,19 +1,20 @@
 import type { Duration } from "../../duration.ts";
+import type { Route, Transport, TransportContext } from "../../message/transport.ts";
 import { checkDuration, checkInteger, checkKnown, checkOneOf } from "../../options.ts";
-import type { Route, Transport, TransportContext } from "../../transport.ts";
+import { BatchingTransport } from "../batching.ts";
 import { checkBrokers, type KafkaConnectionOptions, parseKafka } from "./address.ts";
 import { loadClient } from "./client.ts";
 import { checkTopic } from "./topic.ts";
-import { KafkaTransport } from "./transport.ts";
+import { KafkaTransport, kafkaBatching } from "./transport.ts";
 
 const compressions = ["none", "gzip", "snappy", "lz4", "zstd"] as const;
 
 export interface KafkaOptions extends KafkaConnectionOptions {
-  /** The topic. It is yours to make: without it a publish is refused. */
+  /** The topic. You must create it: without it a publish is refused. */
   readonly topic: string;
   /** @default "none" */
   readonly compression?: (typeof compressions)[number];
-  /** How much goes into one batch of a partition: at most what the topic takes (`max.message.bytes`). @default 900000 */
+  /** Maximum size of one batch of a partition: at most what the topic accepts (`max.message.bytes`). @default 900000 */
   readonly maxBatchBytes?: number;
   /** @default "300s" */
   readonly dispatchTimeout?: Duration;
@@ -21,7 +22,7 @@ export interface KafkaOptions extends KafkaConnectionOptions {
 
 /**
  * Publishes to a Kafka topic with an idempotent producer, acknowledged by all replicas in sync. Messages of one key go to one partition,
- * the one that Java's clients take.
+ * the same one that Java clients choose.
  *
  * @example
  * const payment = defineJob({ name: "payment", route: kafka({ topic: "payments" }) });
@@ -40,13 +41,13 @@ export function kafka(options: KafkaOptions): Route {
     dispatchTimeoutMs: checkDuration(dispatchTimeout, "kafka's dispatchTimeout"),
     transport: {
       kind: "kafka",
-      gathers: true,
       get address() {
         return JSON.stringify([address(), resolved]);
       },
       async open(context: TransportContext): Promise<Transport> {
         const client = await loadClient();
-        return new KafkaTransport({ ...context, ...resolved, address: address(), client });
+        const transport = new KafkaTransport({ ...context, ...resolved, address: address(), client });
+        return new BatchingTransport(transport, context.clock, kafkaBatching);
       },
     },
   };

@@ -1,8 +1,8 @@
 import type { Consumer, Message as KafkaMessage, MessagesStream } from "@platformatic/kafka";
 import { sleep } from "../../clock.ts";
-import { decodeMessage } from "../../decoding.ts";
-import { Reconnecting } from "../../reconnecting.ts";
-import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
+import { decodeMessage } from "../../message/decoding.ts";
+import type { Delivered, SourceContext, SourceSession } from "../../message/source.ts";
+import { Reconnecting } from "../reconnecting.ts";
 import type { KafkaAddress } from "./address.ts";
 import { baseOptions, type KafkaClient } from "./client.ts";
 import { PartitionOffsets } from "./offsets.ts";
@@ -19,7 +19,7 @@ type Deliver = (one: Delivered) => Promise<void>;
 
 const commitEveryMs = 200;
 
-/** One membership in the group at a time; when it ends with an error, another is begun. */
+/** One membership in the group at a time; when it ends with an error, a new one begins. */
 interface Membership {
   readonly consumer: Consumer;
   readonly stream: MessagesStream<Buffer, Buffer, Buffer, Buffer>;
@@ -46,14 +46,14 @@ export class KafkaSession implements SourceSession {
     while (!signal.aborted) {
       try {
         const membership = await this.#join();
-        // Whoever stopped meanwhile has found no membership to end.
+        // A stop meanwhile has found no membership to end.
         if (signal.aborted) return await this.#leave();
         this.#reconnecting.opened();
         await this.#read(membership, deliver, signal);
       } catch (error) {
         if (signal.aborted) break;
         const { isFirst, delayMs } = this.#reconnecting.failed();
-        if (isFirst) log.warn({ error, topic }, "Kafka could not be read; this is tried again");
+        if (isFirst) log.warn({ error, topic }, "Kafka could not be read; it is retried");
         await this.#leave();
         await sleep(clock, delayMs * 2, signal);
       }
@@ -78,7 +78,7 @@ export class KafkaSession implements SourceSession {
       retries: 3,
       retryDelay: 300,
     });
-    // Without a listener, a group that cannot be joined again would end the process; the stream tells of it too.
+    // Without a listener, a group that cannot be rejoined would crash the process; the stream reports it too.
     consumer.on("error", (error: Error) => this.#membership?.stream.destroy(error));
     try {
       const stream = await consumer.consume({
@@ -109,7 +109,7 @@ export class KafkaSession implements SourceSession {
         this.#reconnecting.delivered();
       }
     } catch (error) {
-      // Destroyed on purpose, it says that it was closed too early.
+      // Destroyed on purpose, the stream reports that it was closed too early.
       if (!signal.aborted) throw error;
     } finally {
       signal.removeEventListener("abort", stop);
@@ -138,7 +138,7 @@ export class KafkaSession implements SourceSession {
       ack: settle,
       abandon: settle,
       extend: async () => {},
-      // It was not committed, so that whoever has the partition next begins with it.
+      // It was not committed, so the partition's next member begins with it.
       release: async () => {},
     };
   }
@@ -164,7 +164,7 @@ export class KafkaSession implements SourceSession {
       await consumer.commit({ offsets: due.map(({ offsets: _own, ...one }) => one) });
       for (const { offsets, offset } of due) offsets.committed(offset);
     } catch (error) {
-      log.warn({ error, topic }, "offsets could not be committed; what was handled may be delivered again");
+      log.warn({ error, topic }, "offsets could not be committed; handled messages may be redelivered");
     }
   }
 
@@ -172,7 +172,7 @@ export class KafkaSession implements SourceSession {
     const membership = this.#membership;
     this.#membership = null;
     await membership?.consumer.close(true).catch((error: unknown) => {
-      this.#parts.log.debug({ error }, "the Kafka consumer did not close in order");
+      this.#parts.log.debug({ error }, "the Kafka consumer did not close cleanly");
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { Duration } from "../../duration.ts";
+import type { Source, SourceContext, SourceSession } from "../../message/source.ts";
 import { checkName } from "../../names.ts";
 import { checkDuration, checkKnown } from "../../options.ts";
-import type { Source, SourceContext, SourceSession } from "../../source.ts";
 import { checkBrokers, type KafkaConnectionOptions, parseKafka, sharesBroker } from "./address.ts";
 import { loadClient } from "./client.ts";
 import { KafkaSession } from "./session.ts";
@@ -16,7 +16,7 @@ export interface KafkaSourceOptions extends KafkaConnectionOptions {
 }
 
 /**
- * Reads a Kafka topic as a member of a consumer group. An offset is committed when everything before it has been dealt with.
+ * Reads a Kafka topic as a member of a consumer group. An offset is committed when everything before it is finished.
  *
  * @example
  * consume({ jobs: [payment], from: kafkaSource({ topic: "payments", group: "payments" }), inbox, onDead });
@@ -28,7 +28,7 @@ export function kafkaSource(options: KafkaSourceOptions): Source {
   const resolved = {
     topic: checkTopic(options.topic, "kafkaSource's topic"),
     group: checkName(options.group, "kafkaSource's group"),
-    // What the broker itself allows is less: 6 s to 30 min, unless it is set otherwise.
+    // The broker itself allows less: 6 s to 30 min by default.
     sessionTimeoutMs: checkDuration(sessionTimeout, "kafkaSource's sessionTimeout", 1_000, 86_400_000),
   };
   return {

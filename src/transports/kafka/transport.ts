@@ -1,13 +1,14 @@
 import type { ClusterMetadata, MessageToProduce, Producer } from "@platformatic/kafka";
 import type { Clock } from "../../clock.ts";
-import { Deadline, late } from "../../deadline.ts";
 import type { Logger } from "../../log.ts";
-import type { Message } from "../../message.ts";
-import { acknowledged, ambiguous, heldBack, refused, textOf } from "../../publish-result.ts";
-import type { PublishOptions, PublishResult, Transport } from "../../transport.ts";
+import type { Message } from "../../message/message.ts";
+import { acknowledged, ambiguous, heldBack, refused, textOf } from "../../message/publish-result.ts";
+import type { PublishOptions, PublishResult, Transport } from "../../message/transport.ts";
+import type { Batching } from "../batching.ts";
+import { Deadline, late } from "../deadline.ts";
 import type { KafkaAddress } from "./address.ts";
 import { baseOptions, type KafkaClient } from "./client.ts";
-import { Lane } from "./lane.ts";
+import { PartitionQueue } from "./partition-queue.ts";
 import { verdictOf } from "./verdict.ts";
 
 export interface KafkaParts {
@@ -19,24 +20,15 @@ export interface KafkaParts {
   readonly log: Logger;
 }
 
-/** A call that waits for its turn. */
-interface Call {
-  readonly messages: readonly Message[];
-  readonly deadline: Deadline;
-  resolve(results: PublishResult[]): void;
-  reject(error: unknown): void;
-}
+/** Requests go one after the other, so calls that arrive meanwhile share the next. */
+export const kafkaBatching: Batching = { maxMessages: 10_000, maxUnderWay: 1 };
 
-/** Calls share a request when none of them has to give up more than this part of its time. */
-const sharedTime = 0.8;
-
-/** Publishes with one idempotent producer, whose requests go one after the other: calls that came meanwhile share the next. */
+/** Publishes with one idempotent producer. Its caller waits for one publish before it begins the next. */
 export class KafkaTransport implements Transport {
   readonly #parts: KafkaParts;
   readonly #where: string;
   #producer: Producer | null = null;
-  #turn: Promise<unknown> = Promise.resolve();
-  readonly #waiting: Call[] = [];
+  #publishing: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   constructor(parts: KafkaParts) {
@@ -45,44 +37,22 @@ export class KafkaTransport implements Transport {
   }
 
   publish(messages: readonly Message[], { timeoutMs }: PublishOptions): Promise<PublishResult[]> {
-    const deadline = new Deadline(this.#parts.clock, timeoutMs);
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ messages, deadline, resolve, reject });
-      this.#turn = this.#turn.then(() => this.#next());
-    });
-  }
-
-  async #next(): Promise<void> {
-    const calls = this.#takeCalls();
-    const [first] = calls.toSorted((a, b) => a.deadline.leftMs - b.deadline.leftMs);
-    if (first === undefined) return;
-    const messages = calls.flatMap((call) => call.messages);
-    const results: PublishResult[] = new Array(messages.length).fill(heldBack);
-    const topics = Map.groupBy(messages.keys(), (index) => messages[index]?.destination ?? "");
-    try {
-      for (const [topic, indexes] of topics)
-        await this.#toTopic(topic, messages, indexes, results, first.deadline);
-      for (const call of calls) call.resolve(results.splice(0, call.messages.length));
-    } catch (error) {
-      for (const call of calls) call.reject(error);
-    }
-  }
-
-  /** The first call that waits, and those behind it that have about as much time as all the others: in their order. */
-  #takeCalls(): readonly Call[] {
-    let [least, most] = [Number.POSITIVE_INFINITY, 0];
-    const end = this.#waiting.findIndex(({ deadline: { leftMs } }) => {
-      least = Math.min(least, leftMs);
-      most = Math.max(most, leftMs);
-      return least < sharedTime * most;
-    });
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : Math.max(1, end));
+    const publishing = this.#publish(messages, new Deadline(this.#parts.clock, timeoutMs));
+    this.#publishing = publishing.catch(() => {});
+    return publishing;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#turn;
+    await this.#publishing;
     await this.#discard();
+  }
+
+  async #publish(messages: readonly Message[], deadline: Deadline): Promise<PublishResult[]> {
+    const results: PublishResult[] = new Array(messages.length).fill(heldBack);
+    const topics = Map.groupBy(messages.keys(), (index) => messages[index]?.destination ?? "");
+    for (const [topic, indexes] of topics) await this.#toTopic(topic, messages, indexes, results, deadline);
+    return results;
   }
 
   async #toTopic(
@@ -102,28 +72,29 @@ export class KafkaTransport implements Transport {
       partitions = await deadline.within(this.#prepare(topic));
     } catch (error) {
       const isUnknown = textOf(error).includes("does not host this topic");
-      return refuse(isUnknown ? `there is no topic ${topic}; make it first` : textOf(error), error);
+      return refuse(isUnknown ? `there is no topic ${topic}; create it first` : textOf(error), error);
     }
     if (partitions === late) {
       await this.#discard();
       return refuse("no connection in time");
     }
-    const lanes = new Map<number, Lane>();
+    const queues = new Map<number, PartitionQueue>();
     for (const index of indexes) {
       const record = this.#recordOf(messages[index] as Message, partitions);
-      const lane = lanes.get(record.partition) ?? new Lane(record.partition, this.#parts.maxBatchBytes);
-      lane.add(index, record);
-      lane.isAlone ||= messages[index]?.headers["escapement-delivery"] === "at-most-once";
-      lanes.set(record.partition, lane);
+      const { partition } = record;
+      const queue = queues.get(partition) ?? new PartitionQueue(partition, this.#parts.maxBatchBytes);
+      queue.add(index, record);
+      queue.isAlone ||= messages[index]?.headers["escapement-delivery"] === "at-most-once";
+      queues.set(partition, queue);
     }
-    await this.#drain(topic, [...lanes.values()], results, deadline);
+    await this.#drain(topic, [...queues.values()], results, deadline);
   }
 
   /** Everything that comes before a send: if it fails, nothing was sent. */
   async #prepare(topic: string): Promise<number> {
     this.#producer ??= this.#newProducer();
     const metadata: ClusterMetadata = await this.#producer.metadata({ topics: [topic] });
-    // A failed send takes the number of the producer along.
+    // A failed send loses the producer's id.
     if (this.#producer.producerId === undefined) await this.#producer.initIdempotentProducer({});
     return metadata.topics.get(topic)?.partitionsCount ?? 1;
   }
@@ -138,16 +109,16 @@ export class KafkaTransport implements Transport {
     }
   }
 
-  /** Sends the front of every lane, all that can in one request, until all lanes are empty or stuck. */
+  /** Sends the front of every queue, as many as may share one request, until all queues are empty or stopped. */
   async #drain(
     topic: string,
-    lanes: readonly Lane[],
+    queues: readonly PartitionQueue[],
     results: PublishResult[],
     deadline: Deadline,
   ): Promise<void> {
-    for (let open = [...lanes]; open.length > 0; open = open.filter((lane) => lane.isOpen)) {
+    for (let open = [...queues]; open.length > 0; open = open.filter((queue) => queue.isOpen)) {
       const shared = open.filter(({ isAlone }) => !isAlone);
-      const alone = open.filter(({ isAlone }) => isAlone).map((lane) => [lane]);
+      const alone = open.filter(({ isAlone }) => isAlone).map((queue) => [queue]);
       for (const request of shared.length === 0 ? alone : [shared, ...alone])
         await this.#request(topic, request, results, deadline);
     }
@@ -155,57 +126,57 @@ export class KafkaTransport implements Transport {
 
   async #request(
     topic: string,
-    lanes: readonly Lane[],
+    queues: readonly PartitionQueue[],
     results: PublishResult[],
     deadline: Deadline,
   ): Promise<void> {
-    // The request before may have failed for another partition, and the producer needs a new number.
+    // The previous request may have failed for another partition, and the producer needs a new id.
     const trouble = await this.#unready(topic, deadline);
     if (trouble !== null) {
-      for (const { index } of lanes.flatMap((lane) => lane.left())) results[index] = trouble;
-      for (const lane of lanes) lane.stop();
+      for (const { index } of queues.flatMap((queue) => queue.left())) results[index] = trouble;
+      for (const queue of queues) queue.stop();
       return;
     }
-    const batches = lanes.map((lane) => ({ lane, records: lane.front() }));
+    const batches = queues.map((queue) => ({ queue, records: queue.front() }));
     const failure = await deadline
       .within(this.#send(batches.flatMap(({ records }) => records.map(({ record }) => record))))
       .then((end) => (end === late ? late : null))
       .catch((error: unknown) => error);
     if (failure === late) await this.#discard();
-    for (const { lane, records } of batches) {
-      for (const { index, result } of this.#settle(lane, records, failure, topic)) results[index] = result;
+    for (const { queue, records } of batches) {
+      for (const { index, result } of this.#settle(queue, records, failure, topic)) results[index] = result;
     }
   }
 
   #settle(
-    lane: Lane,
-    records: ReturnType<Lane["front"]>,
+    queue: PartitionQueue,
+    records: ReturnType<PartitionQueue["front"]>,
     failure: unknown,
     topic: string,
   ): { readonly index: number; readonly result: PublishResult }[] {
     const all = (result: PublishResult) => records.map(({ index }) => ({ index, result }));
     if (failure === null) {
-      lane.taken();
+      queue.taken();
       return all(acknowledged);
     }
     if (failure === late) {
-      lane.stop();
+      queue.stop();
       return all(ambiguous(`Kafka ${this.#where}: no answer in time`));
     }
-    const verdict = verdictOf(failure, topic, lane.partition, this.#where);
+    const verdict = verdictOf(failure, topic, queue.partition, this.#where);
     if (verdict.kind === "acknowledged") {
-      lane.taken();
+      queue.taken();
       return all(acknowledged);
     }
     if (verdict.kind === "failed") {
-      lane.stop();
+      queue.stop();
       return all(verdict.result);
     }
     if (records.length > 1) {
-      lane.halve();
+      queue.halve();
       return [];
     }
-    lane.taken();
+    queue.taken();
     return all(refused(verdict.text, { permanent: true }));
   }
 
@@ -215,7 +186,7 @@ export class KafkaTransport implements Transport {
 
   #recordOf({ destination, key, dedupeId, headers, body }: Message, partitions: number) {
     const keyBytes = Buffer.from(key);
-    // As Java's clients do it, so that whoever else writes to the topic agrees on where a key belongs.
+    // As Java's clients do, so other producers of the topic agree on where a key belongs.
     const partition = this.#parts.client.compatibilityPartitioner(null as never, keyBytes) % partitions;
     const all = new Map([[Buffer.from("escapement-dedupe-id"), Buffer.from(dedupeId)]]);
     for (const name of Object.keys(headers)) all.set(Buffer.from(name), Buffer.from(headers[name] ?? ""));
@@ -239,7 +210,7 @@ export class KafkaTransport implements Transport {
     const producer = this.#producer;
     this.#producer = null;
     await producer?.close(true).catch((error: unknown) => {
-      this.#parts.log.debug({ error, where: this.#where }, "the Kafka producer did not close in order");
+      this.#parts.log.debug({ error, where: this.#where }, "the Kafka producer did not close cleanly");
     });
   }
 }

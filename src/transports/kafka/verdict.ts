@@ -1,14 +1,14 @@
-import { ambiguous, refused, textOf } from "../../publish-result.ts";
-import type { PublishResult } from "../../transport.ts";
+import { ambiguous, refused, textOf } from "../../message/publish-result.ts";
+import type { PublishResult } from "../../message/transport.ts";
 
-/** What became of one partition's part of a request. */
+/** The result of one partition's part of a request. */
 export type Verdict =
   | { readonly kind: "acknowledged" }
-  /** The batch as a whole is larger than the topic takes: it may do in smaller ones. */
+  /** The batch as a whole is larger than the topic accepts: smaller ones may fit. */
   | { readonly kind: "too-large"; readonly text: string }
   | { readonly kind: "failed"; readonly result: PublishResult };
 
-/** The client's errors, as far as they are of use here. */
+/** The client's errors, as far as they are used here. */
 interface ClientError extends Error {
   readonly code?: string;
   readonly errors?: readonly ClientError[];
@@ -20,7 +20,7 @@ interface TopicResponse {
   readonly partitionResponses: readonly { readonly index: number; readonly errorCode: number }[];
 }
 
-/** Answers by which a broker says that it cannot tell, or that it has it and others have not. */
+/** Answers by which a broker says that it does not know, or that it has the batch and other replicas do not. */
 const unsure = new Map([
   [-1, "UNKNOWN_SERVER_ERROR"],
   [7, "REQUEST_TIMED_OUT"],
@@ -30,7 +30,7 @@ const unsure = new Map([
   [56, "KAFKA_STORAGE_ERROR"],
 ]);
 
-/** Answers that no later try will change, unless a person changes something first. */
+/** Answers that no retry will change, unless a person changes something first. */
 const forGood = new Map([
   [17, "INVALID_TOPIC_EXCEPTION"],
   [29, "TOPIC_AUTHORIZATION_FAILED"],
@@ -61,7 +61,7 @@ export function verdictOf(error: unknown, topic: string, partition: number, wher
   return failed(refused(text, { cause: error, permanent: code !== null && forGood.has(code) }));
 }
 
-/** What the client says when it did not get to sending. */
+/** What the client reports when it never got to sending. */
 const wasNotSent =
   /^Connection to \S+ (failed|timed out)|^Cannot connect to any broker|^Connection closed while waiting for ready|^Cannot get a connection|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH/;
 
@@ -75,7 +75,7 @@ function nameOf(code: number | null): string | undefined {
     : (unsure.get(code) ?? forGood.get(code) ?? tooLarge.get(code) ?? `error ${code}`);
 }
 
-/** The tries of one send, in order, whatever they were wrapped in. A broker's answer is one try, however many errors it lists. */
+/** The tries of one send, in order, however they were wrapped. A broker's answer is one try, however many errors it lists. */
 function attemptsOf(error: ClientError): ClientError[] {
   if (error.response !== undefined || !Array.isArray(error.errors) || error.errors.length === 0)
     return [error];

@@ -1,6 +1,6 @@
 import { EscapementError } from "../../errors.ts";
+import type { TransportFactory } from "../../message/transport.ts";
 import { checkHosts, checkLogin, checkTexts } from "../../options.ts";
-import type { TransportFactory } from "../../transport.ts";
 
 /** Where the servers are and how to log in. */
 export interface NatsAddress {
@@ -16,7 +16,7 @@ const form = /^(nats|tls):\/\/(?:([^@/]*)@)?([^/?#]+)\/?$/;
 
 const option = "nats' servers";
 
-/** Reads `nats://user:password@a:4222,b:4222`, `nats://token@…` or `tls://…`. A message never repeats it, it may hold a password. */
+/** Reads `nats://user:password@a:4222,b:4222`, `nats://token@…` or `tls://…`. A message never repeats it, since it may hold a password. */
 export function parseNats(given: string | readonly string[] | undefined): NatsAddress {
   const text = given === undefined ? process.env["ESCAPEMENT_NATS"] : checkTexts(given, option).join(",");
   if (text === undefined || text === "") {
@@ -30,7 +30,7 @@ export function parseNats(given: string | readonly string[] | undefined): NatsAd
   if (match === null) {
     throw new EscapementError(
       "invalid-option",
-      `expected ${option} to be nats://user:password@host:port,… or host:port,…, got another text`,
+      `expected ${option} to be nats://user:password@host:port,… or host:port,…, got another string`,
     );
   }
   const [first, second] = checkLogin(login, option);
@@ -43,14 +43,14 @@ export function parseNats(given: string | readonly string[] | undefined): NatsAd
   };
 }
 
-/** What was given is checked at once; what the environment says is read when it is needed. */
+/** Given values are checked at once; the environment is read when it is needed. */
 export function checkServers(options: { readonly servers?: string | readonly string[] }): void {
   if (options.servers !== undefined) parseNats(options.servers);
 }
 
 /**
- * Whether a route's address leads to the servers that are given here: both name one of them. Where the environment does not say yet where
- * one of them leads, it will say the same to both.
+ * Whether a route's address leads to the servers given here: both name one of them. If the environment does not say yet where
+ * one of them leads, it will say the same for both.
  */
 export function sharesServer(
   transport: TransportFactory,

@@ -1,30 +1,28 @@
 import type { NatsConnection } from "@nats-io/transport-node";
-import { EscapementError } from "../../errors.ts";
+import { cannotLoad } from "../../runtime/cannot-load.ts";
 import type { NatsAddress } from "./address.ts";
 
 export const connectTimeoutMs = 5_000;
 
-function missingClient(cause: unknown): never {
-  throw new EscapementError(
-    "transport-missing-client",
-    "the NATS transport needs the packages @nats-io/transport-node and @nats-io/jetstream; install them with `npm install @nats-io/transport-node @nats-io/jetstream`",
-    { cause },
-  );
-}
+const cannotLoadClient = cannotLoad({
+  code: "transport-missing-client",
+  who: "the NATS transport",
+  packages: ["@nats-io/transport-node", "@nats-io/jetstream"],
+});
 
-/** The package is looked for only now. */
+/** The package is loaded only now. */
 export function loadClient(): Promise<typeof import("@nats-io/transport-node")> {
-  return import("@nats-io/transport-node").catch(missingClient);
+  return import("@nats-io/transport-node").catch(cannotLoadClient);
 }
 
 /** The package for streams and their consumers. */
 export function loadJetStream(): Promise<typeof import("@nats-io/jetstream")> {
-  return import("@nats-io/jetstream").catch(missingClient);
+  return import("@nats-io/jetstream").catch(cannotLoadClient);
 }
 
 /**
- * A connection that ends when it breaks. The client's own way would keep what was not sent and send it on the next connection, maybe
- * long after it was reported as lost.
+ * A connection that ends when it breaks. The client's own reconnect would keep unsent messages and send them on the next connection, maybe
+ * long after they were reported as lost.
  */
 export async function connectOnce(address: NatsAddress): Promise<NatsConnection> {
   const { connect } = await loadClient();

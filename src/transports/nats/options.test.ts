@@ -14,13 +14,13 @@ const bad: readonly (readonly [make: () => unknown, says: RegExp])[] = [
   [() => route({ subject: "a\u0000" }), /nats' subject to be a subject/],
   [() => route({ dispatchTimeout: 0 }), /nats' dispatchTimeout to be a duration of at least 1ms, got 0$/],
   [() => route({ dispatchTimeout: null }), /nats' dispatchTimeout to be a duration .*, got null$/],
-  [() => route({ servers: null }), /nats' servers to be a text or a list of texts, got null$/],
-  [() => route({ servers: "" }), /nats' servers to be a text or a list of texts, got an empty text$/],
-  [() => route({ servers: ["a", ""] }), /nats' servers to be .*, got a list with an empty text in it$/],
+  [() => route({ servers: null }), /nats' servers to be a string or a list of strings, got null$/],
+  [() => route({ servers: "" }), /nats' servers to be a string or a list of strings, got an empty string$/],
+  [() => route({ servers: ["a", ""] }), /nats' servers to be .*, got a list with an empty string in it$/],
   [() => route({ servers: { host: "a" } }), /nats' servers to be .*, got an object$/],
   [
     () => route({ servers: ["nats://me:hidden@a", "nats://me:hidden@b"] }),
-    /nats' servers to be nats:.*, got another text$/,
+    /nats' servers to be nats:.*, got another string$/,
   ],
   [
     () => route({ servers: "nats://me:hidden@a,me:hidden@b" }),

@@ -1,13 +1,13 @@
 import type { Msg, MsgHdrs, NatsConnection, Status } from "@nats-io/transport-node";
-import { acknowledged, ambiguous, refused, textOf } from "../../publish-result.ts";
-import type { PublishResult } from "../../transport.ts";
+import { acknowledged, ambiguous, refused, textOf } from "../../message/publish-result.ts";
+import type { PublishResult } from "../../message/transport.ts";
 
 interface Waiting {
   readonly subject: string;
   resolve(result: PublishResult): void;
 }
 
-/** What was sent, and what will be known of it. */
+/** A sent message, and its future result. */
 export interface Sent {
   readonly result: Promise<PublishResult>;
   /** Ends the wait for an answer. */
@@ -50,7 +50,7 @@ export class Publisher {
     try {
       this.#connection.publish(subject, body, { reply: `${this.#inbox}${token}`, headers });
     } catch (error) {
-      // Whatever it throws, it throws before it sends.
+      // It only throws before it sends.
       const permanent = error instanceof Error && error.name === "InvalidArgumentError";
       this.#settle(token, refused(`NATS ${this.#where}: ${textOf(error)}`, { cause: error, permanent }));
     }
@@ -74,7 +74,7 @@ export class Publisher {
     for (const token of [...this.#waiting.keys()]) this.#settle(token, this.#over);
   }
 
-  /** A publish that is not allowed gets no answer of its own, only a complaint about its subject. */
+  /** A forbidden publish gets no answer, only an error about its subject. */
   async #watch(statuses: AsyncIterable<Status>): Promise<void> {
     for await (const status of statuses) {
       if (status.type !== "error" || status.error.name !== "PermissionViolationError") continue;
@@ -93,7 +93,7 @@ interface Acknowledgement {
   readonly error?: { readonly code?: number; readonly err_code?: number; readonly description?: string };
 }
 
-/** JetStream's numbers for a message that is larger than the stream takes. */
+/** JetStream's error codes for a message that is larger than the stream accepts. */
 const tooLarge = [10054, 10097];
 
 function judge(answer: Msg, where: string): PublishResult {

@@ -1,6 +1,7 @@
 import type { Duration } from "../../duration.ts";
+import type { Route, Transport, TransportContext } from "../../message/transport.ts";
 import { checkDuration, checkKnown } from "../../options.ts";
-import type { Route, Transport, TransportContext } from "../../transport.ts";
+import { BatchingTransport, turnBatching } from "../batching.ts";
 import { checkServers, parseNats } from "./address.ts";
 import { loadClient } from "./connect.ts";
 import { checkSubject } from "./subject.ts";
@@ -16,7 +17,7 @@ export interface NatsOptions {
 }
 
 /**
- * Publishes to NATS JetStream, and waits for each acknowledgement. Streams are yours to make: without one that listens to the subject, a
+ * Publishes to NATS JetStream, and waits for each acknowledgement. You must create the streams: without one that listens to the subject, a
  * publish is refused.
  *
  * @example
@@ -32,13 +33,13 @@ export function nats(options: NatsOptions): Route {
     dispatchTimeoutMs: checkDuration(dispatchTimeout, "nats' dispatchTimeout"),
     transport: {
       kind: "nats",
-      gathers: true,
       get address() {
         return JSON.stringify(address());
       },
       async open({ clock, log }: TransportContext): Promise<Transport> {
         const client = await loadClient();
-        return new NatsTransport({ address: address(), clock, log, newHeaders: client.headers });
+        const transport = new NatsTransport({ address: address(), clock, log, newHeaders: client.headers });
+        return new BatchingTransport(transport, clock, turnBatching);
       },
     },
   };

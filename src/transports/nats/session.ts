@@ -1,9 +1,9 @@
 import type { Consumer, ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { sleep } from "../../clock.ts";
-import { decodeMessage } from "../../decoding.ts";
-import { Reconnecting } from "../../reconnecting.ts";
-import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
+import { decodeMessage } from "../../message/decoding.ts";
+import type { Delivered, SourceContext, SourceSession } from "../../message/source.ts";
+import { Reconnecting } from "../reconnecting.ts";
 import type { NatsAddress } from "./address.ts";
 import { connectOnce } from "./connect.ts";
 
@@ -48,7 +48,7 @@ export class NatsSession implements SourceSession {
       } catch (error) {
         if (signal.aborted) break;
         const { isFirst, delayMs } = this.#reconnecting.failed();
-        if (isFirst) log.warn({ error, stream }, "NATS could not be read; this is tried again");
+        if (isFirst) log.warn({ error, stream }, "NATS could not be read; it is retried");
         await this.#connection?.close().catch(() => {});
         await sleep(clock, delayMs, signal);
       }
@@ -57,7 +57,7 @@ export class NatsSession implements SourceSession {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // What was acknowledged last may still be on its way out.
+    // The last acknowledgements may still be under way.
     await this.#connection?.flush().catch(() => {});
     await this.#connection?.close();
   }
@@ -85,7 +85,7 @@ export class NatsSession implements SourceSession {
     }
     const ownMs = (known?.config.ack_wait ?? Number.POSITIVE_INFINITY) / nanosecondsPerMs;
     if (ownMs < ackWaitMs) {
-      const text = `the consumer's own ack_wait is ${ownMs} ms; give natsSource that as ackWait, or messages come again while they are in hand`;
+      const text = `the consumer's own ack_wait is ${ownMs} ms; pass that to natsSource as ackWait, or messages are redelivered while they are in hand`;
       log.warn({ stream, consumer }, text);
     }
     return client.jetstream(connection, { timeout: apiTimeoutMs }).consumers.get(stream, consumer);
@@ -100,7 +100,7 @@ export class NatsSession implements SourceSession {
     if (this.#connection?.isClosed()) stop();
     const rooms: Promise<void>[] = [];
     try {
-      // All of them are in hand from now on, so that none of them comes again while it waits for room.
+      // All of them are in hand from now on, so none of them is redelivered while it waits for room.
       for await (const message of batch) {
         rooms.push(deliver(deliveredOf(message)));
         this.#reconnecting.delivered();
@@ -144,7 +144,7 @@ function deliveredOf(message: JsMsg): Delivered {
 
 const keyHeader = "escapement-key";
 
-/** The client decodes them when they are asked for, and throws at a name that its own publishers would not send. */
+/** The client decodes them on demand, and throws at a name that its own publishers would not send. */
 function headersOf(message: JsMsg): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, [value = ""]] of message.headers ?? []) headers[name.toLowerCase()] = value;

@@ -1,22 +1,22 @@
 import type { Duration } from "../../duration.ts";
 import { describe, EscapementError } from "../../errors.ts";
+import type { Source, SourceContext, SourceSession } from "../../message/source.ts";
 import { checkDuration, checkKnown } from "../../options.ts";
-import type { Source, SourceContext, SourceSession } from "../../source.ts";
 import { checkServers, parseNats, sharesServer } from "./address.ts";
 import { loadClient, loadJetStream } from "./connect.ts";
 import { NatsSession } from "./session.ts";
 import { checkFilter, isCovered } from "./subject.ts";
 
 export interface NatsSourceOptions {
-  /** The stream. It is yours to make. */
+  /** The stream. You must create it. */
   readonly stream: string;
-  /** The durable consumer, which all processes that share the work name alike; it is made when there is none. */
+  /** The durable consumer, with the same name in all processes that share the work; it is created if there is none. */
   readonly consumer: string;
-  /** Only messages of this subject, which may have wildcards; for a consumer that is made here. @default all of the stream */
+  /** Only messages of this subject, which may have wildcards; for a consumer that is created here. @default all of the stream */
   readonly subject?: string;
   /** @default `ESCAPEMENT_NATS` */
   readonly servers?: string | readonly string[];
-  /** How long a message may be in hand without a sign of life before another process gets it. A consumer that is there already has its own; then give the same here. @default "30s" */
+  /** How long a message may be in hand without a sign of life before another process gets it. An existing consumer has its own value; pass the same here. @default "30s" */
   readonly ackWait?: Duration;
 }
 
@@ -38,7 +38,7 @@ export function natsSource(options: NatsSourceOptions): Source {
   };
   return {
     kind: "nats",
-    // Which subjects a stream has is the server's to know; what this consumer was told to read of them is known here.
+    // Only the server knows which subjects a stream has; what this consumer reads of them is known here.
     reads: ({ transport, destination }) =>
       transport.kind === "nats" &&
       resolved.subject !== null &&

@@ -1,6 +1,6 @@
 import { describe, EscapementError } from "../../errors.ts";
 
-/** Messages go to one subject, so that it has no wildcards. */
+/** Messages go to one subject, so it has no wildcards. */
 export function checkSubject(value: unknown, option: string): string {
   if (!isSubject(value) || /[*>]/.test(value)) {
     throw new EscapementError(
@@ -11,7 +11,7 @@ export function checkSubject(value: unknown, option: string): string {
   return value;
 }
 
-/** A subject to read may stand for many: `*` for one word, `>` at the end for all that follow. */
+/** A subject to read may cover many: `*` for one word, `>` at the end for all that follow. */
 export function checkFilter(value: unknown, option: string): string {
   const words = isSubject(value) ? value.split(".") : [];
   const isWord = (word: string, index: number): boolean =>
@@ -25,7 +25,7 @@ export function checkFilter(value: unknown, option: string): string {
   return value;
 }
 
-/** Whether a message of this subject is among those that a filter stands for. */
+/** Whether a filter covers a message's subject. */
 export function isCovered(subject: string, filter: string): boolean {
   const words = subject.split(".");
   const wanted = filter.split(".");

@@ -1,10 +1,10 @@
 import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import type { Clock } from "../../clock.ts";
-import { Deadline, late } from "../../deadline.ts";
 import type { Logger } from "../../log.ts";
-import { encodeHeader, type Message } from "../../message.ts";
-import { refused, textOf } from "../../publish-result.ts";
-import type { PublishOptions, PublishResult, Transport } from "../../transport.ts";
+import { encodeHeader, type Message } from "../../message/message.ts";
+import { refused, textOf } from "../../message/publish-result.ts";
+import type { PublishOptions, PublishResult, Transport } from "../../message/transport.ts";
+import { Deadline, late } from "../deadline.ts";
 import type { NatsAddress } from "./address.ts";
 import { connectOnce, connectTimeoutMs } from "./connect.ts";
 import { Publisher, type Sent } from "./publisher.ts";
@@ -16,10 +16,10 @@ export interface NatsParts {
   newHeaders(): MsgHdrs;
 }
 
-/** How many messages of one batch may wait for their acknowledgement: a server drops what it cannot queue. */
+/** How many messages of one batch may await their acknowledgement: a server drops what it cannot queue. */
 const mostInFlight = 1_024;
 
-/** Publishes to JetStream over one connection at a time; a new one is made when somebody publishes and there is none. */
+/** Publishes to JetStream over one connection at a time; a publish opens a new one if there is none. */
 export class NatsTransport implements Transport {
   readonly #parts: NatsParts;
   readonly #where: string;
@@ -63,7 +63,7 @@ export class NatsTransport implements Transport {
       isOver = true;
       for (const sent of underway) sent.giveUp();
     });
-    // Each takes the next message when it has heard of the one before, so that they leave in order.
+    // Each takes the next message when the one before is acknowledged, so they leave in order.
     const send = async (): Promise<void> => {
       for (let index = next++; index < messages.length; index = next++) {
         const message = messages[index] as Message;

@@ -13,7 +13,7 @@ interface Batch {
   readonly written: Promise<void>;
 }
 
-/** Acknowledges in one call what is handled in one turn of the event loop. */
+/** Acknowledges in one call everything handled in one turn of the event loop. */
 export class Acknowledgements {
   readonly #parts: AcknowledgementParts;
   readonly #batches = new Map<string, Batch>();

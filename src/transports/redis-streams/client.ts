@@ -1,12 +1,12 @@
 import type { Logger } from "../../log.ts";
-import type { Connection } from "../../stores/redis/client.ts";
-import { newClient } from "../../stores/redis/connect.ts";
+import type { Connection } from "../../stores/redis/connection/client.ts";
+import { newClient } from "../../stores/redis/connection/connect.ts";
 
-/** What streams need of a client: an `ioredis` Redis or Cluster fits. */
+/** What streams need from a client: an `ioredis` Redis or Cluster fits. */
 export interface StreamClient {
   readonly status: string;
   connect(): Promise<void>;
-  /** @param reconnect whether it shall come back by itself. */
+  /** @param reconnect whether it reconnects by itself. */
   disconnect(reconnect?: boolean): void;
   call(command: string, args: readonly (string | Buffer | number)[]): Promise<unknown>;
   pipeline(): StreamPipeline;
@@ -27,17 +27,17 @@ export interface Connecting {
 
 export const connectTimeoutMs = 10_000;
 
-/** A client that is not connected yet and sends nothing twice. */
+/** A client that is not connected yet and never resends. */
 export async function newStreamClient({ connection, where }: Connecting, log: Logger): Promise<StreamClient> {
   const client = (await newClient(connection, connectTimeoutMs, "transport")) as unknown as StreamClient;
-  // Without a listener an error of the connection would end the process; each publish tells of it.
+  // Without a listener a connection error would crash the process; each publish reports it.
   client.on("error", (error) => log.debug({ error, where }, "the connection to Redis failed"));
   return client;
 }
 
 const waiting = new WeakMap<StreamClient, Promise<Error | null>>();
 
-/** Null once it is connected; otherwise the error of the first try that failed. All who wait for a client wait together. */
+/** Null once it is connected; otherwise the error of the first failed try. All callers that wait for a client share one wait. */
 export function untilReady(client: StreamClient): Promise<Error | null> {
   if (client.status === "ready") return Promise.resolve(null);
   const wait = waiting.get(client) ?? waitFor(client).finally(() => waiting.delete(client));
@@ -59,7 +59,7 @@ function waitFor(client: StreamClient): Promise<Error | null> {
     client.on("ready", onReady);
     client.on("error", onError);
     client.on("end", onEnd);
-    // It goes on trying by itself once it was told to connect.
+    // Once asked to connect, it keeps trying by itself.
     if (client.status === "wait" || client.status === "end") client.connect().catch(onError);
   });
 }

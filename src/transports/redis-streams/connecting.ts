@@ -1,5 +1,5 @@
 import { EscapementError } from "../../errors.ts";
-import { resolveOptions as resolveRedis, whereOf } from "../../stores/redis/options.ts";
+import { resolveOptions as resolveRedis, whereOf } from "../../stores/redis/connection/options.ts";
 import { type Connecting, connectTimeoutMs } from "./client.ts";
 
 /** Read as late as possible: a process that only enqueues needs no broker. */
@@ -7,7 +7,7 @@ export function redisUrl(given: string | undefined): string | undefined {
   return given === undefined ? process.env["ESCAPEMENT_REDIS"] || undefined : given;
 }
 
-/** What was given is checked at once; what the environment says is read when it is needed. */
+/** Given values are checked at once; the environment is read when it is needed. */
 export function checkUrl(options: { readonly url?: string }): void {
   if (options.url !== undefined) connectingTo(options.url);
 }

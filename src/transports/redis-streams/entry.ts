@@ -1,7 +1,7 @@
-import type { Message } from "../../message.ts";
-import type { ReceivedMessage } from "../../source.ts";
+import type { Message } from "../../message/message.ts";
+import type { ReceivedMessage } from "../../message/source.ts";
 
-/** Fields that are no headers. */
+/** Fields that are not headers. */
 const own = ["key", "dedupe-id", "body"];
 
 /** A message as the fields of a stream's entry: its headers under their own names, and three more. */

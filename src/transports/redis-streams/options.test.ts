@@ -9,11 +9,11 @@ const source = (options: object) =>
   redisStreamsSource({ stream: "s", group: "g", ...options } as RedisStreamsSourceOptions);
 
 const bad: readonly (readonly [make: () => unknown, says: RegExp])[] = [
-  [() => route({ stream: null }), /redisStreams' stream to be a text .*, got null$/],
+  [() => route({ stream: null }), /redisStreams' stream to be a string .*, got null$/],
   [() => route({ url: null }), /url to be redis:.*, got null$/],
-  [() => route({ url: "" }), /url to be redis:.*, got another text$/],
+  [() => route({ url: "" }), /url to be redis:.*, got another string$/],
   [() => route({ url: ["redis://a"] }), /url to be redis:/],
-  [() => route({ url: "http://me:hidden@a" }), /url to be redis:.*, got another text$/],
+  [() => route({ url: "http://me:hidden@a" }), /url to be redis:.*, got another string$/],
   [() => route({ url: "redis://:hidden%@a" }), /login in redis' url to be percent-encoded/],
   [() => route({ maxLength: null }), /redisStreams' maxLength to be a whole number .*, got null$/],
   [() => route({ shards: null }), /redisStreams' shards to be a whole number .*, got null$/],
@@ -27,7 +27,7 @@ const bad: readonly (readonly [make: () => unknown, says: RegExp])[] = [
     /redisStreams' dispatchTimeout to be a duration of at least 1ms, got 0$/,
   ],
   [() => route({ dispatchTimeout: null }), /redisStreams' dispatchTimeout to be a duration .*, got null$/],
-  [() => source({ group: undefined }), /redisStreamsSource's group to be a text .*, got undefined$/],
+  [() => source({ group: undefined }), /redisStreamsSource's group to be a string .*, got undefined$/],
   [() => source({ url: 6_379 }), /url to be redis:.*, got 6379$/],
   [() => source({ shards: null }), /redisStreamsSource's shards to be a whole number .*, got null$/],
   [() => source({ lease: 0 }), /redisStreamsSource's lease to be a duration of at least 100ms, got 0$/],

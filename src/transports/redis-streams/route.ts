@@ -1,7 +1,8 @@
 import type { Duration } from "../../duration.ts";
+import type { Route, Transport, TransportContext } from "../../message/transport.ts";
 import { checkKey } from "../../names.ts";
 import { checkDuration, checkInteger, checkKnown } from "../../options.ts";
-import type { Route, Transport, TransportContext } from "../../transport.ts";
+import { BatchingTransport, turnBatching } from "../batching.ts";
 import { newStreamClient } from "./client.ts";
 import { checkUrl, connectingTo, redisUrl } from "./connecting.ts";
 import { RedisStreamsTransport } from "./transport.ts";
@@ -11,10 +12,10 @@ export interface RedisStreamsOptions {
   readonly stream: string;
   /** As for the store: `redis://…`, `rediss://…`, `redis+sentinel://…`, `redis+cluster://…`. @default `ESCAPEMENT_REDIS` */
   readonly url?: string;
-  /** Keeps about so many entries, and forgets the oldest, read or not. @default all of them */
+  /** Keeps about this many entries, and drops the oldest, read or not. @default all of them */
   readonly maxLength?: number;
   /**
-   * Spreads the messages over so many streams, `stream:{0}` to `stream:{n-1}`, by their key; on a Cluster these lie on different nodes.
+   * Spreads the messages over this many streams, `stream:{0}` to `stream:{n-1}`, by their key; on a Cluster these are on different nodes.
    * Order is kept within a key.
    *
    * @default 1: the one stream, under its own name
@@ -53,20 +54,20 @@ export function redisStreams(options: RedisStreamsOptions): Route {
     dispatchTimeoutMs: checkDuration(dispatchTimeout, "redisStreams' dispatchTimeout"),
     transport: {
       kind: "redis-streams",
-      gathers: true,
       get address() {
         return JSON.stringify([redisUrl(options.url), resolved]);
       },
       async open(context: TransportContext): Promise<Transport> {
         const connecting = connectingTo(options.url);
         const client = await newStreamClient(connecting, context.log);
-        return new RedisStreamsTransport({
+        const transport = new RedisStreamsTransport({
           ...resolved,
           ...context,
           client,
           where: connecting.where,
           isCluster: connecting.connection.mode === "cluster",
         });
+        return new BatchingTransport(transport, context.clock, turnBatching);
       },
     },
   };

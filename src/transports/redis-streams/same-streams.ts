@@ -1,5 +1,5 @@
-import type { Connection } from "../../stores/redis/client.ts";
-import type { Route } from "../../transport.ts";
+import type { Route } from "../../message/transport.ts";
+import type { Connection } from "../../stores/redis/connection/client.ts";
 import { connectingTo } from "./connecting.ts";
 import { streamsOf } from "./stream-name.ts";
 
@@ -10,18 +10,18 @@ export interface StreamsRead {
   readonly url: string | undefined;
 }
 
-/** Whether a route writes to a stream that is read, as far as can be told: the names are the same, and a server is named by both. */
+/** Whether a route writes to a stream that is read, as far as can be known: the names are the same, and both name one server. */
 export function writesTo({ transport, destination }: Route, read: StreamsRead): boolean {
   if (transport.kind !== "redis-streams") return false;
   const { url, shards } = readAddress(transport.address);
   const written = streamsOf(destination, shards);
   if (!streamsOf(read.stream, read.shards).some((stream) => written.includes(stream))) return false;
   const [theirs, own] = [connectionOf(url), connectionOf(read.url)];
-  // Where the environment does not say yet where one of them leads, it will say the same to both.
+  // If the environment does not say yet where one of them leads, it will say the same for both.
   return theirs === null || own === null || isSameServer(theirs, own);
 }
 
-/** A transport of another make, under the same kind, has an address of its own form: then only the names tell. */
+/** A third-party transport of the same kind has its own form of address: then only the names are compared. */
 function readAddress(address: string): { readonly url: string | undefined; readonly shards: number } {
   try {
     const [url, { shards }]: [string | null, { readonly shards: number }] = JSON.parse(address);

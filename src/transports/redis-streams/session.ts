@@ -1,6 +1,6 @@
 import { sleep } from "../../clock.ts";
-import type { Delivered, SourceContext, SourceSession } from "../../source.ts";
-import { reconnectDelayMs } from "../../transient.ts";
+import type { Delivered, SourceContext, SourceSession } from "../../message/source.ts";
+import { reconnectDelayMs } from "../../runtime/transient.ts";
 import { Acknowledgements } from "./acknowledgements.ts";
 import { type StreamClient, untilReady } from "./client.ts";
 import { decodeEntry } from "./entry.ts";
@@ -51,7 +51,7 @@ export class RedisStreamsSession implements SourceSession {
     const { client, reader, group, member } = this.#parts;
     await this.#acknowledgements.flush();
     for (const stream of this.#streams) {
-      // Only a member that holds nothing may go: what it holds would go with it.
+      // Only a member that holds nothing may be removed: its entries would be removed with it.
       const held = await client.call("XPENDING", [stream, group, "-", "+", 1, member]).catch(() => null);
       if (Array.isArray(held) && held.length === 0)
         await client.call("XGROUP", ["DELCONSUMER", stream, group, member]).catch(() => {});
@@ -71,7 +71,7 @@ export class RedisStreamsSession implements SourceSession {
       try {
         return await work();
       } catch (error) {
-        if (tries === 1) log.warn({ error, stream }, "Redis could not be read; this is tried again");
+        if (tries === 1) log.warn({ error, stream }, "Redis could not be read; it is retried");
         if (error instanceof Error && /NOGROUP/.test(error.message)) await this.#makeGroups().catch(() => {});
         await sleep(clock, reconnectDelayMs(tries, Math.random()), signal);
       }
@@ -98,7 +98,7 @@ export class RedisStreamsSession implements SourceSession {
     let found = 0;
     for (const stream of this.#streams) {
       if (signal.aborted) return;
-      // On a Cluster the streams lie on several nodes, and none of them may be waited for alone.
+      // On a Cluster the streams are on several nodes, and a read must not block on one of them.
       const wait = isAlone ? ["BLOCK", blockMs] : [];
       const args = ["GROUP", group, member, "COUNT", count, ...wait, "STREAMS", stream, ">"];
       const entries = entriesOf(await reader.call("XREADGROUP", args));
@@ -117,7 +117,7 @@ export class RedisStreamsSession implements SourceSession {
       const counts = new Map(silent.map(([id, , , deliveries]) => [id, deliveries + 1]));
       for (const id of await this.#dropTrimmed(stream, [...counts.keys()])) counts.delete(id);
       if (counts.size === 0) continue;
-      // Whoever is first gets it: for the others it is no longer idle.
+      // The first member gets it: for the others it is no longer idle.
       const taken = await client.call("XCLAIM", [stream, group, member, leaseMs, ...counts.keys()]);
       const entries = (taken as (Entry | null)[]).filter((entry) => entry !== null);
       await Promise.all(
@@ -128,8 +128,8 @@ export class RedisStreamsSession implements SourceSession {
   }
 
   /**
-   * Entries that were trimmed away before they were handled, of which nobody would hear otherwise: Redis 7 forgets them without a word when
-   * they are claimed, and older ones list them for ever. One that is still pending after it was found gone was acknowledged by nobody.
+   * Entries that were trimmed before they were handled, which would go unnoticed otherwise: Redis 7 drops them silently when
+   * they are claimed, and older versions list them forever. One that is still pending after it was found gone was never acknowledged.
    */
   async #dropTrimmed(stream: string, ids: readonly string[]): Promise<readonly string[]> {
     const { group, client, log } = this.#parts;
@@ -140,7 +140,7 @@ export class RedisStreamsSession implements SourceSession {
     const found = await Promise.all(ids.map(async (id) => (await isThere(id)) || !(await isPending(id))));
     const trimmed = ids.filter((_, index) => found[index] === false);
     if (trimmed.length === 0) return [];
-    log.error({ stream, ids: trimmed }, "entries were trimmed away before they were handled; they are lost");
+    log.error({ stream, ids: trimmed }, "entries were trimmed before they were handled; they are lost");
     await client.call("XACK", [stream, group, ...trimmed]);
     return trimmed;
   }
@@ -155,7 +155,7 @@ export class RedisStreamsSession implements SourceSession {
       position: `stream ${stream}, entry ${id}`,
       deliveries,
       ack: () => this.#acknowledgements.add(stream, id),
-      // Also where entries are deleted once they are handled, this one stays.
+      // This one stays, even if entries are deleted once they are handled.
       abandon: async () => void (await client.call("XACK", [stream, group, id])),
       extend: () => claim("IDLE", 0),
       release: (tries) => claim("IDLE", leaseMs, "RETRYCOUNT", deliveries - 1 + tries),
@@ -165,7 +165,7 @@ export class RedisStreamsSession implements SourceSession {
 
 type Entry = [id: string, fields: string[] | null];
 
-/** The entries of the one stream that was read: a list of pairs in RESP2, a map in RESP3, which the client may give as a flat list. */
+/** The entries of the one stream that was read: a list of pairs in RESP2, a map in RESP3, which the client may return as a flat list. */
 function entriesOf(answer: unknown): readonly Entry[] {
   if (answer === null || typeof answer !== "object") return [];
   const list: unknown[] = Array.isArray(answer) ? answer : Object.entries(answer);

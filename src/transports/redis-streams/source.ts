@@ -1,21 +1,21 @@
 import { hostname } from "node:os";
 import type { Duration } from "../../duration.ts";
+import type { Source, SourceContext, SourceSession } from "../../message/source.ts";
 import { checkKey, checkName } from "../../names.ts";
 import { checkBoolean, checkDuration, checkInteger, checkKnown } from "../../options.ts";
-import type { Source, SourceContext, SourceSession } from "../../source.ts";
 import { newStreamClient } from "./client.ts";
 import { checkUrl, connectingTo } from "./connecting.ts";
 import { writesTo } from "./same-streams.ts";
 import { RedisStreamsSession } from "./session.ts";
 
 export interface RedisStreamsSourceOptions {
-  /** As the sender has it. */
+  /** The same as the sender's. */
   readonly stream: string;
-  /** The consumer group; it is made when there is none, and begins with the oldest entry. */
+  /** The consumer group; it is created if there is none, and begins with the oldest entry. */
   readonly group: string;
   /** @default `ESCAPEMENT_REDIS` */
   readonly url?: string;
-  /** As the sender has it. @default 1 */
+  /** The same as the sender's. @default 1 */
   readonly shards?: number;
   /** How long an entry may be in hand without a sign of life before another consumer takes it. @default "30s" */
   readonly lease?: Duration;
@@ -24,7 +24,7 @@ export interface RedisStreamsSourceOptions {
 }
 
 /**
- * Reads a Redis Stream as a member of a consumer group, and takes over what a member that died had in hand.
+ * Reads a Redis Stream as a member of a consumer group, and takes over what a dead member had in hand.
  *
  * @example
  * consume({ jobs: [payment], from: redisStreamsSource({ stream: "payments", group: "payments" }), inbox, onDead });
@@ -46,7 +46,7 @@ export function redisStreamsSource(options: RedisStreamsSourceOptions): Source {
     async open(context: SourceContext): Promise<SourceSession> {
       const connecting = connectingTo(options.url);
       const member = `${hostname()}-${process.pid}-${crypto.randomUUID().slice(0, 8)}`;
-      // A read that waits for entries holds its connection up.
+      // A read that waits for entries blocks its connection.
       const reader = await newStreamClient(connecting, context.log);
       const client = await newStreamClient(connecting, context.log);
       return new RedisStreamsSession({ ...resolved, ...context, member, reader, client });

@@ -1,4 +1,4 @@
-/** Which stream holds the messages of a shard; with a single one there is nothing to tell apart. */
+/** Which stream holds the messages of a shard; a single one keeps its plain name. */
 export function streamOf(stream: string, shard: number, shards: number): string {
   return shards === 1 ? stream : `${stream}:{${shard}}`;
 }

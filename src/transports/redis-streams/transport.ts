@@ -1,10 +1,10 @@
 import { crc32 } from "node:zlib";
 import { type Clock, sleep } from "../../clock.ts";
-import { Deadline, late } from "../../deadline.ts";
-import type { Message } from "../../message.ts";
-import { acknowledged, ambiguous, heldBack, refused, textOf } from "../../publish-result.ts";
-import { reconnectDelayMs } from "../../transient.ts";
-import type { PublishOptions, PublishResult, Transport } from "../../transport.ts";
+import type { Message } from "../../message/message.ts";
+import { acknowledged, ambiguous, heldBack, refused, textOf } from "../../message/publish-result.ts";
+import type { PublishOptions, PublishResult, Transport } from "../../message/transport.ts";
+import { reconnectDelayMs } from "../../runtime/transient.ts";
+import { Deadline, late } from "../deadline.ts";
 import { connectTimeoutMs, type StreamClient, untilReady } from "./client.ts";
 import { encodeEntry } from "./entry.ts";
 import { streamOf } from "./stream-name.ts";
@@ -19,19 +19,19 @@ export interface RedisStreamsParts {
   readonly isCluster: boolean;
 }
 
-/** What is written in one go: enough to hide the round trip, little enough to answer in good time. */
+/** What is written in one go: enough to hide the round trip, little enough to answer in time. */
 const mostAtOnce = 1_000;
 const mostBytesAtOnce = 1_048_576;
 const reachTries = 5;
 
-/** A message on its way, with its place among the answers. */
+/** A message under way, with its place among the answers. */
 interface Numbered {
   readonly index: number;
   readonly args: readonly (string | number)[];
   readonly bytes: number;
 }
 
-/** Appends to Redis Streams, many entries to a round trip. */
+/** Appends to Redis Streams, many entries per round trip. */
 export class RedisStreamsTransport implements Transport {
   readonly #parts: RedisStreamsParts;
   #closed = false;
@@ -66,7 +66,7 @@ export class RedisStreamsTransport implements Transport {
     this.#parts.client.disconnect();
   }
 
-  /** On a Cluster, what is written in one go has to lie in one slot. */
+  /** On a Cluster, everything written in one go must be in one slot. */
   #byStream(messages: readonly Message[], results: PublishResult[]): Map<string, Numbered[]> {
     const { shards, maxLength, maxMessageBytes } = this.#parts;
     const limit = maxLength === null ? [] : ["MAXLEN", "~", maxLength];
@@ -89,8 +89,8 @@ export class RedisStreamsTransport implements Transport {
   }
 
   /**
-   * A Cluster's client does not tell whether it had sent what failed with the connection to a node. So that a node that is down is a
-   * refusal, it is asked for something else first.
+   * A Cluster client does not say whether it had sent what failed with the connection to a node. To make a node that is down a
+   * refusal, another command is sent to it first.
    */
   async #reach(stream: string, deadline: Deadline): Promise<PublishResult | null> {
     const { client, clock, where } = this.#parts;
@@ -99,7 +99,7 @@ export class RedisStreamsTransport implements Transport {
         const answer = await deadline.within(client.call("TYPE", [stream]), connectTimeoutMs);
         return answer === late ? refused(`Redis ${where}: no answer in time`) : null;
       } catch (error) {
-        // Its connections to the nodes come and go as it learns of them, and the first call on one of them may be lost to that.
+        // Its connections to the nodes come and go as it discovers them, and the first call on one of them may be lost to that.
         if (tries === reachTries || deadline.isOver) return refused(`Redis ${where}: ${textOf(error)}`);
         await sleep(clock, reconnectDelayMs(tries, Math.random()));
       }
@@ -121,8 +121,8 @@ export class RedisStreamsTransport implements Transport {
   }
 
   /**
-   * The connection is shared, and who gives it up since its own time was over takes it from the others. What was not even written by then is
-   * written again: a refusal would cost an at-most-once job its only try.
+   * The connection is shared: a call that drops it because its own time is over also takes it from the others. What was not even written by then
+   * is written again: a refusal would cost an at-most-once job its only try.
    */
   async #write(part: readonly Numbered[], deadline: Deadline): Promise<unknown> {
     const { client, clock } = this.#parts;
@@ -130,11 +130,11 @@ export class RedisStreamsTransport implements Transport {
       const pipeline = client.pipeline();
       for (const { args } of part) pipeline.call("XADD", args);
       const answers: unknown = await deadline.within(pipeline.exec().catch((error: unknown) => error));
-      // What it still holds back must not be sent after all.
+      // What it still holds back must not be sent later.
       if (answers === late) client.disconnect(true);
       if (tries === reachTries || !part.every((_, place) => isUnsent(answers, place))) return answers;
       await sleep(clock, Math.min(deadline.leftMs, reconnectDelayMs(tries, Math.random())));
-      // To wait for a client that was closed would open it again.
+      // Waiting for a closed client would open it again.
       if (deadline.isOver || this.#closed) return answers;
       const trouble = await deadline.within(untilReady(client), connectTimeoutMs);
       if (trouble !== null || deadline.isOver) return answers;
@@ -147,17 +147,17 @@ export class RedisStreamsTransport implements Transport {
     const error = errorAt(answers, place);
     if (error === null) return acknowledged;
     const text = `Redis ${where}: ${textOf(error)}`;
-    // The client hangs the command on its errors, and with it the input of a job: the text is all that is kept.
+    // The client attaches the command to its errors, and with it a job's input: only the message is kept.
     if (!(error instanceof Error)) return ambiguous(text);
     if (error.name === "ReplyError") return refused(text, { permanent: isForGood.test(error.message) });
     return isUnsent(answers, place) ? refused(text) : ambiguous(text);
   }
 }
 
-/** What a person has to mend for this very stream. A full, loading or failing-over server passes. */
+/** What a person must fix for this very stream. A full, loading or failing-over server recovers. */
 const isForGood = /^(NOPERM|WRONGTYPE)\b/;
 
-/** What the client says when it did not even try. */
+/** What the client reports when it did not even try. */
 const wasNotSent = /enableOfflineQueue|Failed to refresh slots cache|None of startup nodes is available/;
 
 function errorAt(answers: unknown, place: number): unknown {

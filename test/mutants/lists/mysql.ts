@@ -18,19 +18,19 @@ export const mysql: readonly Mutant[] = [
       "claimer = ${claimer} and ${sequence} > 0",
     ],
   ]),
-  ...mutantsOf(at("swift.ts", "claim order|claim repeated|finish|stale|step|after"), [
+  ...mutantsOf(at("fast/step.ts", "claim order|claim repeated|finish|stale|step|after"), [
     [
-      "a swift claim minds no sequence",
+      "a fast claim minds no sequence",
       "@escapement_last < ${params.sequence}",
       "@escapement_last < ${params.sequence} + 1000",
     ],
-    ["a swift finish minds no token", "? sql`token = ${token}`", "? sql`token >= 0`"],
+    ["a fast finish minds no token", "? sql`token = ${token}`", "? sql`token >= 0`"],
     [
-      "a swift finish minds no claimer",
+      "a fast finish minds no claimer",
       "state = 'active' and claimer = ${claimer} and ${kind}",
       "state = 'active' and ${claimer} > 0 and ${kind}",
     ],
-    ["a swift finish forgets children", "and @escapement_children = 0", ""],
+    ["a fast finish forgets children", "and @escapement_children = 0", ""],
   ]),
   ...mutantsOf(at("finish.ts", "finish|stale|step"), [
     [
@@ -75,10 +75,10 @@ export const mysql: readonly Mutant[] = [
     ],
     ["a checkpoint names what is not due", "&& job.runAt <= at + aheadMs", ""],
   ]),
-  ...mutantsOf(at("swift-checkpoint.ts", "checkpoint|partitions"), [
-    ["a swift checkpoint names what is not due", "and j.run_at <= ${now} + ${Math.trunc(aheadMs)}", ""],
+  ...mutantsOf(at("fast/checkpoint.ts", "checkpoint|partitions"), [
+    ["a fast checkpoint names what is not due", "and j.run_at <= ${now} + ${Math.trunc(aheadMs)}", ""],
     [
-      "a swift checkpoint answers another's named job",
+      "a fast checkpoint answers another's named job",
       "and j.state = 'active' and j.claimer = ${claimer}`",
       "and j.state = 'active'`",
       { equivalent: namedIsOwn },

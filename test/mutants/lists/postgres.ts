@@ -2,7 +2,7 @@ import { concernsOn, type Mutant, mutantsOf, namedIsOwn } from "../mutant.ts";
 
 const tests = ["src/stores/postgres/postgres.test.ts"];
 const at = (file: string, concerns: string) => ({
-  file: `src/stores/postgres/migrations/0001-core/${file}`,
+  file: `src/stores/postgres/functions/${file}`,
   tests,
   pattern: concernsOn("on Postgres", concerns),
 });
@@ -48,7 +48,19 @@ export const postgres: readonly Mutant[] = [
       "v_settled = p_token and v_by = p_claimer",
       "v_settled = p_token",
     ],
-    ["at-most-once is sent back", "in ('retry', 'snooze', 'rollback')", "in ('nothing')"],
+    ["at-most-once is sent back", "and is_refused(v_job, a.kind)", "and false"],
+  ]),
+  ...mutantsOf(at("00-policy.sql", "policy|fragile"), [
+    [
+      "the last crash is one later",
+      "if p_max_crashes - p_crashes <= 1 then",
+      "if p_max_crashes - p_crashes <= 0 then",
+    ],
+    [
+      "fragile jobs are none",
+      "p_crashes > 0 and p_max_crashes - p_crashes <= 1 then true",
+      "false then true",
+    ],
   ]),
   ...mutantsOf(at("13-schedules.sql", "fire|schedules"), [
     ["a fire minds no version", "and version = v_fire.version", ""],

@@ -17,8 +17,8 @@ export const redis: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(at("shared/finish.lua", "finish|stale|step|checkpoint"), [
-    ["a swift success minds no token", "if not after or after.token ~= token then", "if not after then"],
-    ["a swift success minds no claimer", "special == 0 and holder == claimer and", "special == 0 and"],
+    ["a fast success minds no token", "if not after or after.token ~= token then", "if not after then"],
+    ["a fast success minds no claimer", "special == 0 and holder == claimer and", "special == 0 and"],
   ]),
   ...mutantsOf(at("shared/settle.lua", "finish|stale|step|checkpoint"), [
     [
@@ -27,18 +27,17 @@ export const redis: readonly Mutant[] = [
       "",
     ],
     ["a worker ends what the relay has named", "return job[RELAYED] == 0", "return true"],
-    [
-      "at-most-once is sent back",
-      "and isRefused(job, kind) then return job.id",
-      "and false then return job.id",
-    ],
+    ["at-most-once is sent back", 'and not decideFor(job, kind, "") then', "and false then"],
   ]),
   ...mutantsOf(at("shared/claim.lua", "claims ahead"), [
     ["at-most-once is claimed ahead", "if isAhead and mark >= ONCE then break end", ""],
-    ["a claim ahead is not marked", "isAhead and 1 or 0, 1, 1, 0, now", "0, 1, 1, 0, now"],
+    ["a claim ahead is not marked", "\n    isAhead and 1 or 0,", "\n    0,"],
+  ]),
+  ...mutantsOf(at("shared/policy.lua", "policy"), [
+    ["the last crash is one later", "if maxCrashes - crashes <= 1 then", "if maxCrashes - crashes <= 0 then"],
   ]),
   ...mutantsOf(at("reap.lua", "claims ahead"), [
-    ["a claim ahead that runs out is a crash", "job[AHEAD] == 1 and outcomes.release or", ""],
+    ["a claim ahead that runs out is a crash", "silenceOf(job[AHEAD] == 1)", "silenceOf(false)"],
   ]),
   ...mutantsOf(at("shared/keyed.lua", "claim|step|limits|fragile|finish|expire"), [
     ["a claim counts no try", "job[STATE], job[ATTEMPT] = ACTIVE, job[ATTEMPT] + 1", "job[STATE] = ACTIVE"],
@@ -55,9 +54,9 @@ export const redis: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(at("fire.lua", "fire|schedules"), [
-    ["a fire minds no version", "\n    and schedule.version == version", ""],
-    ["a fire minds no nextAt", "\n    and schedule.nextAt == nextAt", ""],
-    ["a paused schedule fires", "\n    and (schedule.paused == 0 or replaceSkipped)", ""],
+    ["a fire minds no version", " and schedule.version == version", ""],
+    ["a fire minds no nextAt", " and schedule.nextAt == nextAt", ""],
+    ["a paused schedule fires", " and (schedule.paused == 0 or replaceSkipped)", ""],
     [
       "an occurrence is planned twice",
       "if not mayWrite(key, one.fireAt, replaceSkipped) then return false end",
@@ -79,15 +78,15 @@ export const redis: readonly Mutant[] = [
       "return true end",
       { equivalent: namedIsOwn },
     ],
-    ["a checkpoint names what is not due", "or job[RUNAT] > swiftly.dueBy or", "or"],
+    ["a checkpoint names what is not due", "or job[RUNAT] > fast.dueBy or", "or"],
     ["a checkpoint names what was edited", "and tailOf(job)[VERSION] == one[2] and", "and"],
   ]),
   ...mutantsOf(at("shared/relay.lua", "checkpoint|partitions"), [
-    ["a swift checkpoint settles under any token", "or held ~= token or", "or"],
-    ["a swift checkpoint names what is not due", "or runAt > swiftly.dueBy or", "or"],
-    ["a swift checkpoint names what was edited", "or tail[VERSION] ~= version then", "then"],
+    ["a fast checkpoint settles under any token", "or held ~= token or", "or"],
+    ["a fast checkpoint names what is not due", "or runAt > fast.dueBy or", "or"],
+    ["a fast checkpoint names what was edited", "or tail[VERSION] ~= version then", "then"],
     [
-      "a swift naming keeps the token",
+      "a fast naming keeps the token",
       "attempt + 1, token + 1, settled, now",
       "attempt + 1, token, settled, now",
     ],

@@ -46,8 +46,8 @@ export const roles: readonly Mutant[] = [
     ],
     [
       "an answer that comes while stopping waits for room",
-      "if (this.#stopping) this.#ready.stop();\n    else this.#ready.fill();",
-      "this.#ready.fill();",
+      "if (this.#stopping) this.#ready.stop();\n    else if (this.#mayStartAny)",
+      "if (this.#mayStartAny)",
       { equivalent: "nothing is started any more, and what waits goes back after 100 ms" },
     ],
     [
@@ -60,10 +60,10 @@ export const roles: readonly Mutant[] = [
   ...mutantsOf({ file: "src/worker/ready.ts", tests: behaviour("look-ahead"), pattern: "(memory)" }, [
     ["what finds no room is kept", "claimedAtMs <= before", "false"],
   ]),
-  ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("reports"), pattern: "(sqlite)" }, [
-    ["outcomes go before their reports", "if (!this.#reports.isIdle) {", "if (false) {"],
+  ...mutantsOf({ file: "src/claims/outbox.ts", tests: behaviour("reports"), pattern: "(sqlite)" }, [
+    ["outcomes go before their reports", "if (reports !== null && !reports.isIdle) {", "if (false) {"],
   ]),
-  ...mutantsOf({ file: "src/worker/outbox.ts", tests: behaviour("worker", "faults"), pattern }, [
+  ...mutantsOf({ file: "src/claims/outbox.ts", tests: behaviour("worker", "faults"), pattern }, [
     [
       "what was sent is lost where no answer came",
       "this.#waiting = [...sending.entries, ...this.#waiting];",
@@ -86,8 +86,8 @@ export const roles: readonly Mutant[] = [
   ...mutantsOf({ file: "src/relay/verdict.ts", tests: ["src/relay/verdict.test.ts"] }, [
     [
       "an ambiguous at-most-once publish is repeated",
-      'if (job.delivery === "at-most-once") {\n      return { kind: "lose", reason: `nobody',
-      'if (false) {\n      return { kind: "lose", reason: `nobody',
+      'if (job.delivery === "at-most-once") {\n      return { kind: "lose", reason: `whether',
+      'if (false) {\n      return { kind: "lose", reason: `whether',
     ],
     [
       "a refused at-most-once publish is repeated",
@@ -119,37 +119,50 @@ export const roles: readonly Mutant[] = [
       pattern,
     },
     [
-      [
-        "a relay ignores that its epoch is stale",
-        'if (answer.outcome === "stale") this.lose();\n      else if',
-        "if",
-      ],
+      ["a relay ignores that its epoch is stale", 'if (answer.outcome === "stale") this.lose();', ""],
       [
         "a partition is over while publishes are unanswered",
-        "return this.#flights.size === 0 && this.#settlements.count === 0 &&",
-        "return this.#settlements.count === 0 &&",
+        "return this.#inFlight.size === 0 && this.#inFlight.outbox.waiting === 0 &&",
+        "return this.#inFlight.outbox.waiting === 0 &&",
       ],
       [
         "a partition is over with settlements unwritten",
-        "this.#flights.size === 0 && this.#settlements.count === 0 &&",
+        "this.#inFlight.size === 0 && this.#inFlight.outbox.waiting === 0 &&",
         "true &&",
       ],
       [
-        "what was named is published twice when an answer is repeated",
-        "if (this.#flights.isSame(job)) continue;",
-        "",
-        {
-          equivalent:
-            "the reader offers nothing that is in flight, so no answer names it; a second line of defence",
-        },
-      ],
-      [
         "what was asked and not answered is forgotten",
-        "if (this.#naming.length > 0) return this.#naming;",
+        "if (this.#unanswered.size > 0) return [...this.#unanswered.values()];",
         "",
       ],
     ],
   ),
+  ...mutantsOf({ file: "src/relay/in-flight.ts", tests: ["src/relay/in-flight.test.ts"] }, [
+    [
+      "what was named is published twice when an answer is repeated",
+      "if (this.#jobs.get(job.id)?.job.token === job.token) continue;",
+      "",
+      {
+        equivalent:
+          "the reader offers nothing that is in flight, so no answer names it; a second line of defence",
+      },
+    ],
+    [
+      "a job that is no longer ours is published again",
+      'if (!isOurs || this.#state !== "open")',
+      'if (this.#state !== "open")',
+    ],
+    [
+      "a rollback is written beside the publish that replaces it",
+      "this.outbox.withdraw((named) => overdue.includes(named));",
+      "",
+    ],
+    [
+      "what is decided takes up room",
+      "filter(({ decidedAtMs }) => decidedAtMs === null)",
+      "filter(() => true)",
+    ],
+  ]),
   ...mutantsOf(
     { file: "src/relay/ownership.ts", tests: behaviour("relay-giving-back", "relay-ownership"), pattern },
     [

@@ -1,14 +1,15 @@
+import { posix } from "node:path";
 import { concernsOn, type Mutant, mutantsOf, namedIsOwn } from "../mutant.ts";
 
 const tests = ["src/stores/sqlite/sqlite.test.ts"];
 const at = (file: string, concerns: string) => ({
-  file: `src/stores/sqlite/${file}`,
+  file: posix.join("src/stores/sqlite", file),
   tests,
-  pattern: concernsOn("sqlite in memory", concerns),
+  pattern: concernsOn("sqlite in a file", concerns),
 });
 
 export const sqlite: readonly Mutant[] = [
-  ...mutantsOf(at("claim.ts", "claim order|claims ahead|claim repeated|step|limits of queues|fragile"), [
+  ...mutantsOf(at("claim.ts", "claim order|claim repeated|step|limits of queues|fragile"), [
     [
       "a claim of an earlier sequence is answered",
       "if (last !== null && params.sequence < last)",
@@ -26,9 +27,13 @@ export const sqlite: readonly Mutant[] = [
       "and claimer = ? and ? is not null",
     ],
     ["a claim is not remembered", "rememberSequence(session, params, taken.length > 0);", ""],
-    ["what may not be claimed ahead is", "if (job.direct || limits.isLimited(job.queue)) return false;", ""],
   ]),
-  ...mutantsOf(at("hold.ts", "claim order|claims ahead|step|fragile|limits of keys"), [
+  ...mutantsOf(at("../choose.ts", "claim order|claims ahead|limits of keys"), [
+    ["what may not be claimed ahead is", "if (job.direct || limits.isLimited(job.queue)) return false;", ""],
+    ["a job overtakes the one before it in its lane", "waitingLanes.add(job.lane)", "waitingLanes.size"],
+    ["a claim takes more of a queue than it asked for", "left.set(job.queue, leftInQueue - 1)", ""],
+  ]),
+  ...mutantsOf(at("jobs/hold.ts", "claim order|claims ahead|step|fragile|limits of keys"), [
     ["a claim does not raise the token", "attempt + 1, token + 1, ?", "attempt + 1, token, ?"],
     ["a claim ahead is not marked", "ahead ? 1 : 0", "0"],
     ["a claimed job stays on its shelf", "set shelf = null", "set shelf = shelf"],

@@ -1,22 +1,22 @@
 -- The schema of jobs, queues, nodes, schedules and partitions.
--- Every statement may be run again, because MySQL commits each by itself and a migration may die between two of them.
--- Instants are milliseconds since 1970 by the server's clock. Ids, names and keys are bytes: MySQL's text collations that both
--- servers have pay no heed to trailing spaces.
+-- Every statement may be run again, because MySQL commits each separately and a migration may die between two of them.
+-- Instants are milliseconds since 1970 by the server's clock. Ids, names and keys are bytes: the text collations that both
+-- servers have ignore trailing spaces.
 
--- config_version rises with every change of a queue, so that a claim knows whether what it remembers of them still holds. The row is
+-- config_version rises with every change of a queue, so a claim knows whether its cached copy is still valid. The row is
 -- also the lock under which claims look at limits and lanes.
 create table if not exists escapement_namespaces (
   ns int not null auto_increment primary key,
   name varbinary(512) not null,
   config_version bigint not null default 0,
-  -- How many partitions there shall be; there are fewer while the holders of the old ones have to give them back.
+  -- How many partitions there should be; there are fewer until the holders of the old ones give them back.
   partition_count int not null default 0,
   unique key escapement_namespaces_name (name)
 ) engine = innodb row_format = dynamic;
 
--- Short numbers for where jobs stand. A line is what one index range of escapement_jobs covers: the waiting plain jobs of one queue
+-- Short numbers for places of jobs. A line is what one index range of escapement_jobs covers: the waiting plain jobs of one queue
 -- and name, the active jobs of one queue, the succeeded ones of a namespace, and so on. Relayed jobs of several slots share a line,
--- which has the first of them. A line is made once and never changes.
+-- which holds the first of those slots. A line is created once and never changes.
 create table if not exists escapement_lines (
   line int not null auto_increment primary key,
   ns int not null,
@@ -27,14 +27,14 @@ create table if not exists escapement_lines (
   unique key escapement_lines_place (ns, kind, queue, name, slot)
 ) engine = innodb row_format = dynamic;
 
--- Every job in whatever state, and every alias of one, so that one unique key guards all ids. seq is the order of enqueueing.
--- at is the instant that the job's line is ordered by: runAt while it waits, the end of its lease while it is active, the end of
+-- Every job in any state, and every alias of one, so one unique key guards all ids. seq is the enqueue order.
+-- at is the instant by which the job's line is ordered: runAt while it waits, the end of its lease while it is active, the end of
 -- its work when it is terminal. urgency is the negated priority while it waits on a line of plain or fragile jobs. When it is terminal,
--- it is kept_<state>, or 0 where that is null: how long this job is kept, as encodeKept in kept.ts says it. Otherwise it is 0.
--- born tells the call that brought it. settled is the last token whose holder ended its claim itself: it tells a repeated finish
--- from a stale one. claimer and settled_by are numbers of escapement_claimers, 0 for nobody.
+-- it is kept_<state>, or 0 if that is null: how long this job is kept, encoded by encodeKept in kept.ts. Otherwise it is 0.
+-- born identifies the call that added it. settled is the last token whose holder ended its claim itself: it distinguishes a repeated finish
+-- from a stale one. claimer and settled_by are numbers of escapement_claimers, 0 for none.
 -- ahead: it was claimed before its holder had room for it, and is not known to have started.
--- What every claim and finish changes has a fixed width, so that rows are changed in place.
+-- Columns that every claim and finish changes have a fixed width, so rows are updated in place.
 create table if not exists escapement_jobs (
   seq bigint not null auto_increment primary key,
   ns int not null,
@@ -91,7 +91,7 @@ create table if not exists escapement_jobs (
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
 -- How many jobs of a queue and name there are (kind all), and how many of them have ended in each state: the sum of counts and
--- count_changes. A call that adds, ends, redrives or forgets jobs only adds rows, so nobody waits for a row that others write. The reaper
+-- count_changes. A call that adds, ends, redrives or forgets jobs only adds rows, so no call waits for a row that others write. The reaper
 -- folds them into counts. No job that has ended in a state has a seq above all last_seq of that kind.
 create table if not exists escapement_counts (
   ns int not null,
@@ -112,14 +112,14 @@ create table if not exists escapement_count_changes (
   name varbinary(400) not null
 ) engine = innodb row_format = dynamic;
 
--- The aliases of a job, so that they can be forgotten with it.
+-- The aliases of a job, to forget them with it.
 create table if not exists escapement_aliases (
   job bigint not null,
   alias bigint not null,
   primary key (job, alias)
 ) engine = innodb;
 
--- Jobs with a key while they wait in their lane, and while they are active and count for their key.
+-- Keyed jobs while they wait in their lane, and while they are active and count for their key.
 create table if not exists escapement_lane_jobs (
   job bigint not null primary key,
   ns int not null,
@@ -133,9 +133,9 @@ create table if not exists escapement_lane_jobs (
   key escapement_lane_jobs_gate (ns, lane, queue, name, run_at)
 ) engine = innodb row_format = dynamic;
 
--- One row for each lane, queue and name with waiting jobs in a lane: when looking at them may bring a job. Only claims write here,
--- one at a time in a namespace; everybody else leaves a hint.
--- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: the end of one of them opens it.
+-- One row for each lane, queue and name with waiting jobs in a lane: when looking at them may find a job. Only claims write here,
+-- one at a time in a namespace; all other calls leave a hint.
+-- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: when one of them ends, it opens.
 -- Without, because a job of another queue or name is first in the lane: any change of the lane opens it.
 create table if not exists escapement_gates (
   ns int not null,
@@ -148,7 +148,7 @@ create table if not exists escapement_gates (
   key escapement_gates_ready (ns, queue, name, ready_at)
 ) engine = innodb row_format = dynamic;
 
--- What happened to lanes since the last claim that looked at them. Rows are only added, so that nobody waits for anybody here.
+-- What happened to lanes since the last claim that looked at them. Rows are only added, so no call waits for another here.
 create table if not exists escapement_hints (
   hint bigint not null auto_increment primary key,
   ns int not null,
@@ -160,7 +160,7 @@ create table if not exists escapement_hints (
   key escapement_hints_ns (ns)
 ) engine = innodb row_format = dynamic;
 
--- Jobs that expire unless they start before. A row whose job has another expire_at by now, or has started, means nothing.
+-- Jobs that expire unless they start first. A row is void if its job now has another expire_at, or has started.
 create table if not exists escapement_expiring (
   ns int not null,
   expire_at bigint not null,
@@ -168,7 +168,7 @@ create table if not exists escapement_expiring (
   primary key (ns, expire_at, job)
 ) engine = innodb;
 
--- Who took a unique key last. until null: it is held while the job is not terminal.
+-- Who last took a unique key. until null: it is held while the job is not terminal.
 create table if not exists escapement_unique_keys (
   ns int not null,
   unique_key varbinary(1940) not null,
@@ -196,8 +196,8 @@ create table if not exists escapement_parents (
   key escapement_parents_child (child, position)
 ) engine = innodb;
 
--- Children that came in a transaction of a caller's, which may last too long to hold on to their parents: a parent may have ended
--- without seeing its child, so the reaper looks at them again.
+-- Children enqueued in a caller's transaction, which may last too long to lock their parents: a parent may have ended
+-- without seeing its child, so the reaper checks them again.
 create table if not exists escapement_adoptions (
   ns int not null,
   child bigint not null,
@@ -228,7 +228,7 @@ create table if not exists escapement_windows (
   primary key (ns, kind, window_key)
 ) engine = innodb row_format = dynamic;
 
--- Everybody who ever claimed. Rows stay: jobs refer to them by number for as long as they are kept.
+-- Every node that ever claimed. Rows stay: jobs refer to them by number for as long as they are kept.
 create table if not exists escapement_claimers (
   claimer int not null auto_increment primary key,
   ns int not null,
@@ -273,7 +273,7 @@ create table if not exists escapement_schedules (
   key escapement_schedules_next (ns, paused, next_at)
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
--- Outlives its schedule, so that no version comes twice. It is also the lock under which a schedule is changed.
+-- Outlives its schedule, so no version is used twice. It is also the lock under which a schedule is changed.
 create table if not exists escapement_schedule_versions (
   ns int not null,
   schedule_key varbinary(400) not null,
@@ -308,8 +308,8 @@ create table if not exists escapement_partitions (
   primary key (ns, partition_number)
 ) engine = innodb row_format = dynamic;
 
--- What people did to jobs, queues and schedules. id is the caller's, so that a repeated write is the same entry. outcome is JSON, null
--- while nobody knows.
+-- What people did to jobs, queues and schedules. id comes from the caller, so a repeated write is the same entry. outcome is JSON, null
+-- while it is unknown.
 create table if not exists escapement_audit (
   entry bigint not null auto_increment primary key,
   ns int not null,
@@ -324,7 +324,7 @@ create table if not exists escapement_audit (
   key escapement_audit_at (ns, at)
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
--- What has ended, added up by minute and by hour (step), each from the instant at. late_0 to late_6 count by how late jobs started.
+-- What has ended, summed by minute and by hour (step), each starting at the instant at. late_0 to late_6 count by how late jobs started.
 create table if not exists escapement_history (
   ns int not null,
   step varbinary(8) not null,
@@ -337,6 +337,12 @@ create table if not exists escapement_history (
   dead bigint not null,
   lost bigint not null,
   cancelled bigint not null,
+  existing bigint not null,
+  absorbed bigint not null,
+  stale bigint not null,
+  naming_retries bigint not null,
+  publish_retries bigint not null,
+  rollback_retries bigint not null,
   runs bigint not null,
   run_sum_ms bigint not null,
   late_sum_ms bigint not null,
@@ -352,7 +358,7 @@ create table if not exists escapement_history (
   primary key (ns, step, at, queue, name)
 ) engine = innodb row_format = dynamic;
 
--- How far each node has written the history, so that a call which is repeated adds nothing.
+-- How far each node has written the history, so a repeated call adds nothing.
 create table if not exists escapement_history_writers (
   ns int not null,
   node varbinary(1024) not null,

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { systemClock } from "../../../clock.ts";
 import { silentLogger } from "../../../log.ts";
-import type { Store } from "../../../store.ts";
+import type { Store } from "../../../store/store.ts";
 import type { ConformanceHarness } from "../../../testing/conformance/harness.ts";
 import { VirtualClock } from "../../../testing/virtual-clock.ts";
 import { type MysqlOptions, mysql } from "../index.ts";

@@ -1,27 +1,27 @@
--- The schema of jobs, queues, nodes, schedules and partitions. It runs with the store's schema as the only one in the
--- search path, and so do the functions in the folder of the same name, which are the store's verbs.
--- Instants are milliseconds since 1970 by the server's clock. Text compares by its bytes, so that no locale matters.
+-- The tables of jobs, queues, nodes, schedules and partitions. It runs with the store's schema as the only one in the search path.
+-- The store's verbs are in ../functions, installed for each version of the library in a schema of its own.
+-- Instants are milliseconds since 1970 by the server's clock. Strings compare by their bytes, so no locale matters.
 
--- partition_count is how many partitions there shall be; there are fewer while the holders of the old ones have to give them back.
+-- partition_count is how many partitions there should be; there are fewer until the holders of the old ones give them back.
 create table namespaces (
   ns integer generated always as identity primary key,
   name text collate "C" not null unique,
   partition_count integer not null default 0
 );
 
--- The order of enqueueing: each call draws a number for every thousand of its jobs, which are counted within it (next_seqs).
+-- Enqueue order: each call draws one number for every thousand of its jobs, which are counted within it (next_seqs).
 create sequence job_order;
 
--- A job: what it was enqueued with, and what its earlier claims left behind. It stays until the job is forgotten. Where the job stands now is said
--- by the tables below, so a plain job is claimed and succeeds without its row being written or locked: see the view all_jobs for the whole of it.
--- seq is the order of enqueueing.
--- shelf says which index holds a waiting job: lane (it has a limited key), fragile, or relay (as shelf_of says). It is null for one that is not
--- waiting, and for a plain one, which has its turn in turns. lane: of the key that limits it.
--- attempt, token, claimer, claimed_at, ahead and reason are as the last claim that is over left them; that of a success leaves nothing here.
--- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
+-- A job: what it was enqueued with, and what its earlier claims left. It stays until the job is forgotten. The tables below hold its current
+-- by the tables below, so a plain job is claimed and succeeds without its row being written or locked: see the view all_jobs (../functions) for the whole of it.
+-- seq is the enqueue order.
+-- shelf says which index holds a waiting job: lane (it has a limited key), fragile, or relay (see shelf_of). It is null for a job that is
+-- not waiting, and for a plain job, which has its turn in turns. lane: the lane of the key that limits it.
+-- attempt, token, claimer, claimed_at, ahead and reason are as the last ended claim left them; a successful claim leaves nothing here.
+-- settled is the last token whose holder ended its claim itself: it distinguishes a repeated finish from a stale one. That holder is in
 -- settled_by, or, while that is null, in claimer.
 -- ahead: its last claim was made ahead, and its holder fell silent (see ClaimParams in store.ts).
--- retention is how long it is kept once it has succeeded, is cancelled, dead or lost; null where the app decides.
+-- retention is how long it is kept once it has succeeded, is cancelled, dead or lost; null if the app decides.
 create table jobs (
   seq bigint primary key,
   run_at bigint not null,
@@ -75,8 +75,8 @@ create index jobs_fragile on jobs (ns, queue, name, run_at) where shelf = 'fragi
 create index jobs_relay on jobs (ns, slot, run_at, seq) where shelf = 'relay';
 create index jobs_blocked on jobs (ns, seq) where blocked;
 
--- The shelf of plain jobs that wait, in the order of claims. rank is the negative priority. expire_at: null where it cannot expire any more.
--- direct: it may not be claimed ahead. Rows come and go and never change.
+-- The shelf of waiting plain jobs, in claim order. rank is the negated priority. expire_at: null if it can no longer expire.
+-- direct: it may not be claimed ahead. Rows are inserted and deleted, never updated.
 create table turns (
   ns integer not null,
   rank integer not null,
@@ -92,7 +92,7 @@ create table turns (
   autovacuum_analyze_scale_factor = 0.05
 );
 
--- What may become of an idle job before it is tried: it expires, or, never claimed, takes the input of another with its key.
+-- What may happen to an idle job before its first attempt: it expires, or, never claimed, takes the input of another job with its key.
 create table untried (
   seq bigint primary key,
   ns integer not null,
@@ -103,7 +103,7 @@ create index untried_expiring on untried (ns, expire_at, seq) where expire_at is
 create index untried_debounce on untried (ns, debounce_key, seq) where debounce_key is not null;
 create index untried_ns on untried (ns);
 
--- Claims that are not over, and jobs that the relay has named, which have no lease of their own and no sequence. reason: why it shall stop.
+-- Claims in progress, and jobs that the relay has named, which have no lease of their own and no sequence. reason: why it must stop.
 create table active (
   seq bigint primary key,
   claimed_at bigint not null,
@@ -125,9 +125,9 @@ create table active (
 create index active_key on active (ns, concurrency_key) where concurrency_key is not null and not relayed;
 create index active_named on active (ns, slot) where relayed;
 
--- One row for each claim that took jobs, except for the relay's: where to look for active jobs. until: no lease among them ends before
--- that. queues: no job is of another one. open: how many have not ended, if nothing went wrong with counting: it only tells when the row can
--- go. What counts is active: a job is under a claim when its claimer and claim_sequence say so.
+-- One row for each claim that took jobs, except the relay's: where to look for active jobs. until: no lease among them ends
+-- earlier. queues: no job is of another queue. open: how many have not ended, as long as the count is right; it only shows when the
+-- row can go. The truth is in active: a job is under a claim when its claimer and claim_sequence say so.
 create table claims (
   ns integer not null,
   open integer not null,
@@ -139,11 +139,11 @@ create table claims (
   primary key (ns, claimer, sequence)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 create index claims_until on claims (ns, until);
--- Not worth compressing: it is written once and read, as a rule, never.
+-- Not worth compressing: it is written once and rarely read.
 alter table claims alter seqs set storage external;
 
 -- Jobs that have ended. They leave by retention or redrive.
--- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.
+-- forget_at is when a job with its own retention leaves; the others leave once the retention given to prune has passed since finished_at.
 create table ended (
   seq bigint primary key,
   finished_at bigint not null,
@@ -161,8 +161,9 @@ create table ended (
 create index ended_forget on ended (ns, forget_at, seq) where forget_at is not null;
 create index ended_notable on ended (ns, state, seq) where state <> 'succeeded';
 create index ended_finished on ended (ns, state, finished_at, seq) where state <> 'succeeded' and forget_at is null;
+create index ended_kept on ended (ns, state, finished_at, seq) where forget_at is not null;
 
--- Jobs that succeeded, a row for each call and queue and name. The reaper counts them (fold_counts) and moves the row to successes.
+-- Jobs that succeeded, one row per call, queue and name. The reaper counts them (fold_counts) and moves the row to successes.
 create table fresh_successes (
   ns integer not null,
   jobs integer not null,
@@ -173,8 +174,8 @@ create table fresh_successes (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 alter table fresh_successes alter seqs set storage external;
 
--- Where prune finds jobs that succeeded, in the order in which they ended. So one that ends with others costs no entry in an index of its own.
--- What counts is ended: a job that is not there any more, or has a retention of its own, is passed over.
+-- Where prune and questions find jobs that succeeded, in the order in which they ended. So one that ends with others costs no entry in an index of its own.
+-- The truth is in ended: a job that is gone, or has its own retention, is skipped.
 create table successes (
   ns integer not null,
   finished_at bigint not null,
@@ -184,7 +185,7 @@ create index successes_finished on successes (ns, finished_at);
 alter table successes alter seqs set storage external;
 
 -- How many jobs of a queue and name there are (kind all), and how many of them have ended in each state: the sum of counts, count_changes and
--- fresh_successes. A call that adds, ends, redrives or forgets jobs only adds rows, so nobody waits for a row that others write. The reaper folds
+-- fresh_successes. A call that adds, ends, redrives or forgets jobs only adds rows, so no call waits for a row that others write. The reaper folds
 -- them into counts.
 create table counts (
   ns integer not null,
@@ -202,24 +203,6 @@ create table count_changes (
   name text collate "C" not null
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 
--- Every job as it stands.
-create view all_jobs as
-select
-  j.seq, j.ns, j.id, j.name, j.queue, j.delivery, j.priority, j.run_at, j.fire_at, j.enqueued_at,
-  coalesce(e.state, case when a.seq is not null then 'active' when j.blocked then 'blocked' else 'waiting' end) as state,
-  j.attempts, j.max_crashes, j.slot, j.shelf, j.expire_at, j.crashes, j.redrives, j.rollbacks, j.version,
-  coalesce(e.attempt, a.attempt, j.attempt) as attempt,
-  coalesce(e.token, a.token, j.token) as token,
-  coalesce(e.settled, j.settled) as settled,
-  case when e.settled > j.settled then e.claimer when j.settled > 0 then coalesce(j.settled_by, j.claimer) end as settled_by,
-  coalesce(e.claimer, a.claimer, j.claimer) as claimer,
-  coalesce(e.claimed_at, a.claimed_at, j.claimed_at) as claimed_at,
-  a.claim_sequence, a.lease_until, j.cancel_requested, coalesce(a.ahead, j.ahead) as ahead, j.relayed, e.finished_at,
-  j.lane, j.concurrency_key, j.rate_key, j.unique_key, j.unique_ms, j.debounce_key, j.after_failure, j.schedule, j.retention, j.tags,
-  case when e.seq is not null then e.reason when a.seq is not null then a.reason else j.reason end as reason,
-  j.error, j.progress, e.result, j.input
-from jobs j left join active a on a.seq = j.seq left join ended e on e.seq = j.seq;
-
 -- Ids that a unique or debounced job absorbed.
 create table aliases (
   ns integer not null,
@@ -229,8 +212,8 @@ create table aliases (
 );
 create index aliases_job on aliases (job);
 
--- Who took a unique or debounce key last; the row is what serialises those who ask for the key. until null: a unique key is held
--- until the job ends. job 0: nobody took it yet.
+-- Who last took a unique or debounce key; the row serialises callers that ask for the key. until null: a unique key is held
+-- until the job ends. job 0: it was never taken.
 create table keys (
   ns integer not null,
   kind text collate "C" not null,
@@ -250,8 +233,8 @@ create table parents (
 );
 create index parents_child on parents (child, position);
 
--- Children that were enqueued in somebody's open transaction, where their parents could not be held: a parent may have ended
--- meanwhile without seeing them. The reaper looks once.
+-- Children that were enqueued in a caller's open transaction, where their parents could not be held: a parent may have ended
+-- in the meantime without seeing them. The reaper checks once.
 create table doubts (
   ns integer not null,
   child bigint not null,
@@ -271,8 +254,8 @@ create table trail (
 );
 create index trail_job on trail (job, entry);
 
--- What happened to a lane since it was looked at: a job came to wait in it (changed = false), or one left it, moved in it or freed
--- its key. Everybody may add to it; only who holds the lane's row may take away, and looks at the lane after that.
+-- What happened to a lane since it was last looked at: a job started to wait in it (changed = false), or one left it, moved in it or freed
+-- its key. Any call may add rows; only the holder of the lane's row may delete them, and must look at the lane after that.
 create table arrivals (
   ns integer not null,
   entry bigint generated always as identity,
@@ -285,15 +268,15 @@ create table arrivals (
 );
 create index arrivals_lane on arrivals (ns, lane);
 
--- One row for each lane that claims look at: whoever claims from the lane, or writes its gates, locks it.
+-- One row for each lane that claims look at: a call that claims from the lane, or writes its gates, locks it.
 create table lanes (
   ns integer not null,
   lane text collate "C" not null,
   primary key (ns, lane)
 );
 
--- One row for each lane, queue and name with waiting jobs on the lane shelf: when looking at them may bring a job.
--- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: the end of one of them opens it.
+-- One row for each lane, queue and name with waiting jobs on the lane shelf: when looking at them may find a job.
+-- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: when one of them ends, it opens.
 -- Without, because a job of another queue or name is first in the lane: any change of the lane opens it.
 create table gates (
   ns integer not null,
@@ -304,7 +287,7 @@ create table gates (
   concurrency_limit integer,
   primary key (ns, lane, queue, name)
 ) with (fillfactor = 80);
--- The sum keeps it from whoever looks for a lane: in a plan made while there were no gates, one index is as good as the other.
+-- The sum hides this index from queries that look for a lane: in a plan made while there were no gates, either index looks as good.
 create index gates_ready on gates ((ns + 0), queue, name, ready_at, concurrency_limit);
 
 -- Rate windows: of a queue ('queue') or of a rate key ('key').
@@ -361,7 +344,7 @@ create table schedules (
 );
 create index schedules_next on schedules (ns, next_at) where not paused and next_at is not null;
 
--- Outlives its schedule, so that no version comes twice.
+-- Outlives its schedule, so no version is used twice.
 create table schedule_versions (
   ns integer not null,
   key text collate "C" not null,
@@ -396,8 +379,8 @@ create table partitions (
   primary key (ns, partition)
 ) with (fillfactor = 50);
 
--- What people did to jobs, queues and schedules. id is the caller's, so that a repeated write is the same entry. outcome is JSON, null
--- while nobody knows.
+-- What people did to jobs, queues and schedules. id comes from the caller, so a repeated write is the same entry. outcome is JSON, null
+-- while it is unknown.
 create table audit (
   entry bigint generated always as identity primary key,
   ns integer not null,
@@ -412,7 +395,7 @@ create table audit (
 create unique index audit_id on audit (ns, id);
 create index audit_at on audit (ns, at);
 
--- What has ended, added up by minute and by hour (step), each from the instant at. late_0 to late_6 count by how late jobs started.
+-- What has ended, summed by minute and by hour (step), each starting at the instant at. late_0 to late_6 count by how late jobs started.
 create table history (
   ns integer not null,
   step text collate "C" not null,
@@ -425,6 +408,12 @@ create table history (
   dead bigint not null,
   lost bigint not null,
   cancelled bigint not null,
+  existing bigint not null,
+  absorbed bigint not null,
+  stale bigint not null,
+  naming_retries bigint not null,
+  publish_retries bigint not null,
+  rollback_retries bigint not null,
   runs bigint not null,
   run_sum_ms bigint not null,
   late_sum_ms bigint not null,
@@ -440,11 +429,20 @@ create table history (
   primary key (ns, step, at, queue, name)
 );
 
--- How far each node has written the history, so that a call which is repeated adds nothing.
+-- How far each node has written the history, so a repeated call adds nothing.
 create table history_writers (
   ns integer not null,
   node text collate "C" not null,
   sequence bigint not null,
   seen_at bigint not null,
   primary key (ns, node)
+);
+
+-- Versions of the functions that are installed: name is the schema that holds them, library the version that brought them. used_at moves about
+-- once a day while a process calls them. One that has not been used for a week goes when the next is installed.
+create table function_versions (
+  name text collate "C" primary key,
+  library text not null,
+  installed_at timestamptz not null default now(),
+  used_at timestamptz not null default now()
 );

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import pg from "pg";
+import { functionsFor } from "../schema/functions.ts";
 
 /** Each names rows of the schema that contradict each other, and finds none where whoever wrote a job kept the books. */
 const contradictions: Readonly<Record<string, string>> = {
@@ -56,7 +57,7 @@ export async function assertBooks(url: string, schema: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
   try {
-    await client.query(`set search_path = ${schema}`);
+    await client.query(`set search_path = ${functionsFor(schema).schema}, ${schema}`);
     for (const [what, sql] of Object.entries(contradictions)) {
       const { rows } = await client.query<{ id: string }>(sql);
       assert.deepEqual(

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { silentLogger } from "../../../log.ts";
-import type { Store } from "../../../store.ts";
+import type { Store } from "../../../store/store.ts";
 import type { ConformanceHarness } from "../../../testing/conformance/harness.ts";
 import { VirtualClock } from "../../../testing/virtual-clock.ts";
 import { type PostgresOptions, postgres } from "../index.ts";

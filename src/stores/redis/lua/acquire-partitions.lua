@@ -1,11 +1,11 @@
--- uses: base record job answer partition
--- Takes partitions of the relay that are free or whose lease ran out, with what an earlier owner had named in them.
--- ARGV[2] JSON: { owner, leaseMs, partitions, made, epoch, want, slotCount, index, of }: this is Redis slot `index` of so many. `made` is how
--- many partitions the first slot has, and `epoch` the highest of all slots where they may be cut anew: null otherwise.
--- Promise: a partition has one owner, and its epoch rises with each grant. The first acquire decides how many there are; one that asks for
--- more is remembered, and nothing is granted until nobody holds one and they are cut anew. A namespace in several slots is cut when
+-- uses: base record notices places job lines gates index end quarantine answer partition
+-- Takes partitions of the relay that are free or whose lease ran out, with the jobs that an earlier owner had named in them.
+-- ARGV[2] JSON: { owner, leaseMs, longestLeaseMs, partitions, made, epoch, want, slotCount, index, of }: this is Redis slot `index` of
+-- `of`. `made` is how many partitions the first slot has, and `epoch` the highest of all slots if they may be cut again, otherwise null.
+-- Promise: a partition has one owner, and its epoch rises with each grant. The first acquire decides how many there are; a request for
+-- more is remembered, and nothing is granted until none is held and they are cut again. A namespace in several slots is cut when
 -- each has been found free, since none is granted in between.
--- Answers how many partitions there are, and shall be, how many of this slot are held and their highest epoch; then for each grant a frame
+-- Answers how many partitions there are, and should be, how many of this slot are held and their highest epoch; then for each grant a frame
 -- (partition, epoch, slots, mark) and its named jobs.
 
 local params = cjson.decode(ARGV[2])
@@ -28,10 +28,10 @@ for number = first(params.index), first(params.index + 1) - 1 do
   local partition = readPartition(number)
   if partition then
     epoch = math.max(epoch, partition[EPOCH])
-    if partition[OWNER] ~= "" and partition[LEASEUNTIL] > now then
+    if isHeld(partition, params.longestLeaseMs) then
       held = held + 1
     elseif partition[OWNER] ~= "" and amount < wanted and params.of > 1 then
-      -- It must not come back to life while the other slots are looked at.
+      -- It must not be renewed while the other slots are checked.
       partition[OWNER] = ""
       writePartition(number, partition)
     end
@@ -48,11 +48,15 @@ if amount < wanted then return head end
 local function namedIn(partition)
   local ids, jobs = call("ZRANGEBYSCORE", P .. "named", partition[FIRSTSLOT], "(" .. partition[ENDSLOT]), {}
   readJobs(ids)
-  for n, id in ipairs(ids) do
+  for _, id in ipairs(ids) do
     local job = jobOf(id)
-    setHolder(job, params.owner)
-    changed[id] = job
-    jobs[n] = job
+    if job and job[STATE] == ACTIVE then
+      setHolder(job, params.owner)
+      changed[id] = job
+      jobs[#jobs + 1] = job
+    else
+      place(P .. "named", id, false)
+    end
   end
   table.sort(jobs, function(a, b)
     if a[RUNAT] ~= b[RUNAT] then return a[RUNAT] < b[RUNAT] end
@@ -64,19 +68,28 @@ end
 local frames, grants = {}, 0
 for number = first(params.index), first(params.index + 1) - 1 do
   local known = readPartition(number)
-  -- No epoch of any partition comes twice, so that whoever held one before the cut is stale after it.
-  local partition = known or { firstSlot(number), firstSlot(number + 1), epoch, 0, huge, "" }
-  if grants < params.want and (partition[OWNER] == "" or partition[LEASEUNTIL] <= now) then
+  -- No epoch of any partition is used twice, so a holder from before the cut is stale after it.
+  local partition = known or { 0, 0, epoch, 0, huge, "" }
+  -- They follow from how many partitions there are, whatever something else has written there.
+  partition[FIRSTSLOT], partition[ENDSLOT] = firstSlot(number), firstSlot(number + 1)
+  if grants < params.want and not isHeld(partition, params.longestLeaseMs) then
     partition[OWNER], partition[EPOCH], partition[LEASEUNTIL] = params.owner, partition[EPOCH] + 1, now + params.leaseMs
     writePartition(number, partition)
     local named = namedIn(partition)
     frames[#frames + 1] = struct.pack(
-      ">I4dHHdI4", number, partition[EPOCH], partition[FIRSTSLOT], partition[ENDSLOT], partition[MARK], #named
+      ">I4dHHdI4",
+      number,
+      partition[EPOCH],
+      partition[FIRSTSLOT],
+      partition[ENDSLOT],
+      partition[MARK],
+      #named
     ) .. claimedFrames(named)
     grants = grants + 1
   elseif not known then
     writePartition(number, partition)
   end
 end
-flushJobs()
+flush()
+publish()
 return head .. table.concat(frames)

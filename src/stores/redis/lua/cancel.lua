@@ -1,7 +1,7 @@
--- uses: base record notices places aliases job resolve lines gates index end search select
+-- uses: base record notices places aliases job resolve lines gates policy index end quarantine search select
 -- Cancels jobs that are waiting or blocked; asks active ones to stop.
 -- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 cancelled, 2 requested, 3 terminal.
--- Promise: an active job is asked once, and whatever end comes but success is `cancelled`.
+-- Promise: an active job is asked once, and any end other than success is `cancelled`.
 
 local function cancel(job)
   if isTerminal(job[STATE]) then return 3 end

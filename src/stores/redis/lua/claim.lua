@@ -1,12 +1,12 @@
 -- uses: base record notices places sources claim
--- rarely: job lines gates index end limits keyed
+-- rarely: job lines gates policy index end quarantine limits keyed
 -- Takes due jobs for one claimer.
 -- ARGV[2] what it asks for (shared/claim.lua).
 -- Promise: a job is held by one claimer at a time; a lower sequence than the last takes nothing, the same one repeats its answer.
--- A claim that takes nothing is not written, so that an idle node writes nothing: only the claimer's handle remembers it. One that was
--- sent before is written all the same, since the first copy may still be on its way.
--- Its work grows with the limit and with the queues and names that have something due, never with how many jobs wait.
--- Answers a head, then where each job stands, its id and rest, and inputs that are kept apart (shared/claim.lua).
+-- A claim that takes nothing is not written, so an idle node writes nothing: only the claimer's handle remembers it. One that was
+-- sent before is always written, since the first copy may still be under way.
+-- Its work grows with the limit and with the queues and names that have due jobs, never with how many jobs wait.
+-- Answers a head, then the state of each job, its id and rest, and inputs that are stored separately (shared/claim.lua).
 
 local answer = claim(ARGV[2])
 publish()

@@ -1,7 +1,7 @@
--- uses: base record notices places job lines gates index search
+-- uses: base record notices places job lines gates policy index search
 -- Counts jobs by state, queue and name, a bounded piece at a time.
--- ARGV[2] JSON: { filter, cursor }, or { } for all jobs, which are counted already.
--- Answers where to go on (0: nowhere), then for each group its count, state, queue and name.
+-- ARGV[2] JSON: { filter, cursor }, or { } for all jobs, which are already counted.
+-- Answers where to continue (0: nowhere), then for each group its count, state, queue and name.
 
 local params, groups, frames, cursor = cjson.decode(ARGV[2]), {}, {}, 0
 if params.filter then
@@ -14,7 +14,10 @@ if params.filter then
   end
 else
   local counts = call("HGETALL", P .. "counts")
-  for n = 1, #counts, 2 do groups[counts[n]] = tonumber(counts[n + 1]) end
+  for n = 1, #counts, 2 do
+    local amount = tonumber(counts[n + 1])
+    if stateNames[tonumber(string.sub(counts[n], 1, 1))] and amount == amount then groups[counts[n]] = amount end
+  end
 end
 for group, amount in pairs(groups) do
   local queue, name = splitGate(string.sub(group, 3))

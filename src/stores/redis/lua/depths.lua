@@ -1,7 +1,7 @@
--- uses: base record notices places job lines gates index
+-- uses: base record notices places job lines gates policy index
 -- How much each queue has to do.
--- ARGV[2] how many relayed jobs, and jobs with a key, to look at: which of them are due, no list says by queue.
--- Answers the store's time, whether all of those that are due were looked at, then for each queue its name, and how many wait, are due, are
+-- ARGV[2] how many relayed and keyed jobs to look at: no list shows by queue which of them are due.
+-- Answers the store's time, whether all due jobs of those were looked at, then for each queue its name, and how many wait, are due, are
 -- active and blocked, and the earliest runAt of those that are due (infinite for none).
 
 local queues, names, room = {}, {}, tonumber(ARGV[2])
@@ -22,7 +22,8 @@ for n = 1, #counts, 2 do
   if kind then
     local gate = string.sub(counts[n], 3)
     local depth = depthOf(splitGate(gate))
-    depth[kind] = depth[kind] + tonumber(counts[n + 1])
+    local amount = tonumber(counts[n + 1])
+    depth[kind] = depth[kind] + (amount == amount and amount or 0)
     if kind == "waiting" then names[#names + 1] = gate end
   end
 end
@@ -32,11 +33,13 @@ local function addDue(queue, due, first)
   depth.due, depth.first = depth.due + due, math.min(depth.first, first)
 end
 
--- How many waiting jobs stand in no list that is known by now: first all of them.
+-- How many waiting jobs are in no list seen so far: at first all of them.
 local missing = 0
-for _, depth in pairs(queues) do missing = missing + depth.waiting end
+for _, depth in pairs(queues) do
+  missing = missing + depth.waiting
+end
 
--- Plain and fragile jobs stand in lists of their queue.
+-- Plain and fragile jobs are in lists of their queue.
 for _, gate in ipairs(names) do
   local queue, name = splitGate(gate)
   for _, kind in ipairs({ PLAIN, FRAGILE }) do
@@ -61,7 +64,9 @@ local function lookAt(key)
   end
   room = room - #members / 2
   local ids = {}
-  for n = 1, #members, 2 do ids[#ids + 1] = idOf(members[n]) end
+  for n = 1, #members, 2 do
+    ids[#ids + 1] = idOf(members[n])
+  end
   readJobs(ids)
   for n, id in ipairs(ids) do
     local job = jobOf(id)
@@ -69,20 +74,26 @@ local function lookAt(key)
   end
 end
 
-for _, slot in ipairs(call("ZRANGE", P .. "relays", 0, -1)) do lookAt(P .. "relay:" .. slot) end
+for _, slot in ipairs(call("ZRANGE", P .. "relays", 0, -1)) do
+  lookAt(P .. "relay:" .. slot)
+end
 
 local lanes = {}
 
 local function lookAtLane(lane)
   if lanes[lane] then return end
   lanes[lane] = true
-  for _, priority in ipairs(call("ZRANGE", P .. "lane:" .. lane, 0, -1)) do lookAt(laneListKey(priority, lane)) end
+  for _, priority in ipairs(call("ZRANGE", P .. "lane:" .. lane, 0, -1)) do
+    lookAt(laneListKey(priority, lane))
+  end
 end
 
--- Most lanes have a gate that is open or full; of the others only their jobs tell.
+-- Most lanes have a gate that is open or full; for the others, only their jobs show it.
 for _, gate in ipairs(names) do
-  local queue, name = splitGate(gate)
-  for _, lane in ipairs(call("ZRANGE", P .. "gates:" .. gate, 0, -1)) do lookAtLane(lane) end
+  local _, name = splitGate(gate)
+  for _, lane in ipairs(call("ZRANGE", P .. "gates:" .. gate, 0, -1)) do
+    lookAtLane(lane)
+  end
   for _, full in ipairs(call("ZRANGE", P .. "full:" .. name, 0, -1)) do
     local _, lane = splitGate(full)
     lookAtLane(lane)
@@ -99,7 +110,7 @@ for _, number in ipairs(blocks) do
   end
 end
 
--- A claim takes those that have expired out of its lists; they wait for the reaper.
+-- A claim removes expired jobs from its lists; they wait for the reaper.
 local function listOf(job)
   local tail = tailOf(job)
   if job[RELAYED] == 1 then return P .. "relay:" .. job[SLOT] end
@@ -121,8 +132,6 @@ if missing > 0 then isExact = false end
 
 local frames = { struct.pack(">dB", now, isExact and 1 or 0) }
 for queue, depth in pairs(queues) do
-  frames[#frames + 1] = struct.pack(
-    ">Hc0ddddd", #queue, queue, depth.waiting, depth.due, depth.active, depth.blocked, depth.first
-  )
+  frames[#frames + 1] = struct.pack(">Hc0ddddd", #queue, queue, depth.waiting, depth.due, depth.active, depth.blocked, depth.first)
 end
 return table.concat(frames)

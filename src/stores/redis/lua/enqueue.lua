@@ -1,14 +1,16 @@
 -- uses: base record notices places aliases enqueue
--- rarely: job resolve lines gates index end unique change bound
+-- rarely: job resolve lines gates policy index end quarantine unique change bound
 -- Adds a batch of jobs.
 -- ARGV[2] how many, ARGV[3] their kinds, ids and frames (shared/enqueue.lua); ARGV[4], for all or none of them, JSON of the parents that are
 -- not in the batch: { place, parents } each.
--- Promise: each is worked off in its order and sees those before it; an id that is known, as a job or an alias, changes nothing.
--- Answers a frame for each: what became of it and, where it is about another, that one's id.
+-- Promise: jobs are processed in order, and each sees those before it; an id that is known, as a job or an alias, changes nothing.
+-- Answers a frame for each: its outcome and, if that refers to another job, that one's id.
 
 local amount, frames, blob, ids = tonumber(ARGV[2]), {}, ARGV[3], {}
 local kinds, position = readKinds(blob, 1)
-for n = 1, amount do ids[n], position = struct.unpack(">Hc0", blob, position) end
+for n = 1, amount do
+  ids[n], position = struct.unpack(">Hc0", blob, position)
+end
 readRests(ids)
 if ARGV[4] and ARGV[4] ~= "" then
   local missing = rarely().missingParents(ids, cjson.decode(ARGV[4]))
@@ -26,10 +28,12 @@ while n < amount do
     local id, slot, input, bound = ids[n], nil, nil, nil
     slot, input, position = struct.unpack(">HI4c0", blob, position)
     if kind.isPlain and not isKnown(id) then
-      insertSwiftly(id, kind, slot, runAt, input)
+      insertFast(id, kind, slot, runAt, input)
       frames[n] = wasAdded
     else
-      if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
+      if kind.bound == 1 then
+        bound, position = struct.unpack(">I4c0", blob, position)
+      end
       frames[n] = enqueueAnswer(rarely().enqueueOne(rare.newJob(id, kind, slot, givenAt, delayMs, input, bound)))
     end
   end

@@ -1,11 +1,13 @@
 -- uses: base record job holder
--- Renews leases. A claim that is renewed counts as started.
+-- Renews leases. A renewed claim counts as started.
 -- ARGV[2] the claimer, ARGV[3] leaseMs, ARGV[4] how many, ARGV[5] a frame for each: id and token.
--- Promise: a lease is renewed only while the claim is the claimer's; a lease that ran out but was not reaped counts as its own.
+-- Promise: a lease is renewed only while the claim belongs to the claimer; a lease that ran out but was not reaped still counts as its own.
 -- Answers a byte for each: 0 stale, 1 extended, 2 extended and asked to stop.
 
 local position, ids, tokens, answers, leases = 1, {}, {}, {}, {}
-for n = 1, tonumber(ARGV[4]) do ids[n], tokens[n], position = struct.unpack(">Hc0i4", ARGV[5], position) end
+for n = 1, tonumber(ARGV[4]) do
+  ids[n], tokens[n], position = struct.unpack(">Hc0i4", ARGV[5], position)
+end
 readJobs(ids)
 for n, id in ipairs(ids) do
   local job = jobOf(id)

@@ -1,11 +1,11 @@
 -- uses: base record notices places aliases enqueue schedule ledger
--- rarely: job resolve lines gates index end unique change bound
--- Writes occurrences and their jobs, and advances their schedules, each by itself.
+-- rarely: job resolve lines gates policy index end quarantine unique change bound
+-- Writes occurrences and their jobs, and advances their schedules, each independently.
 -- ARGV[2] the node, ARGV[3] how many schedules, ARGV[4] how many occurrences in all, ARGV[5] kinds, then for each schedule a frame
--- (key, version, the nextAt that this rests on, where it advances to, replaceSkipped, how many occurrences), and for each of its
--- occurrences a frame (shared/ledger.lua) and, where it has one, its job's id and frame (shared/enqueue.lua).
--- Promise: for each schedule all of it, or nothing where version, nextAt or pause do not match. An occurrence in the ledger keeps its
--- row and adds no job, unless it was skipped and is to be replaced.
+-- (key, version, the nextAt that this is based on, where it advances to, replaceSkipped, how many occurrences), and for each of its
+-- occurrences a frame (shared/ledger.lua) and, if it has one, its job's id and frame (shared/enqueue.lua).
+-- Promise: for each schedule all of it, or nothing if version, nextAt or pause do not match. An occurrence in the ledger keeps its
+-- row and adds no job, unless it was skipped and may be replaced.
 -- Answers for each schedule a byte, 1 if it was fired, and then one for each of its occurrences: 1 added, 2 existing.
 
 local FIRE = ">Hc0dddBI4"
@@ -13,10 +13,7 @@ local node, marks = ARGV[2], {}
 local kinds, position = readKinds(ARGV[5], 1)
 
 local function matches(schedule, version, nextAt, replaceSkipped)
-  return schedule
-    and (schedule.paused == 0 or replaceSkipped)
-    and schedule.version == version
-    and schedule.nextAt == nextAt
+  return schedule and (schedule.paused == 0 or replaceSkipped) and schedule.version == version and schedule.nextAt == nextAt
 end
 
 -- Returns whether it was written, and the id of its job.
@@ -52,7 +49,9 @@ for _ = 1, tonumber(ARGV[3]) do
   local occurrences = {}
   for n = 1, amount do
     occurrences[n], position = readOccurrence(ARGV[5], position)
-    if occurrences[n].hasJob == 1 then occurrences[n].new, position = rarely().readNewJob(ARGV[5], position, kinds) end
+    if occurrences[n].hasJob == 1 then
+      occurrences[n].new, position = rarely().readNewJob(ARGV[5], position, kinds)
+    end
   end
   local schedule = readSchedule(key)
   if matches(schedule, version, nextAt, replaceSkipped == 1) then

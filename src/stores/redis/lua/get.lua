@@ -1,7 +1,7 @@
 -- uses: base record aliases job resolve answer
 -- Jobs by id or alias.
 -- ARGV[2] JSON: the ids.
--- Answers a byte for each, 1 if it is there; then the frames of those that are (shared/answer.lua).
+-- Answers a byte for each, 1 if it exists; then the frames of those that do (shared/answer.lua).
 
 local ids, marks, found = cjson.decode(ARGV[2]), {}, {}
 readJobs(ids)

@@ -1,8 +1,8 @@
 -- uses: base
--- A piece of the history, added up by queue, by name or as a whole.
+-- A piece of the history, summed by queue, by name or as a whole.
 -- ARGV[2] the step, ARGV[3] and ARGV[4] from when, and until before when; ARGV[5] "queue", "name" or "" for the whole; ARGV[6] and ARGV[7] only
--- this queue and this name, "" for all; ARGV[8] how many of the figures add up; ARGV[9] how many rows to look at, more or less.
--- Answers from when to go on, "" when there is no more, then for each point its time, its queue or name, and its figures as doubles.
+-- this queue and this name, "" for all; ARGV[8] how many of the figures add up; ARGV[9] about how many rows to look at.
+-- Answers from when to continue, "" when there is no more, then for each point its time, its queue or name, and its figures as doubles.
 
 local step, by, queue, name, summed = ARGV[2], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 local left = tonumber(ARGV[9])
@@ -13,9 +13,19 @@ local isWhole = by == "" and queue == "" and name == ""
 local function groupOf(field)
   if isWhole then return "" end
   local cut = string.find(field, "\n", 1, true)
+  if not cut then return nil end
   local ofQueue, ofName = string.sub(field, 1, cut - 1), string.sub(field, cut + 1)
   if (queue ~= "" and queue ~= ofQueue) or (name ~= "" and name ~= ofName) then return nil end
   return by == "queue" and ofQueue or by == "name" and ofName or ""
+end
+
+-- Whether this is what record-history.lua wrote.
+local function areFigures(figures)
+  if type(figures) ~= "table" or #figures < summed then return false end
+  for _, figure in ipairs(figures) do
+    if type(figure) ~= "number" then return false end
+  end
+  return true
 end
 
 local function addTo(groups, group, figures)
@@ -24,7 +34,9 @@ local function addTo(groups, group, figures)
     groups[group] = figures
     return
   end
-  for n = 1, #sum do sum[n] = n <= summed and sum[n] + figures[n] or math.max(sum[n], figures[n]) end
+  for n = 1, math.min(#sum, #figures) do
+    sum[n] = n <= summed and sum[n] + figures[n] or math.max(sum[n], figures[n])
+  end
 end
 
 -- One more than could be looked at if each had one row: then there is more.
@@ -37,7 +49,8 @@ for _, at in ipairs(call("ZRANGEBYSCORE", P .. "historyat:" .. step, ARGV[3], "(
   left = left - #rows / 2
   for n = 1, #rows, 2 do
     local group = groupOf(rows[n])
-    if group then addTo(groups, group, cmsgpack.unpack(rows[n + 1])) end
+    local isPacked, figures = pcall(cmsgpack.unpack, rows[n + 1])
+    if group and isPacked and areFigures(figures) then addTo(groups, group, figures) end
   end
   for group, sum in pairs(groups) do
     answer[#answer + 1] = at

@@ -1,6 +1,6 @@
--- uses: base record notices places aliases job resolve lines gates index end
+-- uses: base record notices places aliases job resolve lines gates policy index end quarantine
 -- Adds a person's line to the trails of jobs: a log line without a claimer.
--- ARGV[2] JSON: their ids, ARGV[3] the text.
+-- ARGV[2] JSON: their ids, ARGV[3] the line.
 
 for _, id in ipairs(cjson.decode(ARGV[2])) do
   local job = resolve(id)
@@ -11,4 +11,4 @@ for _, id in ipairs(cjson.decode(ARGV[2])) do
     job[CLAIMER] = claimer
   end
 end
-flushJobs()
+flush()

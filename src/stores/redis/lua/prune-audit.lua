@@ -1,13 +1,13 @@
 -- uses: base
 -- Forgets old entries of the audit log.
--- ARGV[2] how long they are kept in milliseconds, ARGV[3] how many at the most.
--- Answers 1 where there are more.
+-- ARGV[2] how long they are kept in milliseconds, ARGV[3] maximum number of entries.
+-- Answers 1 if there are more.
 
 local limit = tonumber(ARGV[3])
 local old = call("ZRANGEBYSCORE", P .. "auditat", "-inf", now - tonumber(ARGV[2]), "LIMIT", 0, limit + 1)
 local more = table.remove(old, limit + 1) ~= nil
 local ids = {}
-for n, entry in ipairs(hashValues(P .. "audit", old)) do
+for _, entry in ipairs(hashValues(P .. "audit", old)) do
   local isJson, value = pcall(cjson.decode, entry and string.sub(entry, 9) or "")
   if isJson and type(value) == "table" and value.id then ids[#ids + 1] = value.id end
 end

@@ -1,8 +1,8 @@
--- uses: base record notices places aliases job lines gates index unique forget
--- Forgets terminal jobs past their retention, old rows of the ledger, and nodes, windows and claimers that are of no use any more.
+-- uses: base record notices places aliases job lines gates policy index unique forget
+-- Forgets terminal jobs past their retention, old rows of the ledger, and nodes, windows and claimers that are no longer needed.
 -- ARGV[2] JSON: { kept: [[state, ms]], nodesMs, claimersMs, occurrencesMs, limit }.
--- Promise: a job that still holds its unique key stays until it does not; with a job go its trail and its aliases.
--- Sorted sets used: ended:<state>, forgetting, and heldback, which has those that hold a key, so that they are not looked at again and again.
+-- Promise: a job that still holds its unique key stays until it does not; a job's trail and aliases are deleted with it.
+-- Sorted sets used: ended:<state>, forgetting, keptends, and heldback, which has those that hold a key, so that they are not looked at again and again.
 -- Answers how many jobs, and whether there is more.
 
 local params = cjson.decode(ARGV[2])
@@ -11,7 +11,8 @@ local maxBystanders = 1000
 local function pruneBystanders()
   local nodes = call("HGETALL", P .. "nodes")
   for n = 1, #nodes, 2 do
-    if struct.unpack(">d", nodes[n + 1]) + params.nodesMs <= now then call("HDEL", P .. "nodes", nodes[n]) end
+    local seen = apart(">d", nodes[n + 1])
+    if not seen or seen[1] + params.nodesMs <= now then call("HDEL", P .. "nodes", nodes[n]) end
   end
   local over = call("ZRANGEBYSCORE", P .. "windowends", "-inf", now, "LIMIT", 0, maxBystanders)
   callMany("HDEL", P .. "windows", over, 1)
@@ -21,19 +22,19 @@ local function pruneBystanders()
   callMany("ZREM", P .. "claimersseen", silent, 1)
 end
 
--- By time of writing, key and fireAt. Whether there are more.
+-- By time of writing, key and fireAt. Returns whether there are more.
 local function pruneLedger()
   local old = call("ZRANGEBYSCORE", P .. "ledger", "-inf", now - params.occurrencesMs, "LIMIT", 0, params.limit + 1)
   local more = table.remove(old, params.limit + 1) ~= nil
   for _, member in ipairs(old) do
     local fireAt = tonumber(string.sub(member, -16))
-    call("ZREMRANGEBYSCORE", P .. "occurrences:" .. string.sub(member, 1, -18), fireAt, fireAt)
+    if fireAt then call("ZREMRANGEBYSCORE", P .. "occurrences:" .. string.sub(member, 1, -18), fireAt, fireAt) end
   end
   callMany("ZREM", P .. "ledger", old, 1)
   return more
 end
 
--- Those whose key is free by now stand with the others again.
+-- Moves those whose key is free by now back to the others.
 local function takeBack()
   local free = call("ZRANGEBYSCORE", HELDBACK, "-inf", now, "LIMIT", 0, maxBystanders)
   for _, id in ipairs(free) do
@@ -42,11 +43,17 @@ local function takeBack()
     if job and isTerminal(job[STATE]) then
       local key, score = endedPlace(job)
       call("ZADD", key, score, id)
+      if key ~= FORGETTING then call("ZREM", KEPTENDS, id) end
     end
   end
 end
 
--- Forgets what is in a bundle, and says how many of it were looked at: a job that was forgotten, or ended anew, is passed over.
+local function holdBack(job)
+  call("ZADD", HELDBACK, rareOf(job).uniqueUntil, job.id)
+  call("ZADD", KEPTENDS, job[FINISHEDAT], job.id)
+end
+
+-- Forgets the jobs of a bundle, and returns how many were looked at: a job that was forgotten, or has ended again, is skipped.
 local function pruneBundle(ids, key, lastScore)
   readJobs(ids)
   for n, id in ipairs(ids) do
@@ -55,14 +62,18 @@ local function pruneBundle(ids, key, lastScore)
       local own, score = endedPlace(job)
       if own == key and score <= lastScore then
         if #forgotten >= params.limit then return n - 1 end
-        if holdsUniqueKey(job) then call("ZADD", HELDBACK, rareOf(job).uniqueUntil, id) else forget(job) end
+        if holdsUniqueKey(job) then
+          holdBack(job)
+        else
+          forget(job)
+        end
       end
     end
   end
   return #ids
 end
 
--- Whether there are more in the set with a score up to this one. Those that were forgotten before count for little, but not for nothing.
+-- Whether there are more in the set with a score up to this one. Jobs that were forgotten before count for little, but not for nothing.
 local lookedAt = 0
 local function pruneSet(key, lastScore)
   while lookedAt <= params.limit * 10 do

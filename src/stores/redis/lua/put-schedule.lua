@@ -1,10 +1,10 @@
 -- uses: base notices schedule ledger
--- Makes or edits a schedule, and writes what was skipped while it was paused.
--- ARGV[2] its key, ARGV[3] the version that this rests on (-1: there must be none yet), ARGV[4] paused (1 or 0), ARGV[5] nextAt or
+-- Creates or edits a schedule, and writes what was skipped while it was paused.
+-- ARGV[2] its key, ARGV[3] the version that this is based on (-1: there must be none yet), ARGV[4] paused (1 or 0), ARGV[5] nextAt or
 -- "inf", ARGV[6] spec, ARGV[7] job, ARGV[8] the node, ARGV[9] how many rows for the ledger, ARGV[10] their frames (shared/ledger.lua),
--- ARGV[11] the nextAt that this rests on or "inf".
--- Promise: it is written only if version and nextAt still match, and its version has never been before. A row that is there stays.
--- Answers { put (1 or 0), the schedule as it stands now or "" }.
+-- ARGV[11] the nextAt that this is based on or "inf".
+-- Promise: it is written only if version and nextAt still match, and its version has never been used. An existing row stays.
+-- Answers { put (1 or 0), the schedule as it is now or "" }.
 
 local key, position = ARGV[2], 1
 local old, text = readSchedule(key)
@@ -19,7 +19,12 @@ for _ = 1, tonumber(ARGV[9]) do
 end
 local one = old or { fired = 0, createdAt = now, lastJobId = "" }
 one.paused, one.nextAt = tonumber(ARGV[4]), instant(ARGV[5])
-one.version, one.updatedAt = call("HINCRBY", P .. "scheduleversions", key, 1), now
+local version = call("HINCRBY", P .. "scheduleversions", key, 1)
+if old and version <= old.version then
+  version = old.version + 1
+  call("HSET", P .. "scheduleversions", key, version)
+end
+one.version, one.updatedAt = version, now
 one.spec, one.job = ARGV[6], ARGV[7]
 text = writeSchedule(key, one)
 notices.schedules = true

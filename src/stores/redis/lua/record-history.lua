@@ -8,7 +8,8 @@
 
 local sequence, summed = tonumber(ARGV[3]), tonumber(ARGV[5])
 local writer = call("HGET", P .. "historywriters", ARGV[2])
-if writer and struct.unpack(">d", writer) >= sequence then return end
+local last = writer and apart(">d", writer)
+if last and last[1] >= sequence then return end
 call("HSET", P .. "historywriters", ARGV[2], struct.pack(">dd", sequence, now))
 
 local entries = cjson.decode(ARGV[4])
@@ -30,11 +31,16 @@ local function addAll(step, stepMs)
   end
   for at, rows in pairs(fieldsAt) do
     local key, fields, written = P .. "history:" .. step .. ":" .. textOf(at), {}, {}
-    for field in pairs(rows) do fields[#fields + 1] = field end
+    for field in pairs(rows) do
+      fields[#fields + 1] = field
+    end
     for index, known in ipairs(hashValues(key, fields)) do
       local row = rows[fields[index]]
       if known then
-        for n, figure in ipairs(cmsgpack.unpack(known)) do
+        -- What something else has written there is not counted.
+        local isPacked, figures = pcall(cmsgpack.unpack, known)
+        for n = 1, isPacked and type(figures) == "table" and #row or 0 do
+          local figure = tonumber(figures[n]) or 0
           row[n] = n <= summed and row[n] + figure or math.max(row[n], figure)
         end
       end

@@ -4,6 +4,12 @@
 -- Hash `auditids`: id -> its number; hash `audit`: number -> time, then the entry as JSON; hash `auditoutcomes`: number -> outcome; sorted set
 -- `auditat`: numbers by time of writing.
 
+local latest = tonumber(call("GET", P .. "auditlast") or "0")
+if not latest or latest < 0 or latest >= 2 ^ 52 or latest % 1 ~= 0 then
+  -- Something else has written it. Entries that are there keep their numbers.
+  call("SET", P .. "auditlast", tonumber(call("ZREVRANGE", P .. "auditat", 0, 0)[1]) or 0)
+end
+
 for _, entry in ipairs(cjson.decode(ARGV[2])) do
   local number = call("HGET", P .. "auditids", entry[1])
   if not number then

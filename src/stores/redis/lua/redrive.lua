@@ -1,7 +1,7 @@
--- uses: base record notices places aliases job resolve lines gates index end unique search select
+-- uses: base record notices places aliases job resolve lines gates policy index end quarantine unique search select
 -- Sends dead and lost jobs back to waiting.
 -- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 redriven, 2 held, 3 refused.
--- Promise: a job whose unique key another holds stays where it is; otherwise it takes the key again.
+-- Promise: a job whose unique key another one holds stays where it is; otherwise it takes the key again.
 
 local function redrive(job)
   if job[STATE] ~= DEAD and job[STATE] ~= LOST then return 3 end

@@ -1,4 +1,4 @@
--- uses: base record notices places job lines gates index end holder
+-- uses: base record notices places job lines gates policy index end quarantine holder
 -- Keeps progress and log lines of held jobs.
 -- ARGV[2] the claimer, ARGV[3] JSON: [{ id, token, progress?, lines }].
 -- Promise: reports of stale claims are dropped.
@@ -10,7 +10,9 @@ for _, report in ipairs(cjson.decode(ARGV[3])) do
       changeRare(job).progress = report.progress
       changed[job.id] = job
     end
-    for _, line in ipairs(report.lines) do tell(job, lines.log, line) end
+    for _, line in ipairs(report.lines) do
+      tell(job, lines.log, line)
+    end
   end
 end
-flushJobs()
+flush()

@@ -1,5 +1,5 @@
 -- uses: base
--- Schedules: every one, or those that are asked for.
+-- Schedules: all, or those asked for.
 -- ARGV[2] JSON: the keys, or "" for all.
 -- Answers keys and what shared/schedule.lua keeps of each, in turn.
 

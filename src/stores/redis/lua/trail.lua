@@ -1,5 +1,5 @@
 -- uses: base record aliases job resolve
--- The story of a job, by its id or an alias.
+-- The trail of a job, by its id or an alias.
 -- ARGV[2] the id.
 -- Answers its lines as they are kept (shared/index.lua), the oldest first.
 

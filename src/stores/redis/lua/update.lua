@@ -1,7 +1,7 @@
--- uses: base record notices places aliases job resolve lines gates index end change
+-- uses: base record notices places aliases job resolve lines gates policy index end quarantine change
 -- Changes a job that is waiting or blocked.
--- ARGV[2] JSON: { id, input?, runAt?, delayMs?, priority?, concurrencyKey?, rateKey? }; a key that is false is taken away.
--- Promise: what is left out stays; the version rises.
+-- ARGV[2] JSON: { id, input?, runAt?, delayMs?, priority?, concurrencyKey?, rateKey? }; a key that is false is removed.
+-- Promise: missing fields stay; the version rises.
 -- Answers { outcome (0 unknown, 1 refused, 2 updated), state }.
 
 local params = cjson.decode(ARGV[2])

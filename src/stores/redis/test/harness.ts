@@ -1,5 +1,6 @@
 import { silentLogger } from "../../../log.ts";
-import type { Store, StoreContext } from "../../../store.ts";
+import type { StoreContext } from "../../../store/opening.ts";
+import type { Store } from "../../../store/store.ts";
 import type { ConformanceHarness } from "../../../testing/conformance/harness.ts";
 import { VirtualClock } from "../../../testing/virtual-clock.ts";
 import { type RedisOptions, redis } from "../index.ts";

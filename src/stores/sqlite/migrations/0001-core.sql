@@ -1,31 +1,31 @@
 -- The schema of jobs, queues, nodes, schedules and partitions.
--- Names carry a prefix, because the file may hold the user's own tables too.
--- Instants are milliseconds since 1970 by the machine's clock; only leases are on its monotonic clock, with the boot they belong to.
+-- Names carry a prefix, because the file may also hold the user's own tables.
+-- Instants are milliseconds since 1970 by the machine's clock; only leases use its monotonic clock, with the boot they belong to.
 
--- partition_count is how many partitions there shall be; there are fewer while the holders of the old ones have to give them back.
+-- partition_count is how many partitions there should be; there are fewer until the holders of the old ones give them back.
 create table escapement_namespaces (
   ns integer primary key,
   name text not null unique,
   partition_count integer not null default 0
 ) strict;
 
--- A lease counts only on the boot it was granted in.
+-- A lease is valid only in the boot that granted it.
 create table escapement_boots (
   boot integer primary key,
   machine_id text not null unique
 ) strict;
 
--- A job: what it was enqueued with, and what its earlier claims left behind. Where it stands now is said by the tables below, so that a plain
--- job passes through without its row being written again: see the view escapement_all_jobs for the whole of it.
--- seq is the order of enqueueing.
--- shelf says which index holds a waiting job: lane (it has a limited key), fragile, or relay. It is null for one that is not waiting, and for a
--- plain one, which stands in escapement_plain.
--- attempt, token, claimer, claimed_at and reason are as the last claim that is over left them.
--- settled is the last token whose holder ended its claim itself: it tells a repeated finish from a stale one. Who that was is in
+-- A job: what it was enqueued with, and what its earlier claims left. The tables below hold its current state, so a plain
+-- job passes through without writing its row again: the view escapement_all_jobs shows the whole job.
+-- seq is the enqueue order.
+-- shelf says which index holds a waiting job: lane (it has a limited key), fragile, or relay. It is null for a job that is not waiting, and
+-- for a plain job, which is in escapement_plain.
+-- attempt, token, claimer, claimed_at and reason are as the last ended claim left them.
+-- settled is the last token whose holder ended its claim itself: it distinguishes a repeated finish from a stale one. That holder is in
 -- settled_by, or, while that is null, in claimer.
 -- ahead: its last claim was made ahead, and its holder fell silent.
--- retention is how long it is kept once it has succeeded, is cancelled, dead or lost: a JSON list, null where the app decides.
--- Wide columns stand last, so that reading the others needs no overflow pages.
+-- retention is how long it is kept once it has succeeded, is cancelled, dead or lost: a JSON list, null if the app decides.
+-- Wide columns come last, so reading the others needs no overflow pages.
 create table escapement_jobs (
   seq integer primary key autoincrement,
   ns integer not null,
@@ -79,13 +79,13 @@ create index escapement_jobs_fragile on escapement_jobs (ns, queue, name, priori
 create index escapement_jobs_relay on escapement_jobs (ns, slot, run_at) where shelf = 'relay';
 create index escapement_jobs_blocked on escapement_jobs (ns) where blocked = 1;
 
--- The jobs that have not ended, in the order of enqueueing.
+-- The jobs that have not ended, in enqueue order.
 create table escapement_open (
   seq integer primary key,
   ns integer not null
 ) strict;
 
--- The shelf of plain jobs that wait, in the order of claims. expire_at is null where it does not matter any more.
+-- The shelf of waiting plain jobs, in claim order. expire_at is null if it no longer matters.
 -- direct: it may not be claimed ahead. untried: it has a row in escapement_untried.
 create table escapement_plain (
   ns integer not null,
@@ -100,7 +100,7 @@ create table escapement_plain (
   primary key (ns, queue, name, priority desc, run_at, seq)
 ) strict, without rowid;
 
--- What may become of an idle job before it is tried: it expires, or, never claimed, takes the input of another with its key.
+-- What may happen to an idle job before its first attempt: it expires, or, never claimed, takes the input of another job with its key.
 create table escapement_untried (
   seq integer primary key,
   ns integer not null,
@@ -110,7 +110,7 @@ create table escapement_untried (
 create index escapement_untried_expiring on escapement_untried (ns, expire_at) where expire_at is not null;
 create index escapement_untried_debounce on escapement_untried (ns, debounce_key) where debounce_key is not null;
 
--- Claims that are not over, and jobs that the relay has named. limited: its queue has a limit of active jobs.
+-- Claims in progress, and jobs that the relay has named. limited: its queue has a limit on active jobs.
 create table escapement_active (
   seq integer primary key,
   ns integer not null,
@@ -136,7 +136,7 @@ create index escapement_active_key on escapement_active (ns, concurrency_key) wh
 create index escapement_active_named on escapement_active (ns, slot) where relayed = 1;
 
 -- Jobs that have ended. They leave by retention or redrive.
--- forget_at is when one leaves whose own retention says so; the others leave so long after finished_at as prune is told.
+-- forget_at is when a job with its own retention leaves; the others leave once the retention given to prune has passed since finished_at.
 create table escapement_ended (
   seq integer primary key,
   ns integer not null,
@@ -153,14 +153,15 @@ create table escapement_ended (
 ) strict;
 
 create index escapement_ended_finished on escapement_ended (ns, state, finished_at) where forget_at is null;
+create index escapement_ended_kept on escapement_ended (ns, state, finished_at) where forget_at is not null;
 create index escapement_ended_forget on escapement_ended (ns, forget_at) where forget_at is not null;
 create index escapement_ended_notable on escapement_ended (ns, state, seq) where state <> 'succeeded';
 
--- Small figures that steps change, together in one table so that a step writes one page for them.
+-- Small figures that steps change, together in one table, so a step writes one page for them.
 -- claimer: the last sequence of the claimer that key names, and when it was seen.
--- succeeded, cancelled, dead, lost: how many jobs of the queue (key) and name have ended so. Who ends, redrives or forgets jobs changes it in
+-- succeeded, cancelled, dead, lost: how many jobs of the queue (key) and name have ended so. A call that ends, redrives or forgets jobs changes it in
 -- the same transaction.
--- all: how many jobs of the queue and name there are, up to the seq in counted. An enqueue does not change it: whoever counts goes on from there.
+-- all: how many jobs of the queue and name there are, up to the seq in counted. An enqueue does not change it: counting continues from there.
 -- counted: up to which seq jobs are counted in all.
 create table escapement_figures (
   ns integer not null,
@@ -172,7 +173,7 @@ create table escapement_figures (
   primary key (ns, kind, key, name)
 ) strict, without rowid;
 
--- Every job as it stands.
+-- Every job in its current state.
 create view escapement_all_jobs as
 select
   job.seq, job.ns, job.id, job.name, job.queue, job.delivery, job.priority, job.run_at, job.fire_at, job.enqueued_at,
@@ -202,7 +203,7 @@ create table escapement_aliases (
 ) strict, without rowid;
 create index escapement_aliases_job on escapement_aliases (job);
 
--- Who took a unique key last. until null: it is held while the job is in escapement_open.
+-- Who last took a unique key. until null: it is held while the job is in escapement_open.
 create table escapement_unique_keys (
   ns integer not null,
   key text not null,
@@ -234,8 +235,8 @@ create table escapement_trail (
 ) strict;
 create index escapement_trail_job on escapement_trail (job);
 
--- One row for each lane, queue and name with waiting jobs on the lane shelf: when looking at them may bring a job.
--- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: the end of one of them opens it.
+-- One row for each lane, queue and name with waiting jobs on the lane shelf: when looking at them may find a job.
+-- ready_at null: closed. With a concurrency_limit, because that many jobs with the key were active: when one of them ends, it opens.
 -- Without, because a job of another queue or name is first in the lane: any change of the lane opens it.
 create table escapement_gates (
   ns integer not null,
@@ -292,7 +293,7 @@ create table escapement_schedules (
   updated_at integer not null,
   primary key (ns, key)
 ) strict, without rowid;
--- Outlives its schedule, so that no version comes twice.
+-- Outlives its schedule, so no version is used twice.
 create table escapement_schedule_versions (
   ns integer not null,
   key text not null,
@@ -330,8 +331,8 @@ create table escapement_partitions (
   primary key (ns, partition)
 ) strict, without rowid;
 
--- What people did to jobs, queues and schedules. id is the caller's, so that a repeated write is the same entry. outcome is JSON, null
--- while nobody knows.
+-- What people did to jobs, queues and schedules. id comes from the caller, so a repeated write is the same entry. outcome is JSON, null
+-- while it is unknown.
 create table escapement_audit (
   entry integer primary key autoincrement,
   ns integer not null,
@@ -346,7 +347,7 @@ create table escapement_audit (
 create unique index escapement_audit_id on escapement_audit (ns, id);
 create index escapement_audit_at on escapement_audit (ns, at);
 
--- What has ended, added up by minute and by hour (step), each from the instant at. late_0 to late_6 count by how late jobs started.
+-- What has ended, summed by minute and by hour (step), each starting at the instant at. late_0 to late_6 count by how late jobs started.
 create table escapement_history (
   ns integer not null,
   step text not null,
@@ -359,6 +360,12 @@ create table escapement_history (
   dead integer not null,
   lost integer not null,
   cancelled integer not null,
+  existing integer not null,
+  absorbed integer not null,
+  stale integer not null,
+  naming_retries integer not null,
+  publish_retries integer not null,
+  rollback_retries integer not null,
   runs integer not null,
   run_sum_ms integer not null,
   late_sum_ms integer not null,
@@ -374,7 +381,7 @@ create table escapement_history (
   primary key (ns, step, at, queue, name)
 ) strict, without rowid;
 
--- How far each node has written the history, so that a call which is repeated adds nothing.
+-- How far each node has written the history, so a repeated call adds nothing.
 create table escapement_history_writers (
   ns integer not null,
   node text not null,

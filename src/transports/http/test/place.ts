@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { FaultProxy } from "../../../proof/proxy.ts";
 import type { Arrived, FragilePlace } from "../../../testing/transports/harness.ts";
-import { FaultProxy } from "../../../verify/proxy.ts";
 import { type HttpOptions, http } from "../route.ts";
 import { verifyWebhook } from "../signature.ts";
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { Cluster, Redis } from "ioredis";
 import type { PrivateServer } from "../../../../testbed/index.ts";
-import { resolveOptions } from "../../../stores/redis/options.ts";
+import { FaultProxy } from "../../../proof/proxy.ts";
+import { resolveOptions } from "../../../stores/redis/connection/options.ts";
 import type { Arrived, FragilePlace, TransportPlace } from "../../../testing/transports/harness.ts";
-import { FaultProxy } from "../../../verify/proxy.ts";
 import { decodeEntry } from "../entry.ts";
 import { type RedisStreamsOptions, redisStreams } from "../route.ts";
 import { streamOf } from "../stream-name.ts";

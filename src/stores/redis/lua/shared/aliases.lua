@@ -1,9 +1,9 @@
--- Absorbed and debounced ids, with the job that stands for each. Hash `aliases`: id -> id of the job; set `aliasesof:<id>`: its aliases.
+-- Absorbed and debounced ids, with the job that each refers to. Hash `aliases`: id -> id of the job; set `aliasesof:<id>`: its aliases.
 
 local ALIASES = P .. "aliases"
 local aliases, noAliases = {}, nil
 
--- False where there is none.
+-- False if there is none.
 local function aliasOf(id)
   if noAliases == nil then noAliases = call("EXISTS", ALIASES) == 0 end
   if noAliases then return false end

@@ -1,21 +1,54 @@
--- What every script begins with: its keys, its time, and work that is gathered and written once at the end.
--- KEYS[1] is the slot's meta hash; every other key has the same hash tag and so the same place in a Cluster.
--- ARGV[1] is the time to go by in milliseconds, or "" for the server's own clock.
+-- What every script begins with: its keys, its time, and writes that are collected and made once at the end.
+-- KEYS[1] is the slot's meta hash; every other key has the same hash tag and so the same slot in a Cluster.
+-- ARGV[1] is the time to use in milliseconds, or "" for the server's own clock.
 
--- Redis 6.2 may be set to replicate scripts instead of what they wrote; with a clock inside that would go wrong.
+-- Redis 6.2 may be set to replicate scripts instead of their writes; with a clock inside that would go wrong.
 if redis.replicate_commands then redis.replicate_commands() end
 
-local call, huge = redis.call, math.huge
+local huge = math.huge
 local P = string.sub(KEYS[1], 1, -5)
 
 local now = tonumber(ARGV[1])
 if not now then
-  local time = call("TIME")
+  local time = redis.call("TIME")
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Lua makes every function anew at each call, which would cost more than all else that a small script does. So what only few jobs
--- need is made at its first use: the files that a script names as rare put here what the others call of them.
+-- Makes room for a command that failed because something else has written to its key: a key of another type is set aside under another
+-- name, a count that is no number starts again. Any other error is the server's (no memory, a replica), and must stop the script before
+-- it has written anything: not even here. Hash `asides`: what was found, and when; `health` shows it.
+local function makeRoom(err, key, field)
+  local name = string.sub(key, #P + 1)
+  if string.find(err, "WRONGTYPE", 1, true) then
+    redis.call("RENAME", key, P .. "aside:" .. name)
+  elseif string.find(err, "not an integer", 1, true) or string.find(err, "overflow", 1, true) then
+    redis.call("HDEL", key, field)
+  else
+    return
+  end
+  redis.call("HSET", P .. "asides", name, string.format("%.17g", now))
+end
+
+-- A script that stops in the middle leaves half of its writes behind, and would do so again at each call.
+local function call(command, key, ...)
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) ~= "table" or not answer.err then return answer end
+  makeRoom(answer.err, key, (...))
+  return redis.call(command, key, ...)
+end
+
+-- What was packed, as a list; nil where it is cut short, has something that is not a number, or is no text at all.
+local function apart(format, text)
+  local parts = { pcall(struct.unpack, format, text) }
+  if not table.remove(parts, 1) then return nil end
+  for n = 1, #parts do
+    if parts[n] ~= parts[n] then return nil end
+  end
+  return parts
+end
+
+-- Lua creates every function again at each call, which would cost more than everything else in a small script. So what only few jobs
+-- need is created at its first use: the files that a script names as rare put here the functions that the others call.
 local rare, makeRare = {}, nil
 
 local function rarely()
@@ -27,7 +60,7 @@ local function rarely()
   return rare
 end
 
--- A number that goes to Redis is written out anew each time, which costs more than everything else about it.
+-- A number passed to Redis is formatted again each time, which costs more than everything else about it.
 local function textOf(number)
   return string.format("%.17g", number)
 end
@@ -37,7 +70,7 @@ local nowText = textOf(now)
 -- Lua's own stack bounds how many arguments one call may have.
 local maxArguments = 4000
 
--- Calls with a list of arguments of any length, in as few calls as that takes; `width` of them belong together.
+-- Calls with a list of arguments of any length, in as few calls as possible; each group of `width` stays together.
 local function callMany(command, key, list, width)
   local most = maxArguments - maxArguments % width
   for first = 1, #list, most do
@@ -45,13 +78,15 @@ local function callMany(command, key, list, width)
   end
 end
 
--- Values of hash fields, in their order; false where there is none.
+-- Values of hash fields, in their order; false if there is none.
 local function hashValues(key, fields)
   if #fields <= maxArguments then return #fields == 0 and {} or call("HMGET", key, unpack(fields)) end
   local values = {}
   for first = 1, #fields, maxArguments do
     local part = call("HMGET", key, unpack(fields, first, math.min(first + maxArguments - 1, #fields)))
-    for n = 1, #part do values[first + n - 1] = part[n] end
+    for n = 1, #part do
+      values[first + n - 1] = part[n]
+    end
   end
   return values
 end
@@ -65,17 +100,17 @@ local function listIn(lists, key)
   return list
 end
 
--- Sorted sets: what each member must be in the end, a score or false for gone. Written by flushSets.
+-- Sorted sets: the final value of each member, a score or false for gone. Written by flushSets.
 local sets = {}
 
 local function place(key, member, score)
   listIn(sets, key)[member] = score
 end
 
--- Members that are known to be added, or gone, for good: score and member in turn, or members. Cheaper than `place`, and written first.
+-- Members that are certain to be added, or gone, for good: score and member in turn, or members. Cheaper than `place`, and written first.
 local added, gone = {}, {}
 
--- What was added or gone for good stays gathered: whoever adds to such a list may hold on to it.
+-- What was added or gone for good stays collected: callers that add to such a list may keep a reference to it.
 local function flushPlaced()
   for key, set in pairs(sets) do
     local here, away = {}, {}
@@ -94,13 +129,17 @@ local function flushPlaced()
 end
 
 local function flushSets()
-  for key, list in pairs(gone) do callMany("ZREM", key, list, 1) end
-  for key, list in pairs(added) do callMany("ZADD", key, list, 2) end
+  for key, list in pairs(gone) do
+    callMany("ZREM", key, list, 1)
+  end
+  for key, list in pairs(added) do
+    callMany("ZADD", key, list, 2)
+  end
   added, gone = {}, {}
   flushPlaced()
 end
 
--- Counts in hashes: what to add to each field. A field that comes to nothing is removed.
+-- Counts in hashes: what to add to each field. A field that reaches zero is removed.
 local sums = {}
 
 local function add(key, field, by)

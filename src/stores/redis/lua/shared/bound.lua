@@ -1,9 +1,15 @@
--- Adds jobs of which more is known than what every job has, and those whose id is known already.
+-- Adds jobs with more than the common fields, and those whose id is already known.
 
--- A job for the careful way in.
+-- A job for the slow path.
 function rare.newJob(id, kind, slot, runAt, delayMs, input, bound)
   return {
-    id = id, kind = kind, slot = slot, runAt = runAt, delayMs = delayMs, input = input, bound = bound and cjson.decode(bound),
+    id = id,
+    kind = kind,
+    slot = slot,
+    runAt = runAt,
+    delayMs = delayMs,
+    input = input,
+    bound = bound and cjson.decode(bound),
   }
 end
 
@@ -14,7 +20,9 @@ function rare.readNewJob(blob, position, kinds)
   number, runAt, delayMs, _, position = struct.unpack(RUN, blob, position)
   slot, input, position = struct.unpack(">HI4c0", blob, position)
   local kind = kinds[number + 1]
-  if kind.bound == 1 then bound, position = struct.unpack(">I4c0", blob, position) end
+  if kind.bound == 1 then
+    bound, position = struct.unpack(">I4c0", blob, position)
+  end
   return rare.newJob(id, kind, slot, runAt, delayMs, input, bound), position
 end
 
@@ -22,8 +30,32 @@ local function insert(new, state, runAt)
   nextSeq = nextSeq + 1
   local kind = new.kind
   local job = {
-    state, 0, 0, 0, 0, 0, 0, huge, huge, "", "", kind.relayed, kind.keyed, 0, 0, 0, 0, kind.maxCrashes, new.slot, nextSeq,
-    kind.priority, runAt, kind.fireAt < huge and kind.fireAt or runAt, now, runAt + kind.expireInMs, kind.tail,
+    state,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    huge,
+    huge,
+    "",
+    "",
+    kind.relayed,
+    kind.keyed,
+    0,
+    0,
+    0,
+    0,
+    kind.maxCrashes,
+    new.slot,
+    nextSeq,
+    kind.priority,
+    runAt,
+    kind.fireAt < huge and kind.fireAt or runAt,
+    now,
+    runAt + kind.expireInMs,
+    kind.tail,
     id = new.id,
   }
   known[new.id] = job
@@ -32,7 +64,7 @@ local function insert(new, state, runAt)
   local block = listIn(blocks, number)
   block[#block + 1] = new.id
   enter(job)
-  -- Its block counts it among the living.
+  -- Its block counts it as live.
   live(number, -1)
   return job
 end
@@ -71,7 +103,7 @@ local function addBound(new, parents)
     call("HSET", P .. "uniques", new.bound.unique.key, job.id)
     if new.bound.unique.forMs then changeRare(job).uniqueUntil = now + new.bound.unique.forMs end
   end
-  if failed and not rareOf(job).runAfterFailure then cancelIdle(job, orphanReason(failed)) end
+  if failed and not rareOf(job).runAfterFailure then cancelIdle(job, orphanReason(failed.id, stateNames[failed[STATE]])) end
 end
 
 local function enqueueBound(new)
@@ -99,7 +131,7 @@ local function enqueueBound(new)
   return answers.added
 end
 
--- Returns what became of it, and the other id or parent that this is about.
+-- Returns its outcome, and the other id or parent that it refers to.
 function rare.enqueueOne(new)
   local existing = resolve(new.id)
   if existing then
@@ -111,13 +143,15 @@ function rare.enqueueOne(new)
   return answers.added
 end
 
--- The answer to a batch of which nothing may be written, since some of its new jobs wait for a parent that is not there; nil otherwise.
+-- The answer to a batch that must not be written, since some of its new jobs wait for a missing parent; nil otherwise.
 function rare.missingParents(ids, asked)
   for _, one in ipairs(asked) do
     for _, parent in ipairs(isKnown(ids[one.place]) and {} or one.parents) do
       if not resolve(parent) then
         local frames = {}
-        for n = 1, #ids do frames[n] = string.char(answers.withheld) end
+        for n = 1, #ids do
+          frames[n] = string.char(answers.withheld)
+        end
         frames[one.place] = enqueueAnswer(answers.unknownParent, parent)
         return table.concat(frames)
       end

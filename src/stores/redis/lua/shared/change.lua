@@ -1,6 +1,6 @@
--- What a person or a later enqueue may change in a job that waits.
+-- What a person or a later enqueue may change in a waiting job.
 
--- What changes with a job's time: an occurrence keeps its nominal one, and an expiry moves along.
+-- What changes with a job's time: an occurrence keeps its nominal one, and an expiry moves with it.
 local function move(job, runAt)
   job[EXPIREAT] = job[EXPIREAT] + runAt - job[RUNAT]
   job[RUNAT] = runAt

@@ -1,6 +1,6 @@
--- Chooses due jobs for one claimer and makes them its own. What keys and fragile jobs need is in keyed.lua.
+-- Chooses due jobs for one claimer and gives them to it. The code for keys and fragile jobs is in keyed.lua.
 
--- How many expired jobs one claim puts aside; whoever asks again goes on there.
+-- How many expired jobs one claim sets aside; the next claim continues there.
 local maxAside = 1000
 
 -- claimer, leaseMs, limit, ahead, alone; names: name -> { concurrency?, rate limit?, rate window }; queues: queue -> at most how many, or
@@ -33,28 +33,33 @@ local function looksInto(queue)
   return not (config and config[1] == 1)
 end
 
--- Whether no limit of this claim or of the queue stands before a job without keys.
+-- Whether no limit of this claim or of the queue applies to a job without keys.
 local function isFree(queue)
   if ask.queues then return false end
   local config = queueConfig(queue)
   return not config or (config[1] == 0 and config[2] == huge and config[3] == huge)
 end
 
--- Everything that this claimer could run: lines and gates with something due, and whether lanes are closed because their key is in use.
+-- Everything that this claimer could run: lines and gates with due jobs, and whether lanes are closed because their key is in use.
 local function look(most)
   local view = { lines = {}, gates = {}, lanes = {}, sources = {}, fragile = {}, hasFragile = false, full = {} }
   for name in pairs(ask.names) do
     for _, entry in ipairs(call("ZRANGEBYSCORE", P .. "names:" .. name, "-inf", nowText)) do
       local kind, queue = string.sub(entry, 1, 1), string.sub(entry, 2)
-      if kind == FULL then
+      if kind ~= PLAIN and kind ~= FRAGILE and kind ~= GATES and kind ~= FULL then
+        -- Something else has written it. It would be due for ever.
+        call("ZREM", P .. "names:" .. name, entry)
+      elseif kind == FULL then
         view.full[#view.full + 1] = name
       elseif looksInto(queue) then
         local group = { kind = kind, queue = queue, name = name }
         if kind == GATES then
           view.gates[#view.gates + 1] = group
         else
-          local listOf = function(priority) return listKey(kind, priority, queue, name) end
-          -- One more than is wanted shows whether there is more.
+          local listOf = function(priority)
+            return listKey(kind, priority, queue, name)
+          end
+          -- One more than wanted shows whether there are more.
           local chunk = kind == PLAIN and most + 1 or 100
           group.source = newSource(duePriorities(lineKey(kind, queue, name)), listOf, chunk)
           view.lines[#view.lines + 1] = group
@@ -75,18 +80,35 @@ end
 local function heldFront(group, block, isAhead)
   local queue, name, claimer = group.queue, group.name, ask.claimer
   return struct.pack(
-    FRONT, ACTIVE, 0, 0, isAhead and 1 or 0, 1, 1, 0, now, huge, struct.unpack(">I6", "\0" .. block), #queue, queue, #name, name,
-    #claimer, claimer, 0, ""
+    FRONT,
+    ACTIVE,
+    0,
+    0,
+    isAhead and 1 or 0,
+    1,
+    1,
+    0,
+    now,
+    huge,
+    struct.unpack(">I6", "\0" .. block),
+    #queue,
+    queue,
+    #name,
+    name,
+    #claimer,
+    claimer,
+    0,
+    ""
   )
 end
 
--- What a claim has taken: ids, rests, and where each job stands that was not fresh: whether its cancel is requested, attempt and token.
+-- What a claim has taken: ids, rests, and the state of each job that was not fresh: whether its cancel is requested, attempt and token.
 local taken = { ids = {}, rests = {}, stands = {}, apart = {} }
--- How many were taken from the front of each list: those are removed without being named.
+-- How many were taken from the front of each list: those are removed by rank, not by name.
 local cuts = {}
 local FRESHLY = struct.pack(">BI4I4", 0, 1, 1)
 
--- Takes fresh jobs that a source has read, from its place on and no further than `last`. All that changes is that they have a front.
+-- Takes fresh jobs that a source has read, from its position up to `last`. All that changes is that they get a front.
 -- Returns how many.
 local function takeRead(source, last, isAhead, leaseUntil)
   local ids, rests, members, width, takenIds = source.ids, source.rests, source.buffer, source.width, taken.ids
@@ -101,7 +123,9 @@ local function takeRead(source, last, isAhead, leaseUntil)
       if mark % 2 == APART then taken.apart[#taken.apart + 1] = id end
     end
     local block = string.sub(members[n * width - width + 1], 1, 5)
-    if block ~= lastBlock then lastBlock, front = block, heldFront(source.group, block, isAhead) end
+    if block ~= lastBlock then
+      lastBlock, front = block, heldFront(source.group, block, isAhead)
+    end
     place = place + 1
     takenIds[place], taken.rests[place] = id, rest
     writtenFronts[put + 1], writtenFronts[put + 2] = id, front
@@ -111,7 +135,7 @@ local function takeRead(source, last, isAhead, leaseUntil)
   return n - source.n
 end
 
--- Takes jobs out of their list: by rank where they are its first, else by name.
+-- Takes jobs out of their list: by rank if they are its first, else by name.
 local function cutOut(source, count)
   local key, first = source.key, source.n
   local cut = cuts[key] or 0
@@ -120,10 +144,12 @@ local function cutOut(source, count)
     return
   end
   local away = listIn(gone, key)
-  for n = first, first + count - 1 do away[#away + 1] = source.buffer[n * source.width - source.width + 1] end
+  for n = first, first + count - 1 do
+    away[#away + 1] = source.buffer[n * source.width - source.width + 1]
+  end
 end
 
--- Takes fresh jobs of a line in a row, up to `most`: as long as each comes before the first of `rival`, another source. Returns how
+-- Takes consecutive fresh jobs of a line, up to `most`: as long as each comes before the first of `rival`, another source. Returns how
 -- many; the source is at the first that was not taken, or `isOver`.
 local function takeFresh(source, rival, most, isAhead, leaseUntil)
   local count = 0
@@ -139,7 +165,7 @@ local function takeFresh(source, rival, most, isAhead, leaseUntil)
   return count
 end
 
--- Counts what was taken swiftly, once for each line.
+-- Counts what was taken on the fast path, once for each line.
 local function countTaken(view)
   for _, group in ipairs(view.lines) do
     local amount = group.source.taken
@@ -158,7 +184,9 @@ local function choose(view)
   if most <= 0 then return false, false end
   if ask.queues then
     left = {}
-    for queue, amount in pairs(ask.queues) do left[queue] = amount end
+    for queue, amount in pairs(ask.queues) do
+      left[queue] = amount
+    end
   end
   local heap, leaseUntil, verdict = newHeap(view.sources), textOf(now + ask.leaseMs), nil
   while heap[1] and #taken.ids < most and aside < maxAside do
@@ -180,11 +208,13 @@ local function choose(view)
     end
     if heap[2] then sink(heap, 1) end
   end
-  for key, cut in pairs(cuts) do call("ZREMRANGEBYRANK", key, 0, cut - 1) end
+  for key, cut in pairs(cuts) do
+    call("ZREMRANGEBYRANK", key, 0, cut - 1)
+  end
   return verdict == "end", heap[1] ~= nil and heap[1].free
 end
 
--- Moves the lower bounds of a line to where its jobs are now. What is still looked at is due.
+-- Moves the lower bounds of a line to where its jobs are now. Jobs still being looked at are due.
 local function settleLine(group)
   local source = group.source
   local last = source.isOver and #source.priorities or source.turn - 1
@@ -192,15 +222,23 @@ local function settleLine(group)
   for turn = 1, last do
     local priority = source.priorities[turn]
     local first = call("ZRANGE", source.listOf(priority), 0, 0, "WITHSCORES")
-    if first[1] then call("ZADD", key, first[2], priority) else call("ZREM", key, priority) end
+    if first[1] then
+      call("ZADD", key, first[2], priority)
+    else
+      call("ZREM", key, priority)
+    end
   end
   if not source.isOver then return end
   local first = call("ZRANGE", key or lineKey(group.kind, group.queue, group.name), 0, 0, "WITHSCORES")
   local names, entry = P .. "names:" .. group.name, group.kind .. group.queue
-  if first[1] then call("ZADD", names, first[2], entry) else call("ZREM", names, entry) end
+  if first[1] then
+    call("ZADD", names, first[2], entry)
+  else
+    call("ZREM", names, entry)
+  end
 end
 
--- The earliest that a line or gate of this name may bring something. They stand by time, so the first one for later is enough.
+-- The earliest time at which a line or gate of this name may have a job. They are in order of time, so the first later one is enough.
 local function nextOf(name)
   local earliest, first = huge, 0
   while true do
@@ -218,17 +256,19 @@ local function nextOf(name)
   end
 end
 
--- When the same question may bring more: now, when a job becomes due, or when a rate window ends.
+-- When the same claim may find more: now, when a job becomes due, or when a rate window ends.
 local function nextAt(view)
   if ask.limit + ask.ahead <= 0 then return huge end
   local earliest = huge
-  for name in pairs(ask.names) do earliest = math.min(earliest, nextOf(name)) end
+  for name in pairs(ask.names) do
+    earliest = math.min(earliest, nextOf(name))
+  end
   if ask.alone and view.hasFragile then earliest = math.min(earliest, rarely().nextFragile(view)) end
   return earliest
 end
 
 local CLAIMERS = P .. "claimers"
--- How old the note may be of when a claimer was seen last. It is forgotten after weeks.
+-- How old the record of when a claimer was last seen may be. It is forgotten after weeks.
 local seenMs = 60000
 
 -- Ids have no line breaks.
@@ -240,8 +280,8 @@ local function remember(seenAt)
   call("HSET", CLAIMERS, ask.claimer, struct.pack(">dd", ask.sequence, seenAt) .. table.concat(taken.ids, "\n"))
 end
 
--- One text: a list of them would cost whoever reads it more than everything else about a job. Where each job stands has how long its id
--- and rest are, and most have that in common.
+-- One string: reading a list of them would cost more than everything else about a job. The state of each job includes the lengths of its id
+-- and rest, which most jobs share.
 local function claimAnswer(outcome, at, fragile, isHeldUp)
   local ids, rests, stands, amount = taken.ids, taken.rests, taken.stands, #taken.ids
   local parts, shapes = { struct.pack(">BddBBI4", outcome, now, at, fragile and 1 or 0, isHeldUp and 1 or 0, amount) }, {}
@@ -263,12 +303,15 @@ local function claimAnswer(outcome, at, fragile, isHeldUp)
 end
 
 -- Answers outcome (1: claimed, 0: stale), now, nextAt, whether a fragile job is due, whether those ahead ended at a job that may not be
--- among them, and how many; then where each job stands; then id and rest of each; then the inputs that are kept apart, in the same order.
+-- among them, and how many; then the state of each job; then id and rest of each; then the inputs stored separately, in the same order.
 local function claim(text)
   ask = readAsk(text)
   local last = call("HGET", CLAIMERS, ask.claimer)
   local kept, seenAt, position = -1, -1, 1
-  if last then kept, seenAt, position = struct.unpack(">dd", last) end
+  local seen = last and apart(">dd", last)
+  if seen then
+    kept, seenAt, position = seen[1], seen[2], seen[3]
+  end
   local latest = math.max(kept, ask.answered)
   if ask.sequence < latest then return claimAnswer(0, huge) end
   local view, isHeldUp, isMore = look(ask.limit + ask.ahead), false, false
@@ -285,9 +328,14 @@ local function claim(text)
     if hasLanes then rarely().settleLanes(view) end
   end
   if ask.sequence > latest and (taken.ids[1] or ask.doubtful) then remember(seenAt) end
-  for _, group in ipairs(view.lines) do settleLine(group) end
+  for _, group in ipairs(view.lines) do
+    settleLine(group)
+  end
   local fragile = view.hasFragile and rarely().isFragileDue(view)
   local at = isMore and now or nextAt(view)
-  for n, id in ipairs(taken.ids) do taken.rests[n] = taken.rests[n] or rests[id] end
+  if rare.hasQuarantined then flush() end
+  for n, id in ipairs(taken.ids) do
+    taken.rests[n] = taken.rests[n] or rests[id]
+  end
   return claimAnswer(1, at, fragile, isHeldUp)
 end

@@ -1,51 +1,38 @@
--- How claims and jobs end. What follows from an outcome is `settle` of src/state.ts, said once more here because it must be
--- decided inside the script; the random comparison with the memory store holds the two together.
+-- How claims and jobs end. What follows from an outcome is decided in policy.lua.
 
-local outcomes = { succeed = 1, retry = 2, snooze = 3, release = 4, rollback = 5, die = 6, lose = 7, crash = 8, succeedWithout = 9 }
-local lines = { failed = 1, crashed = 2, snoozed = 3, rolledBack = 4, cancelRequested = 5, updated = 6, redriven = 7, log = 8, notKept = 9 }
+-- What a line of the trail is, by number.
+local lines = {
+  failed = 1,
+  crashed = 2,
+  snoozed = 3,
+  ["rolled-back"] = 4,
+  cancelRequested = 5,
+  updated = 6,
+  redriven = 7,
+  log = 8,
+  ["result-not-kept"] = 9,
+}
 
--- A job that may have been dispatched must not go again when its guarantee forbids it.
-local function isRefused(job, kind)
-  return tailOf(job)[DELIVERY] == ATMOSTONCE and (kind == outcomes.retry or kind == outcomes.snooze or kind == outcomes.rollback)
+-- Why the cancellation of an active job was requested, if that was said.
+local function requestedReason(job)
+  return job[CANCEL] == 1 and hasRare(job) and rareOf(job).reason or nil
 end
 
--- The state and the reason that follow from how a claim ended.
-local function decide(job, kind, reason)
-  local state, why
-  if kind == outcomes.succeed then return SUCCEEDED, nil end
-  if kind == outcomes.succeedWithout then return SUCCEEDED, reason end
-  if kind == outcomes.die then
-    state, why = DEAD, reason
-  elseif kind == outcomes.lose then
-    state, why = LOST, reason
-  elseif kind == outcomes.crash then
-    if tailOf(job)[DELIVERY] == ATMOSTONCE then
-      state, why = LOST, reason
-    elseif job[CRASHES] >= job[MAXCRASHES] then
-      state, why = DEAD, "poison: " .. reason .. " (crash " .. job[CRASHES] .. ")"
-    else
-      state, why = WAITING, reason
-    end
-  else
-    state = WAITING
-  end
-  if job[CANCEL] == 1 then return CANCELLED, hasRare(job) and rareOf(job).reason or "cancelled while active" end
-  return state, why
+local function decideFor(job, kind, reason)
+  return decide(kind, reason, job[CANCEL] == 1, requestedReason(job), tailOf(job)[DELIVERY], job[CRASHES], job[MAXCRASHES])
 end
 
 local function setReason(job, reason)
   if reason or (hasRare(job) and rareOf(job).reason) then changeRare(job).reason = reason end
 end
 
-local function orphanReason(parent)
-  return "its parent " .. parent.id .. " is " .. stateNames[parent[STATE]]
-end
-
 local function writeCancelled(job, reason)
   leave(job)
   if job[STATE] == BLOCKED then
     local key = P .. "parents:" .. job.id
-    for _, parent in ipairs(call("SMEMBERS", key)) do call("ZREM", P .. "children:" .. parent, job.id) end
+    for _, parent in ipairs(call("SMEMBERS", key)) do
+      call("ZREM", P .. "children:" .. parent, job.id)
+    end
     call("DEL", key)
   end
   job[STATE] = CANCELLED
@@ -57,7 +44,7 @@ end
 -- Returns whether the child ended, too.
 local function hearEnd(child, parent)
   if parent[STATE] ~= SUCCEEDED and not rareOf(child).runAfterFailure then
-    writeCancelled(child, orphanReason(parent))
+    writeCancelled(child, orphanReason(parent.id, stateNames[parent[STATE]]))
     return true
   end
   local key = P .. "parents:" .. child.id
@@ -70,7 +57,7 @@ local function hearEnd(child, parent)
   return false
 end
 
--- Tells the end of a job to those that wait for it, and theirs to those that wait for them, without recursion.
+-- Passes the end of a job on to its children, and theirs to their children, without recursion.
 local function tellChildren(ended)
   local news, turn = { ended }, 0
   while turn < #news do
@@ -92,41 +79,28 @@ local function tellChildren(ended)
   end
 end
 
--- Cancels a job that nobody holds.
+-- Cancels a job that is not claimed.
 local function cancelIdle(job, reason)
   writeCancelled(job, reason)
   tellChildren(job)
 end
 
-local stories = {
-  [outcomes.retry] = lines.failed,
-  [outcomes.die] = lines.failed,
-  [outcomes.crash] = lines.crashed,
-  [outcomes.snooze] = lines.snoozed,
-  [outcomes.rollback] = lines.rolledBack,
-  [outcomes.succeedWithout] = lines.notKept,
-}
-
--- Ends a claim. `text` is the result of a success, else the reason; `err` the error. Each is "" where there is none.
+-- Ends a claim. `text` is the result of a success, else the reason; `err` the error. Each is "" if there is none.
 local function settleClaim(job, kind, delayMs, text, err)
-  local reason = kind ~= outcomes.succeed and text or nil
-  if stories[kind] then
-    local isTold = kind == outcomes.die or kind == outcomes.crash or kind == outcomes.succeedWithout
-    tell(job, stories[kind], isTold and reason or nil, err ~= "" and err or nil)
-  end
+  local state, why, attempts, crashes, rollbacks, isDelayed, keepsError, keepsResult, story, tellsReason, tellsError =
+    decideFor(job, kind, text)
+  if story then tell(job, lines[story], tellsReason and text or nil, tellsError and err ~= "" and err or nil) end
   leave(job)
-  if kind == outcomes.crash then job[CRASHES] = job[CRASHES] + 1 end
-  local state, why = decide(job, kind, reason)
-  if kind == outcomes.snooze or kind == outcomes.release or kind == outcomes.rollback then job[ATTEMPT] = job[ATTEMPT] - 1 end
-  if kind == outcomes.rollback then
+  job[ATTEMPT], job[CRASHES] = job[ATTEMPT] + attempts, job[CRASHES] + crashes
+  if rollbacks > 0 then
     local tail = changeTail(job)
-    tail[ROLLBACKS] = tail[ROLLBACKS] + 1
+    tail[ROLLBACKS] = tail[ROLLBACKS] + rollbacks
   end
-  if state == WAITING and delayMs >= 0 then job[RUNAT] = now + delayMs end
-  if err ~= "" then changeRare(job).error = err end
+  if isDelayed and delayMs >= 0 then job[RUNAT] = now + delayMs end
+  if keepsError and err ~= "" then changeRare(job).error = err end
   setReason(job, why)
   job[STATE] = state
-  job[RESULT] = kind == outcomes.succeed and text or ""
+  job[RESULT] = keepsResult and text or ""
   job[FINISHEDAT] = isTerminal(state) and now or huge
   enter(job)
   if isTerminal(state) then tellChildren(job) end

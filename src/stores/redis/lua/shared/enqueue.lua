@@ -1,6 +1,6 @@
 -- Adds jobs. What jobs of a batch have in common is a kind, and given once: expireInMs and fireAt (infinite for none), priority,
--- maxCrashes, relayed, keyed, bound, kept (has a retention; 1 or 0 each), once (is at-most-once), and the tail of the record. Jobs that follow each other and have
--- their kind, runAt (infinite for none) and delayMs in common are a run: its head has these and how many they are. A job's own frame is its slot and
+-- maxCrashes, relayed, keyed, bound, kept (has a retention; 1 or 0 each), once (is at-most-once), and the tail of the record. Consecutive jobs with the
+-- same kind, runAt (infinite for none) and delayMs are a run: its head has these and their number. A job's own frame is its slot and
 -- input; for a bound kind also JSON of what ties it to others: { after?, unique?: { key, forMs? }, debounce?: { key, waitMs, maxMs? } }.
 
 local KIND = ">ddi4HBBBBBI4c0"
@@ -8,20 +8,20 @@ local RUN = ">I4ddI4"
 local answers = { added = 1, existing = 2, alias = 3, absorbed = 4, debounced = 5, unknownParent = 6, withheld = 7 }
 
 local function readKinds(blob, position)
-  local kinds, amount = {}, nil
+  local kinds, amount = {}
   amount, position = struct.unpack(">I4", blob, position)
   for n = 1, amount do
     local one = {}
     one.expireInMs, one.fireAt, one.priority, one.maxCrashes, one.relayed, one.keyed, one.bound, one.kept, one.once, one.tail, position =
       struct.unpack(KIND, blob, position)
-    -- Nothing else concerns such a job: its record and its place in line are all there is to it.
+    -- Nothing else concerns such a job: it has only a record and a place in line.
     one.isPlain = one.relayed + one.keyed + one.bound + one.kept == 0 and one.expireInMs == huge
     kinds[n] = one
   end
   return kinds, position
 end
 
--- The places in the order of enqueueing for so many jobs; some may stay empty.
+-- This many places in enqueue order; some may stay empty.
 local nextSeq
 local function reserveSeqs(amount)
   nextSeq = call("HINCRBY", KEYS[1], "seq", amount) - amount
@@ -34,10 +34,22 @@ local function flushInputs()
   inputs = {}
 end
 
--- What all jobs of a plain kind with one runAt have in common: their rest but for what comes first, and the input.
+-- What all jobs of a plain kind with one runAt have in common: their rest without its first fields, and the input.
 local function commonOf(kind, runAt)
   return struct.pack(
-    ">BBBBBHHi4ddddI4", 0, 0, 0, 0, 0, 0, kind.maxCrashes, kind.priority, runAt, kind.fireAt < huge and kind.fireAt or runAt, now, huge,
+    ">BBBBBHHi4ddddI4",
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    kind.maxCrashes,
+    kind.priority,
+    runAt,
+    kind.fireAt < huge and kind.fireAt or runAt,
+    now,
+    huge,
     #kind.tail
   ) .. kind.tail
 end
@@ -52,7 +64,7 @@ local function doorOf(kind)
 end
 
 -- A job of which only its rest and its place in line are written: it is fresh.
-local function insertSwiftly(id, kind, slot, runAt, input)
+local function insertFast(id, kind, slot, runAt, input)
   local seq, door = nextSeq + 1, kind.door or doorOf(kind)
   nextSeq = seq
   if runAt ~= door.runAt then
@@ -91,7 +103,7 @@ local function flushDoors(kinds)
   end
 end
 
--- Whether the id is known in any way.
+-- Whether the id is known as a job or an alias.
 local function isKnown(id)
   return known[id] or rests[id] or aliasOf(id)
 end

@@ -1,8 +1,6 @@
 -- Ends claims by their holders. They come in groups: what kind, token, how many; then, for kind 0, successes without a result, the ids;
 -- for kind 1, id, outcome, delayMs (below 0 for none), result or reason, and error of each.
 
-local SUCCEED = 1
-
 -- The claims in columns. `isPlain`: nothing but successes.
 local function readFinishes(frames, amount)
   local list = { ids = {}, tokens = {}, kinds = {}, delays = {}, texts = {}, errors = {}, isPlain = true }
@@ -16,8 +14,7 @@ local function readFinishes(frames, amount)
       if kind == 0 then
         ids[n], position = struct.unpack(">Hc0", frames, position)
       else
-        ids[n], kinds[n], list.delays[n], list.texts[n], list.errors[n], position =
-          struct.unpack(">Hc0BdI4c0I4c0", frames, position)
+        ids[n], kinds[n], list.delays[n], list.texts[n], list.errors[n], position = struct.unpack(">Hc0BdI4c0I4c0", frames, position)
         if kinds[n] ~= SUCCEED then list.isPlain = false end
       end
     end
@@ -29,24 +26,48 @@ end
 -- Leases that end.
 local away
 
--- Fronts that were met, and what becomes of each by a success; false where there is more to do than that.
+-- Fronts seen so far, and what a success turns each into; false if there is more to do.
 local successes = {}
 
 local function successOf(front, claimer)
-  local state, cancel, special, _, attempt, token, _, claimedAt, _, block, queue, name, holder, result, place = struct.unpack(FRONT, front)
-  local isSwift = state == ACTIVE and special == 0 and holder == claimer and result == "" and place == #front + 1
-  local after = isSwift and {
-    token = token, block = block, queue = queue, name = name, amount = 0,
-    front = struct.pack(
-      FRONT, SUCCEEDED, cancel, 0, 0, attempt, token, token, claimedAt, now, block, #queue, queue, #name, name, #holder, holder, 0, ""
-    ),
-  }
+  local isWhole, state, cancel, special, _, attempt, token, _, claimedAt, _, block, queue, name, holder, result, place =
+    pcall(struct.unpack, FRONT, front)
+  local isFast = isWhole and state == ACTIVE and special == 0 and holder == claimer and result == "" and place == #front + 1
+  local after = isFast
+    and {
+      token = token,
+      block = block,
+      queue = queue,
+      name = name,
+      amount = 0,
+      front = struct.pack(
+        FRONT,
+        SUCCEEDED,
+        cancel,
+        0,
+        0,
+        attempt,
+        token,
+        token,
+        claimedAt,
+        now,
+        block,
+        #queue,
+        queue,
+        #name,
+        name,
+        #holder,
+        holder,
+        0,
+        ""
+      ),
+    }
   successes[front] = after
   return after
 end
 
--- A success of a job without keys, children or a past: all that changes is its front, and jobs that were claimed together share it.
-local function finishSwiftly(claimer, id, token, result)
+-- A success of a job without keys, children or history: only its front changes, and jobs that were claimed together share it.
+local function finishFast(claimer, id, token, result)
   local front = fronts[id]
   if not front or known[id] then return false end
   local after = successes[front]
@@ -64,7 +85,7 @@ local function finishSwiftly(claimer, id, token, result)
   return true
 end
 
--- Counts what was finished swiftly, once for each front.
+-- Counts what was finished on the fast path, once for each front.
 local function countFinished()
   for _, after in pairs(successes) do
     local amount = after and after.amount or 0
@@ -80,14 +101,14 @@ local function countFinished()
   end
 end
 
--- Two bytes for each: what became of it (0 stale, 1 written, 2 repeated), and where the job stands (0: unknown). `swiftly` ends a success
--- where nothing about it is out of the ordinary, and says whether it did; of the others, only those that are `mine` are ended.
-local function finishAll(claimer, list, swiftly, mine)
+-- Two bytes for each: its outcome (0 stale, 1 written, 2 repeated), and the job's state (0: unknown). `fast` is the fast path for an
+-- ordinary success, and returns whether it applied; of the others, only those that are `mine` are ended.
+local function finishAll(claimer, list, fast, mine)
   local ids, tokens, kinds, texts, results = list.ids, list.tokens, list.kinds, list.texts, {}
   away = listIn(gone, LEASES)
   local written = string.char(1, SUCCEEDED)
   for n = 1, #ids do
-    if kinds[n] == SUCCEED and swiftly(claimer, ids[n], tokens[n], texts[n]) then
+    if kinds[n] == SUCCEED and fast(claimer, ids[n], tokens[n], texts[n]) then
       results[n] = written
     else
       results[n] = string.char(rarely().finishOne(claimer, list, n, mine))

@@ -1,6 +1,6 @@
--- Forgets jobs that have ended. With a job go its trail, its aliases and its key.
+-- Forgets jobs that have ended. A job's trail, aliases and key are deleted with it.
 
--- Those that have ended and hold a unique key, by when they do not any more.
+-- Ended jobs that hold a unique key, by when they release it.
 local HELDBACK = P .. "heldback"
 
 local forgotten, blocksLeft = {}, {}
@@ -18,6 +18,7 @@ local function forget(job)
   if key then
     if call("HGET", P .. "uniques", key) == job.id then call("HDEL", P .. "uniques", key) end
     call("ZREM", HELDBACK, job.id)
+    call("ZREM", KEPTENDS, job.id)
   end
   local block = math.floor(job[SEQ] / BLOCKSIZE)
   call("LREM", P .. "block:" .. block, 1, job.id)
@@ -29,6 +30,7 @@ local function flushForgotten()
   callMany("HDEL", JOBS, forgotten, 1)
   callMany("HDEL", FRONTS, forgotten, 1)
   callMany("HDEL", INPUTS, forgotten, 1)
+  callMany("HDEL", P .. "unreadable", forgotten, 1)
   for block in pairs(blocksLeft) do
     if call("EXISTS", P .. "block:" .. block) == 0 then call("ZREM", P .. "blocks", block) end
   end

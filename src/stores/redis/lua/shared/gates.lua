@@ -1,10 +1,10 @@
--- Jobs with a concurrency key, or else a rate key, stand in a lane, whatever their queue and name. Each queue and name that has
--- jobs in a lane looks at it through a gate of its own, which says when looking may bring a job.
+-- Jobs with a concurrency key, or else a rate key, wait in a lane, whatever their queue and name. Each queue and name that has
+-- jobs in a lane sees it through its own gate, which says when looking may find a job.
 --
 --   lanes:<priority>:<lane>     sorted set of its jobs with one priority, by runAt, then seq
 --   lane:<lane>                 sorted set of its priorities, by the earliest runAt in each
 --   gates:<queue>␟<name>        sorted set of lanes, by when they may be ready; closed ones are not in it
---   full:<name>                 sorted set of <queue>␟<lane>: closed because so many jobs with the key were active, the score; while there
+--   full:<name>                 sorted set of <queue>␟<lane>: closed because this many jobs with the key were active, the score; while there
 --                               is any, names:<name> says so
 --   gatesof:<lane>              hash of <queue>␟<name>: "open", "full", or "behind" a job that is not the gate's own
 
@@ -19,6 +19,7 @@ end
 
 local function splitGate(gate)
   local at = string.find(gate, SEPARATOR, 1, true)
+  if not at then return gate, "" end
   return string.sub(gate, 1, at - 1), string.sub(gate, at + 1)
 end
 
@@ -50,7 +51,7 @@ local function leaveFull(lane, gate)
   if removed == 1 and call("EXISTS", P .. "full:" .. name) == 0 then call("ZREM", P .. "names:" .. name, FULL) end
 end
 
--- Nothing waits behind the gate any more.
+-- No more jobs wait behind the gate.
 local function removeGate(lane, gate)
   call("ZREM", P .. "gates:" .. gate, lane)
   leaveFull(lane, gate)
@@ -60,7 +61,9 @@ end
 local function gatesOf(lane)
   local list = call("HGETALL", P .. "gatesof:" .. lane)
   local gates = {}
-  for n = 1, #list, 2 do gates[list[n]] = list[n + 1] end
+  for n = 1, #list, 2 do
+    gates[list[n]] = list[n + 1]
+  end
   return gates
 end
 
@@ -87,7 +90,7 @@ local function openChanged(lane)
   end
 end
 
--- Lanes that a job left, and lanes whose key was freed; told to their gates at the end.
+-- Lanes that a job left, and lanes whose key was freed; passed to their gates at the end.
 local changedLanes, freedLanes = {}, {}
 
 local function joinLane(job)
@@ -109,7 +112,11 @@ local function leaveLane(job)
 end
 
 local function flushLanes()
-  for lane in pairs(freedLanes) do openFull(lane) end
-  for lane in pairs(changedLanes) do openChanged(lane) end
+  for lane in pairs(freedLanes) do
+    openFull(lane)
+  end
+  for lane in pairs(changedLanes) do
+    openChanged(lane)
+  end
   changedLanes, freedLanes = {}, {}
 end

@@ -1,10 +1,15 @@
--- How jobs are found by what may change in them, beside what places.lua has. A job leaves its places before it changes and enters them after.
+-- How jobs are found by fields that may change, in addition to places.lua. A job leaves its places before it changes and enters them after.
 --
 --   named        sorted set of active jobs of the relay, by slot
 --   expiring     sorted set of jobs not yet started, by expireAt
---   forgetting   sorted set of terminal jobs with a retention of their own, by when they are forgotten; they are not in ended:<state>
+--   forgetting   sorted set of terminal jobs with their own retention, by when they are forgotten; they are not in ended:<state>
+--   keptends     sorted set of terminal jobs that are in forgetting, or held back from prune, by finishedAt
 
-local EXPIRING, FORGETTING = P .. "expiring", P .. "forgetting"
+local EXPIRING, FORGETTING, KEPTENDS = P .. "expiring", P .. "forgetting", P .. "keptends"
+
+local function isFragile(job)
+  return isFragileAfter(job[CRASHES], job[MAXCRASHES])
+end
 
 local function endedKey(state)
   return ENDED .. stateNames[state]
@@ -13,11 +18,13 @@ end
 -- The ids of a bundle; they have no line breaks.
 local function idsIn(bundle)
   local ids = {}
-  for id in string.gmatch(bundle, "[^\n]+") do ids[#ids + 1] = id end
+  for id in string.gmatch(bundle, "[^\n]+") do
+    ids[#ids + 1] = id
+  end
   return ids
 end
 
--- Where a job that has ended stands, and its score there.
+-- Where an ended job is listed, and its score there.
 local function endedPlace(job)
   local kept = hasRare(job) and rareOf(job).kept
   local keptMs = kept and kept[stateNames[job[STATE]]]
@@ -95,7 +102,9 @@ local function leave(job)
     end
     job.wasActive = true
   elseif state ~= BLOCKED then
-    place((endedPlace(job)), job.id, false)
+    local key = endedPlace(job)
+    place(key, job.id, false)
+    if key == FORGETTING then place(KEPTENDS, job.id, false) end
   end
   if state <= WAITING and mayExpire(job) then place(EXPIRING, job.id, false) end
 end
@@ -116,6 +125,7 @@ local function enter(job)
   elseif state ~= BLOCKED then
     local key, score = endedPlace(job)
     place(key, job.id, score)
+    if key == FORGETTING then place(KEPTENDS, job.id, job[FINISHEDAT]) end
   end
   if state <= WAITING and mayExpire(job) then place(EXPIRING, job.id, job[EXPIREAT]) end
   if job.wasActive and state ~= ACTIVE and job[RELAYED] == 0 then noteFreed(job) end
@@ -128,16 +138,14 @@ function rare.flushPlaces()
   flushRelay()
 end
 
--- One line of a job's story, as it stands before what the line tells is written. The oldest go first.
+-- One line of a job's trail, written before the change that it describes. The oldest lines are dropped first.
 local maxTrailLength = 200
 local function tell(job, kind, text, err)
   local key = P .. "trail:" .. job.id
-  -- An empty text is none; what there is starts with a mark.
+  -- An empty string means none; a value starts with a mark.
   text, err = text and "=" .. text or "", err and "=" .. err or ""
   local claimer = job[CLAIMER]
-  call("RPUSH", key, struct.pack(
-    ">dBI4I4Hc0I4c0I4c0", now, kind, job[ATTEMPT], job[TOKEN], #claimer, claimer, #text, text, #err, err
-  ))
+  call("RPUSH", key, struct.pack(">dBI4I4Hc0I4c0I4c0", now, kind, job[ATTEMPT], job[TOKEN], #claimer, claimer, #text, text, #err, err))
   call("LTRIM", key, -maxTrailLength, -1)
   job[TRAILED] = 1
   changed[job.id] = job

@@ -1,8 +1,8 @@
--- Jobs taken apart, to be looked at and changed: a list of the numbers and texts of front and rest, by the names in record.lua.
+-- Jobs as decoded for reading and changing: a list of the numbers and strings of front and rest, by the names in record.lua.
 
 local stateNames = { "blocked", "waiting", "active", "succeeded", "dead", "lost", "cancelled" }
 
--- What a job's definition says, and what few jobs have. Only for reading: changeTail gives one to write to.
+-- What a job's definition says, and rare fields. Read-only: changeTail returns a copy to write to.
 local function tailOf(job)
   return job.tail or readTail(job[REST])
 end
@@ -16,7 +16,7 @@ local function changeTail(job)
   return own
 end
 
--- Keys, reasons, errors and the like, by name. Only for reading: changeRare gives one to write to.
+-- Keys, reasons, errors and the like, by name. Read-only: changeRare returns a copy to write to.
 local function rareOf(job)
   local found = job.rare
   if not found then
@@ -24,7 +24,7 @@ local function rareOf(job)
     if text == "" then
       found = {}
     else
-      -- What something else has written there must not stop a script that works on others, too.
+      -- What another program wrote there must not stop a script that also works on other jobs.
       local isJson, value = pcall(cjson.decode, text)
       found = isJson and type(value) == "table" and value or { unreadable = true }
     end
@@ -43,11 +43,9 @@ local function changeRare(job)
   return rareOf(job)
 end
 
--- Who settled the last token stays known, also when another holds the job now.
+-- Keeps who settled the last token, even when another claimer holds the job now.
 local function setHolder(job, claimer)
-  if job[SETTLED] > 0 and job[CLAIMER] ~= claimer and not rareOf(job).settledBy then
-    changeRare(job).settledBy = job[CLAIMER]
-  end
+  if job[SETTLED] > 0 and job[CLAIMER] ~= claimer and not rareOf(job).settledBy then changeRare(job).settledBy = job[CLAIMER] end
   job[CLAIMER], job[CLAIMEDAT], job[TOKEN] = claimer, now, job[TOKEN] + 1
 end
 
@@ -69,8 +67,25 @@ end
 local function packFront(job)
   local claimer, result, tail = job[CLAIMER], job[RESULT], tailOf(job)
   return struct.pack(
-    FRONT, job[1], job[2], isSpecial(job), job[4], job[5], job[6], job[7], job[8], job[9], math.floor(job[SEQ] / BLOCKSIZE),
-    #tail[QUEUE], tail[QUEUE], #tail[NAME], tail[NAME], #claimer, claimer, #result, result
+    FRONT,
+    job[1],
+    job[2],
+    isSpecial(job),
+    job[4],
+    job[5],
+    job[6],
+    job[7],
+    job[8],
+    job[9],
+    math.floor(job[SEQ] / BLOCKSIZE),
+    #tail[QUEUE],
+    tail[QUEUE],
+    #tail[NAME],
+    tail[NAME],
+    #claimer,
+    claimer,
+    #result,
+    result
   )
 end
 
@@ -78,8 +93,23 @@ local function packRest(job)
   local tail = packTail(job)
   local marks = (job.apart and APART or 0) + (tailOf(job)[DELIVERY] == ATMOSTONCE and ONCE or 0)
   return struct.pack(
-    BACK, marks, job[SEQ], job[SLOT], job[12], job[13], job[14], job[15], job[16], job[17], job[18], job[21], job[22], job[23],
-    job[24], job[25], #tail
+    BACK,
+    marks,
+    job[SEQ],
+    job[SLOT],
+    job[12],
+    job[13],
+    job[14],
+    job[15],
+    job[16],
+    job[17],
+    job[18],
+    job[21],
+    job[22],
+    job[23],
+    job[24],
+    job[25],
+    #tail
   ) .. tail .. job.input
 end
 
@@ -87,7 +117,7 @@ local function isFresh(job)
   return job[STATE] == WAITING and job[TOKEN] + job[CANCEL] + isSpecial(job) == 0
 end
 
--- Writes down what has changed of the jobs that did. One that is fresh and has no front needs none.
+-- Writes the jobs that have changed. One that is fresh and has no front needs none.
 function rare.packChanged()
   for id, job in pairs(changed) do
     local rest = packRest(job)
@@ -104,7 +134,7 @@ function rare.packChanged()
   changed = {}
 end
 
--- Fails where either is cut short.
+-- Fails where either is cut short, or says what cannot be.
 local function unpackJob(id, front, rest)
   local job = { WAITING, 0, 0, 0, 0, 0, 0, huge, huge, "", "", id = id }
   if front then
@@ -119,6 +149,11 @@ local function unpackJob(id, front, rest)
     relayed, keyed, parent, aliased, trailed, crashes, maxCrashes, slot, seq, priority, runAt, fireAt, enqueuedAt, expireAt
   job[REST] = string.sub(rest, BACKSIZE + 1, BACKSIZE + size)
   if #job[REST] < size or not readTail(job[REST]) then error("cut short") end
+  -- Something that is not a number would be refused by the sorted set that it goes to.
+  for field = 22, 25 do
+    if job[field] ~= job[field] then error("not a time") end
+  end
+  if not stateNames[job[STATE]] or job[8] ~= job[8] or job[9] ~= job[9] then error("not a state") end
   job.apart, job.input = marks % 2 == APART, string.sub(rest, BACKSIZE + size + 1)
   return job
 end
@@ -128,17 +163,57 @@ local function readJobs(ids)
   readFronts(ids)
 end
 
--- The job, or false.
+-- What the place where a job was found says of it, for one whose record does not: seq, queue and name.
+local hints = {}
+
+local function hint(member, group)
+  local seq = apart(">I6", member)
+  if seq then hints[idOf(member)] = { seq[1], group and group.queue, group and group.name } end
+end
+
+-- What is left of a job whose record cannot be read. It is dead, for nobody knows any more what it promised; where it had ended before,
+-- it stays so. `was` is how it was counted, nil where that is unknown.
+local function salvage(id, front, rest)
+  local head, back = front and apart(FRONT, front), apart(">BI6H", rest or "")
+  local was, queue, name = not front and WAITING or nil, "", ""
+  local job = { DEAD, 0, 0, 0, 0, 0, 0, huge, now, "", "", 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, now, now, now, huge, id = id }
+  if head and stateNames[head[1]] then
+    was, queue, name = head[1], head[11], head[12]
+    job[STATE], job[ATTEMPT], job[TOKEN], job[SETTLED] = was >= SUCCEEDED and was or DEAD, head[5], head[6], head[7]
+    if was >= SUCCEEDED and head[9] == head[9] then job[FINISHEDAT] = head[9] end
+    job[SEQ] = head[10] * BLOCKSIZE
+  else
+    local names = rest and apart(">Hc0Hc0", string.sub(rest, BACKSIZE + 1))
+    if names then
+      queue, name = names[1], names[2]
+    end
+  end
+  if back then
+    job[SEQ], job[SLOT] = back[2], back[3]
+  end
+  local hinted = hints[id] or {}
+  job[SEQ], queue, name = hinted[1] or job[SEQ], hinted[2] or queue, hinted[3] or name
+  local numbers = apart(BACK, rest or "")
+  if numbers and numbers[4] == 1 then job[RELAYED] = 1 end
+  job.tail, job.apart, job.input = { queue, name, ATMOSTONCE, 1, 1, 0, 0, "" }, false, "null"
+  job.rare = { unreadable = true, reason = "unreadable: its record was cut short or overwritten" }
+  job[REST], job.isBroken, job.was = "", true, was
+  return job
+end
+
+-- The job, or false. One that cannot be read must not stop a script that works on others, too: scripts that change jobs put it among the
+-- dead (quarantine.lua), the others show what is left of it.
 local function jobOf(id)
   local job = known[id]
   if job then return job end
-  if rests[id] == nil then rests[id] = wholeRest(call("HGET", JOBS, id)) end
-  if not rests[id] then return false end
+  if rests[id] == nil then rests[id] = call("HGET", JOBS, id) end
   if fronts[id] == nil then fronts[id] = call("HGET", FRONTS, id) end
-  -- A record that is cut short is as good as none: it must not stop a script that works on others, too.
-  local isWhole, found = pcall(unpackJob, id, fronts[id], rests[id])
-  if not isWhole then return false end
+  local front, rest = fronts[id], rests[id]
+  if not rest and not front then return false end
+  local isWhole, found = pcall(unpackJob, id, front, rest)
+  if not isWhole then found = salvage(id, front, rest) end
   known[id] = found
+  if not isWhole and rare.quarantine then rare.quarantine(found) end
   return found
 end
 
@@ -157,12 +232,7 @@ local function mayExpire(job)
   return job[ATTEMPT] == 0 and job[EXPIREAT] < huge
 end
 
--- Not started in time: it is never claimed any more, and the next reap says so.
+-- Not started in time: it is never claimed any more, and the next reap ends it.
 local function isExpired(job)
   return job[EXPIREAT] <= now and job[ATTEMPT] == 0 and job[STATE] <= WAITING
-end
-
--- One crash short of poison: it runs alone in its process.
-local function isFragile(job)
-  return job[CRASHES] > 0 and job[CRASHES] >= job[MAXCRASHES] - 1
 end

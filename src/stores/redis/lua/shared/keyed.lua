@@ -1,6 +1,6 @@
 -- What a claim does for fragile jobs, keys, limits, and jobs that were claimed before.
 
--- With a small limit more lanes than that are looked at, so that one with an urgent job is not passed over.
+-- With a small limit more lanes than that are looked at, so one with an urgent job is not missed.
 local minLanes = 20
 local maxFragile = 100
 
@@ -28,7 +28,9 @@ local function lookAtLane(view, lane, gate, wasFull)
   if not found then
     found = { gates = {} }
     view.lanes[lane] = found
-    local listOf = function(priority) return laneListKey(priority, lane) end
+    local listOf = function(priority)
+      return laneListKey(priority, lane)
+    end
     view.sources[#view.sources + 1] = newSource(duePriorities(P .. "lane:" .. lane), listOf, 1, lane)
   end
   found.gates[gate] = wasFull and "full" or "open"
@@ -41,7 +43,9 @@ function rare.findLanes(view)
     if queueOpensAt(group.queue) <= now then
       local gate = group.queue .. SEPARATOR .. group.name
       local lanes = call("ZRANGEBYSCORE", P .. "gates:" .. gate, "-inf", now, "LIMIT", 0, most)
-      for _, lane in ipairs(lanes) do lookAtLane(view, lane, gate, false) end
+      for _, lane in ipairs(lanes) do
+        lookAtLane(view, lane, gate, false)
+      end
     end
   end
   for _, name in ipairs(view.full) do
@@ -66,7 +70,7 @@ local function take(job, isAhead)
   place(LEASES, job.id, now + ask.leaseMs)
 end
 
--- Puts a job into the answer; its rest is written by then.
+-- Adds a job to the answer; its rest is written by then.
 local function answerWith(job)
   local n = #taken.ids + 1
   taken.ids[n], taken.rests[n] = job.id, false
@@ -74,7 +78,7 @@ local function answerWith(job)
   if job.apart then taken.apart[#taken.apart + 1] = job.id end
 end
 
--- The first of the fragile jobs that may go goes alone. Whether there was one.
+-- Takes the first fragile job that may go, alone. Returns whether there was one.
 function rare.takeFragile(view)
   if ask.limit <= 0 or not ask.alone then return false end
   for n, job in ipairs(view.fragile) do
@@ -101,15 +105,15 @@ function rare.takeAgain(ids)
   end
 end
 
--- Whether a job may be claimed before its holder has room for it: `mayClaimAhead` of src/state.ts, and its queue has no limit.
+-- Whether a job may be claimed before its holder has room for it, and its queue has no limit.
 local function mayGoAhead(job)
   local tail = tailOf(job)
   local config = queueConfig(tail[QUEUE])
   if config and (config[2] < huge or config[3] < huge) then return false end
-  return tail[DELIVERY] ~= ATMOSTONCE and job[KEYED] + job[CRASHES] + job[AHEAD] == 0
+  return mayClaimAhead(tail[DELIVERY], job[KEYED] == 1, job[CRASHES], job[AHEAD] == 1)
 end
 
--- "take" it, "skip" it (it is no longer there, or expired), or "stop": it holds up those behind it.
+-- "take" it, "skip" it (it is gone, or expired), or "stop": it holds up those behind it.
 local function judge(source, job, left)
   if not job or job[STATE] ~= WAITING or isExpired(job) then return "skip" end
   local tail = tailOf(job)
@@ -120,14 +124,16 @@ local function judge(source, job, left)
   return "take"
 end
 
--- Takes the first job of a source, if it may go. `left` has how many each queue may still give. Returns what `judge` says, or "end": it
--- may go, but not ahead, and whatever follows would overtake it.
+-- Takes the first job of a source, if it may go. `left` says how many more each queue may give. Returns the result of `judge`, or "end": it
+-- may go, but not ahead, and any job after it would overtake it.
 function rare.takeOne(source, left, isAhead)
   local n = source.n
   local id = source.ids[n]
-  if rests[id] == nil then rests[id] = wholeRest(source.rests[n]) end
+  if rests[id] == nil then rests[id] = source.rests[n] end
   if fronts[id] == nil then fronts[id] = source.fronts[n] end
+  hint(source.member, source.group)
   local job = jobOf(id)
+  if not job then rare.missRecord(id) end
   local verdict = judge(source, job, left)
   if verdict == "take" then
     if isAhead and not mayGoAhead(job) then return "end" end
@@ -135,7 +141,11 @@ function rare.takeOne(source, left, isAhead)
     take(job, isAhead)
     answerWith(job)
   elseif verdict == "skip" then
-    if source.lane then call("ZREM", source.key, source.member) else place(source.key, source.member, false) end
+    if source.lane then
+      call("ZREM", source.key, source.member)
+    else
+      place(source.key, source.member, false)
+    end
   end
   return verdict
 end
@@ -143,15 +153,17 @@ end
 local function settleGates(group)
   local first = call("ZRANGE", P .. "gates:" .. group.queue .. SEPARATOR .. group.name, 0, 0, "WITHSCORES")
   local names, entry = P .. "names:" .. group.name, GATES .. group.queue
-  if first[1] then call("ZADD", names, first[2], entry) else call("ZREM", names, entry) end
+  if first[1] then
+    call("ZADD", names, first[2], entry)
+  else
+    call("ZREM", names, entry)
+  end
 end
 
--- The first due job of a lane, and when the next one becomes due. What has expired is put aside on the way.
+-- The first due job of a lane, and when the next one becomes due. Expired jobs are set aside on the way.
 local function headOf(lane)
   local head, laterAt, aside = nil, huge, 0
-  local priorities = call("ZRANGE", P .. "lane:" .. lane, 0, maxPriorities - 1)
-  for n = 1, #priorities do priorities[n] = tonumber(priorities[n]) end
-  table.sort(priorities, function(a, b) return a > b end)
+  local priorities = prioritiesIn(P .. "lane:" .. lane, call("ZRANGE", P .. "lane:" .. lane, 0, maxPriorities - 1))
   for _, priority in ipairs(priorities) do
     local key = laneListKey(priority, lane)
     local first = call("ZRANGE", key, 0, 0, "WITHSCORES")
@@ -165,18 +177,26 @@ local function headOf(lane)
       call("ZREM", key, first[1])
       first = call("ZRANGE", key, 0, 0, "WITHSCORES")
     end
-    if first[1] then call("ZADD", P .. "lane:" .. lane, first[2], priority) else call("ZREM", P .. "lane:" .. lane, priority) end
+    if first[1] then
+      call("ZADD", P .. "lane:" .. lane, first[2], priority)
+    else
+      call("ZREM", P .. "lane:" .. lane, priority)
+    end
     local later = call("ZRANGEBYSCORE", key, "(" .. now, "+inf", "WITHSCORES", "LIMIT", 0, 1)
     if later[1] then laterAt = math.min(laterAt, tonumber(later[2])) end
   end
   return head, laterAt
 end
 
--- Says of a gate that was looked at when looking again may bring something, now that the claim has taken its jobs.
+-- Sets for a gate that was looked at when looking again may find a job, now that the claim has taken its jobs.
 local function timeGate(lane, gate, head, laterAt)
   local queue, name = splitGate(gate)
   if not head then
-    if laterAt < huge then setGate(lane, gate, laterAt) else removeGate(lane, gate) end
+    if laterAt < huge then
+      setGate(lane, gate, laterAt)
+    else
+      removeGate(lane, gate)
+    end
     return
   end
   local tail = tailOf(head)
@@ -184,9 +204,13 @@ local function timeGate(lane, gate, head, laterAt)
   local at = own and keysOpenAt(head) or huge
   if at <= now then return setGate(lane, gate, now) end
   if own and isFull(head) then return closeFull(lane, gate, ask.names[name][1]) end
-  -- A job with a higher priority that becomes due, or the end of the first one's time, changes who is first.
+  -- When a job with a higher priority becomes due, or the first one expires, another job is first.
   at = math.min(at, laterAt, head[ATTEMPT] == 0 and head[EXPIREAT] or huge)
-  if at < huge then setGate(lane, gate, at) else closeBehind(lane, gate) end
+  if at < huge then
+    setGate(lane, gate, at)
+  else
+    closeBehind(lane, gate)
+  end
 end
 
 function rare.settleLanes(view)
@@ -197,10 +221,12 @@ function rare.settleLanes(view)
       timeGate(lane, gate, head, laterAt)
     end
   end
-  for _, group in ipairs(view.gates) do settleGates(group) end
+  for _, group in ipairs(view.gates) do
+    settleGates(group)
+  end
 end
 
--- When the next job of a fragile line becomes due; those that are due may be held up by their keys.
+-- When the next job of a fragile line becomes due; those already due may be held up by their keys.
 local function laterInLine(group)
   local earliest = huge
   for _, priority in ipairs(call("ZRANGE", lineKey(FRAGILE, group.queue, group.name), 0, maxPriorities - 1)) do
@@ -214,7 +240,9 @@ end
 -- When a fragile job may be claimed.
 function rare.nextFragile(view)
   local earliest = huge
-  for _, job in ipairs(view.fragile) do earliest = math.min(earliest, opensAt(job)) end
+  for _, job in ipairs(view.fragile) do
+    earliest = math.min(earliest, opensAt(job))
+  end
   for _, group in ipairs(view.lines) do
     if group.kind == FRAGILE then earliest = math.min(earliest, laterInLine(group)) end
   end

@@ -1,4 +1,4 @@
--- What stands between one claimer and the due jobs: names, queues, pauses, concurrency and rates.
+-- The limits between one claimer and the due jobs: names, queues, pauses, concurrency and rates.
 --
 --   windows      hash of q<queue> and k<rate key>: when its window started, how many claims it has seen, how long it is
 --   windowends   sorted set of the same, by when the window is over
@@ -19,12 +19,12 @@ do
 
   local windows, usedWindows = {}, {}
 
-  -- The window that is open now. One from the future is the trace of a clock that was set back.
+  -- The window that is open now. A window from the future means that the clock was set back.
   local function openWindow(field, perMs)
     local window = windows[field]
     if window == nil then
       local text = call("HGET", P .. "windows", field)
-      window = text and { struct.unpack(">ddd", text) }
+      window = text and apart(">ddd", text) or false
       windows[field] = window
     end
     if window and now >= window[1] and now < window[1] + perMs then return window end
@@ -44,7 +44,7 @@ do
     windows[field], usedWindows[field] = window, window
   end
 
-  -- What was counted is written by now, and read anew.
+  -- The counts have been written by now, and are read again.
   function rare.flushLimits()
     activeBefore = {}
     for field, window in pairs(usedWindows) do
@@ -54,7 +54,7 @@ do
   end
 end
 
--- Now, the end of a rate window, or infinity where time alone opens nothing.
+-- Now, the end of a rate window, or infinity if time alone opens nothing.
 local function queueOpensAt(queue)
   local config = queueConfig(queue)
   if not config then return now end

@@ -1,4 +1,4 @@
--- Where waiting jobs stand. A line is the jobs of one queue and name that may be claimed alike; those with a limited key stand
+-- Where jobs wait. A line is the jobs of one queue and name that may be claimed alike; those with a limited key wait
 -- in a lane instead (gates.lua), those of the relay by their slot.
 
 local function memberOf(job)
@@ -18,7 +18,7 @@ local function leaveLine(kind, job)
   place(listKey(kind, job[PRIORITY], tail[QUEUE], tail[NAME]), memberOf(job), false)
 end
 
--- The first job of a slot decides where it stands among the slots; a job that left may have been the first.
+-- The first job of a slot decides its position among the slots; a job that left may have been the first.
 local relaySlots = {}
 
 local function joinRelay(job)

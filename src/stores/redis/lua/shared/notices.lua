@@ -1,5 +1,5 @@
--- What listeners are told once the script is done, in one message: JSON, then a line for each job that ended. JSON of those would take the
--- script longer than to end them.
+-- What listeners receive once the script is done, in one message: JSON, then a line for each job that ended. Encoding those as JSON would take
+-- the script longer than ending them.
 
 local notices = { queues = {}, cancels = {}, ended = {} }
 -- Above this many, a notice says "some" and leaves the names out.
@@ -11,7 +11,9 @@ local function publish()
     told[1] = { kind = "jobs", queues = cjson.null }
   elseif next(notices.queues) then
     local queues = {}
-    for queue in pairs(notices.queues) do queues[#queues + 1] = queue end
+    for queue in pairs(notices.queues) do
+      queues[#queues + 1] = queue
+    end
     told[1] = { kind = "jobs", queues = queues }
   end
   if #notices.cancels > 0 then told[#told + 1] = { kind = "cancel", ids = notices.cancels } end
@@ -23,7 +25,5 @@ local function publish()
   end
   if notices.schedules then told[#told + 1] = { kind = "schedules" } end
   if notices.configuration then told[#told + 1] = { kind = "queues" } end
-  if #told > 0 or ended ~= "" then
-    call("PUBLISH", P .. "notices", (#told > 0 and cjson.encode(told) or "[]") .. ended)
-  end
+  if #told > 0 or ended ~= "" then call("PUBLISH", P .. "notices", (#told > 0 and cjson.encode(told) or "[]") .. ended) end
 end

@@ -1,17 +1,17 @@
--- Where jobs are found by what may change in them, as far as plain jobs are concerned; lines.lua, gates.lua and index.lua have the rest.
+-- Where jobs are found by fields that may change, for plain jobs; lines.lua, gates.lua and index.lua have the rest.
 --
 --   list:<kind>:<priority>:<queue>␟<name>   sorted set of waiting jobs with one priority, by runAt, then seq
 --   line:<kind>:<queue>␟<name>              sorted set of its priorities, by the earliest runAt in each list
 --   names:<name>                            sorted set of <kind><queue>, by the earliest runAt (or gate) behind it
---   leases       sorted set of held jobs, by when the lease ends (written by whoever grants it)
+--   leases       sorted set of held jobs, by when the lease ends (written by the script that grants it)
 --   ended:<state>  sorted set of terminal jobs, by finishedAt: ids, or bundles of those that succeeded together, a line for each. A job that
---                was forgotten, or ended anew, may still be in a bundle
+--                was forgotten, or has ended again, may still be in a bundle
 --   counts       hash of <state>␟<queue>␟<name>: how many
 --   active       hash of q<queue> and k<concurrency key>: how many held jobs
---   block:<n>    list of the ids of jobs that follow each other in the order of enqueueing; blocks: those with any, live: those with any not
+--   block:<n>    list of the ids of jobs that are consecutive in enqueue order; blocks: those with any, live: those with any not
 --                terminal, lives: how many of these each has
 --
--- Lines and names are lower bounds: they are moved forward only by claims, which look there anyway. So neither a backlog for later,
+-- Lines and names are lower bounds: only claims move them forward, since they look there anyway. So neither a backlog for later,
 -- nor one of other names, costs a claim anything.
 
 local PLAIN, FRAGILE, GATES, FULL = "p", "f", "g", "u"
@@ -19,12 +19,16 @@ local SEPARATOR = "\31"
 local LEASES, ACTIVES, COUNTS, LIVES = P .. "leases", P .. "active", P .. "counts", P .. "lives"
 local ENDED = P .. "ended:"
 
--- Jobs that succeeded in this script. Whoever prunes a part of a bundle reads all of it, so none is long.
+-- Jobs that succeeded in this script. Pruning a part of a bundle reads all of it, so none is long.
 local succeeded, maxBundled = {}, 1000
 
--- Jobs with one score stand in the order of their members: seq comes first, its highest byte before the others.
+-- Jobs with the same score are in the order of their members: seq comes first, its highest byte before the others.
 local function idOf(member)
   return string.sub(member, 7)
+end
+
+local function seqIn(member)
+  return #member >= 6 and struct.unpack(">I6", member) or 0
 end
 
 local function lineKey(kind, queue, name)
@@ -35,7 +39,7 @@ local function listKey(kind, priority, queue, name)
   return P .. "list:" .. kind .. ":" .. priority .. ":" .. queue .. SEPARATOR .. name
 end
 
--- Lowest runAt that was added in each place, so that a batch says it once.
+-- Lowest runAt added in each place, so a batch writes it once.
 local lowered = {}
 
 local function lower(key, member, score)
@@ -46,14 +50,13 @@ end
 -- Queues are few and read often: false, or { paused, concurrency, rate limit, rate window }; huge means no limit.
 local queueConfigs
 local function queueConfig(queue)
-  if not queueConfigs then
-    queueConfigs = { none = call("EXISTS", P .. "queues") == 0, read = {} }
-  end
+  if not queueConfigs then queueConfigs = { none = call("EXISTS", P .. "queues") == 0, read = {} } end
   if queueConfigs.none then return false end
   local config = queueConfigs.read[queue]
   if config == nil then
     local text = call("HGET", P .. "queues", queue)
-    config = text and { struct.unpack(">Bddd", text) }
+    -- What cannot be read may have said that it is paused.
+    config = text and (apart(">Bddd", text) or { 1, huge, huge, huge })
     queueConfigs.read[queue] = config
   end
   return config
@@ -69,7 +72,7 @@ local function noteFreedIn(queue)
   if config and config[2] < huge then notices.queues[queue] = true end
 end
 
--- New jobs of each block, in the order of enqueueing; and how many more jobs of each block are not terminal.
+-- New jobs of each block, in enqueue order; and how many more jobs of each block are not terminal.
 local blocks, lives = {}, {}
 
 local function live(block, by)
@@ -95,12 +98,14 @@ local function flushBlocks()
   blocks, lives = {}, {}
 end
 
--- Writes whatever the script has gathered. It may be called in the middle, too.
+-- Writes everything that the script has collected. It may be called in the middle, too.
 local function flush()
   flushJobs()
   flushSets()
   for key, set in pairs(lowered) do
-    for member, score in pairs(set) do call("ZADD", key, "LT", score, member) end
+    for member, score in pairs(set) do
+      call("ZADD", key, "LT", score, member)
+    end
   end
   lowered = {}
   for first = 1, #succeeded, maxBundled do

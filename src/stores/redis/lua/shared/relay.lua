@@ -1,8 +1,8 @@
--- What the relay does to almost every job, without taking its record apart: all that changes is the front. Not for jobs with keys, reasons
--- or children, which may expire, or which another settled before.
+-- What the relay does to almost every job, without decoding its record: only the front changes. Not for jobs with keys, reasons
+-- or children, jobs that may expire, or jobs that another node settled before.
 
-local swiftly = { owner = "", partition = false, dueBy = 0 }
--- The slots that were met: the key of each one's waiting jobs, and its number written out.
+local fast = { owner = "", partition = false, dueBy = 0 }
+-- The slots seen so far: the key of each one's waiting jobs, and its number as a string.
 local relayPlaces = {}
 
 local function relayPlace(slot)
@@ -14,12 +14,12 @@ local function relayPlace(slot)
   return found
 end
 
--- What there is to know of a job of this partition about which nothing is out of the ordinary; nil for others.
+-- The fields of an ordinary job of this partition; nil for others.
 local function readOurs(id)
   local rest = not known[id] and rests[id]
-  if not rest then return nil end
+  if not rest or #rest < SHORTEST then return nil end
   local marks, seq, slot, relayed, _, parent, _, _, _, _, _, runAt, _, _, expireAt, size = struct.unpack(BACK, rest)
-  local isHere = relayed == 1 and slot >= swiftly.partition[FIRSTSLOT] and slot < swiftly.partition[ENDSLOT]
+  local isHere = relayed == 1 and slot >= fast.partition[FIRSTSLOT] and slot < fast.partition[ENDSLOT]
   if not isHere or parent ~= 0 or expireAt ~= huge then return nil end
   local tail = readTail(string.sub(rest, BACKSIZE + 1, BACKSIZE + size))
   if not tail or tail[RARE] ~= "" then return nil end
@@ -29,18 +29,35 @@ end
 local function packOurs(tail, seq, state, cancel, attempt, token, settled, claimedAt, finishedAt, claimer)
   local queue, name = tail[QUEUE], tail[NAME]
   return struct.pack(
-    FRONT, state, cancel, 1, 0, attempt, token, settled, claimedAt, finishedAt, math.floor(seq / BLOCKSIZE), #queue, queue, #name, name,
-    #claimer, claimer, 0, ""
+    FRONT,
+    state,
+    cancel,
+    1,
+    0,
+    attempt,
+    token,
+    settled,
+    claimedAt,
+    finishedAt,
+    math.floor(seq / BLOCKSIZE),
+    #queue,
+    queue,
+    #name,
+    name,
+    #claimer,
+    claimer,
+    0,
+    ""
   )
 end
 
 -- Whether it ended a named job with success.
-local function settleSwiftly(claimer, id, token, result)
+local function settleFast(claimer, id, token, result)
   local tail, seq = readOurs(id)
   local front = fronts[id]
   if not tail or not front or result then return false end
-  local state, cancel, _, _, attempt, held, _, claimedAt, _, _, _, _, holder = struct.unpack(FRONT, front)
-  if state ~= ACTIVE or held ~= token or holder ~= claimer then return false end
+  local isWhole, state, cancel, _, _, attempt, held, _, claimedAt, _, _, _, _, holder = pcall(struct.unpack, FRONT, front)
+  if not isWhole or state ~= ACTIVE or held ~= token or holder ~= claimer then return false end
   writeFront(id, packOurs(tail, seq, SUCCEEDED, cancel, attempt, token, token, claimedAt, now, holder))
   local away, told = listIn(gone, P .. "named"), notices.ended
   away[#away + 1] = id
@@ -52,13 +69,14 @@ local function settleSwiftly(claimer, id, token, result)
 end
 
 -- Names a waiting job that is due: what claimedFrames needs of it, or false.
-local function nameSwiftly(id, version)
+local function nameFast(id, version)
   local tail, seq, slot, runAt, marks, rest = readOurs(id)
-  if not tail or runAt > swiftly.dueBy or tail[VERSION] ~= version then return false end
-  local owner, state, cancel, attempt, token, settled, finishedAt, holder = swiftly.owner, WAITING, 0, 0, 0, 0, huge, ""
+  if not tail or runAt > fast.dueBy or tail[VERSION] ~= version then return false end
+  local owner, state, cancel, attempt, token, settled, finishedAt, holder = fast.owner, WAITING, 0, 0, 0, 0, huge, ""
   if fronts[id] then
-    local _
-    state, cancel, _, _, attempt, token, settled, _, finishedAt, _, _, _, holder = struct.unpack(FRONT, fronts[id])
+    local isWhole, _
+    isWhole, state, cancel, _, _, attempt, token, settled, _, finishedAt, _, _, _, holder = pcall(struct.unpack, FRONT, fronts[id])
+    if not isWhole then return false end
   end
   if state ~= WAITING or not (settled == 0 or holder == owner) then return false end
   writeFront(id, packOurs(tail, seq, ACTIVE, cancel, attempt + 1, token + 1, settled, now, finishedAt, owner))
@@ -72,8 +90,8 @@ local function nameSwiftly(id, version)
   return { id = id, whole = rest, apart = marks % 2 == APART, [CANCEL] = cancel, [ATTEMPT] = attempt + 1, [TOKEN] = token + 1 }
 end
 
--- Counts what was settled and named swiftly, once for each definition.
-local function countSwift()
+-- Counts what was settled and named on the fast path, once for each definition.
+local function countFast()
   for _, tail in pairs(tails) do
     local settled, named = tail.settled or 0, tail.named or 0
     if settled > 0 then countIn(SUCCEEDED, tail[QUEUE], tail[NAME], settled) end

@@ -1,4 +1,4 @@
--- Jobs by an id of their own or an alias.
+-- Jobs by their own id or an alias.
 
 local function setAlias(id, job)
   call("HSET", ALIASES, id, job.id)
@@ -8,7 +8,7 @@ local function setAlias(id, job)
   changed[job.id] = job
 end
 
--- The job that an id stands for, itself or as an alias.
+-- The job that an id refers to, directly or as an alias.
 local function resolve(id)
   local job = jobOf(id)
   if job then return job end

@@ -1,21 +1,27 @@
--- Jobs that match a filter, in the order of enqueueing, a bounded piece at a time.
+-- Jobs that match a filter, in enqueue order, a bounded piece at a time.
 -- A filter is JSON: ids, states (numbers), names, queues, deliveries (numbers), tags, schedule, enqueuedAfter, enqueuedBefore,
--- runAfter, runBefore; what is left out matches everything.
+-- runAfter, runBefore; a missing field matches everything.
 
--- How many jobs one call looks at, and up to how many are fetched by their state instead of being looked for.
+-- How many jobs one call looks at, and up to how many are fetched by their state instead of searched.
 local maxLookedAt = 2000
 
 local function setOf(list)
   if not list then return nil end
   local set = {}
-  for _, value in ipairs(list) do set[value] = true end
+  for _, value in ipairs(list) do
+    set[value] = true
+  end
   return set
 end
 
 local function readFilter(filter)
   return {
-    filter = filter, ids = setOf(filter.ids), states = setOf(filter.states), names = setOf(filter.names),
-    queues = setOf(filter.queues), deliveries = setOf(filter.deliveries),
+    filter = filter,
+    ids = setOf(filter.ids),
+    states = setOf(filter.states),
+    names = setOf(filter.names),
+    queues = setOf(filter.queues),
+    deliveries = setOf(filter.deliveries),
   }
 end
 
@@ -44,7 +50,7 @@ local function matches(job, wanted)
     and (not filter.tags or hasTags(job, filter.tags))
 end
 
--- The ids to look at when they are few and known beforehand, or nil.
+-- The ids to look at when they are few and known in advance, or nil.
 local function fewIds(wanted)
   if wanted.ids then return wanted.filter.ids end
   if not wanted.states then return nil end
@@ -58,7 +64,9 @@ local function fewIds(wanted)
     for first = 0, amount - 1, 10 do
       if #ids + amount - first > maxLookedAt then return nil end
       for _, bundle in ipairs(call("ZRANGE", key, first, first + 9)) do
-        for _, id in ipairs(idsIn(bundle)) do ids[#ids + 1] = id end
+        for _, id in ipairs(idsIn(bundle)) do
+          ids[#ids + 1] = id
+        end
       end
     end
   end
@@ -78,14 +86,18 @@ local function searchFew(ids, wanted, cursor, newest, limit)
     if job and not seen[id] and isBehind(job[SEQ], cursor, newest) and matches(job, wanted) then found[#found + 1] = job end
     seen[id] = true
   end
-  table.sort(found, function(a, b) return isBehind(b[SEQ], a[SEQ], newest) end)
+  table.sort(found, function(a, b)
+    return isBehind(b[SEQ], a[SEQ], newest)
+  end)
   local last = found[limit]
   local more = last and found[limit + 1]
-  while #found > limit do found[#found] = nil end
+  while #found > limit do
+    found[#found] = nil
+  end
   return found, more and last[SEQ] or 0
 end
 
--- Whether any state that is asked for is terminal: else only blocks with live jobs are of interest.
+-- Whether any requested state is terminal: if not, only blocks with live jobs matter.
 local function blocksKey(wanted)
   if not wanted.states then return P .. "blocks" end
   for state in pairs(wanted.states) do
@@ -94,25 +106,42 @@ local function blocksKey(wanted)
   return P .. "live"
 end
 
-local function blocksFrom(key, number, newest)
-  if newest then return call("ZREVRANGEBYSCORE", key, number, "-inf", "LIMIT", 0, 20) end
-  return call("ZRANGEBYSCORE", key, number, "+inf", "LIMIT", 0, 20)
+-- Blocks from a score on, and the score to go on behind; nil where there are no more. Not by their numbers: where something else has
+-- written those, a script would go round for ever.
+local function blocksFrom(key, score, newest)
+  local found
+  if newest then
+    found = call("ZREVRANGEBYSCORE", key, score, "-inf", "WITHSCORES", "LIMIT", 0, 20)
+  else
+    found = call("ZRANGEBYSCORE", key, score, "+inf", "WITHSCORES", "LIMIT", 0, 20)
+  end
+  local numbers = {}
+  for n = 1, #found, 2 do
+    numbers[#numbers + 1] = found[n]
+  end
+  return numbers, found[1] and "(" .. found[#found]
 end
 
--- Up to `limit` jobs behind the cursor, and where to go on: 0 when there is nothing more to look at.
+-- Whether a job stands in this block by its own account. Where something else has written to it, going on behind it would leave out
+-- those that follow.
+local function stands(job, number)
+  return math.floor(job[SEQ] / BLOCKSIZE) == tonumber(number)
+end
+
+-- Up to `limit` jobs after the cursor, and where to continue: 0 when there is nothing more to look at.
 local function search(wanted, cursor, newest, limit)
   if limit <= 0 then return {}, 0 end
   local few = fewIds(wanted)
   if few then return searchFew(few, wanted, cursor, newest, limit) end
   local key, found, looked, at = blocksKey(wanted), {}, 0, cursor
-  local numbers = blocksFrom(key, math.floor(cursor / BLOCKSIZE), newest)
+  local numbers, behind = blocksFrom(key, math.floor(cursor / BLOCKSIZE), newest)
   while numbers[1] do
     for _, number in ipairs(numbers) do
       local ids = call("LRANGE", P .. "block:" .. number, 0, -1)
       readJobs(ids)
       for n = 1, #ids do
         local job = jobOf(ids[newest and #ids - n + 1 or n])
-        if job and isBehind(job[SEQ], at, newest) then
+        if job and stands(job, number) and isBehind(job[SEQ], at, newest) then
           looked, at = looked + 1, job[SEQ]
           if matches(job, wanted) then found[#found + 1] = job end
           if #found >= limit then return found, at end
@@ -120,8 +149,7 @@ local function search(wanted, cursor, newest, limit)
       end
       if looked >= maxLookedAt then return found, at end
     end
-    local last = tonumber(numbers[#numbers])
-    numbers = blocksFrom(key, newest and last - 1 or last + 1, newest)
+    numbers, behind = blocksFrom(key, behind, newest)
   end
   return found, 0
 end

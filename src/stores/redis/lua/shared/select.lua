@@ -1,6 +1,6 @@
--- Chooses the jobs of a cancel, a redrive or a remove, then works them off one by one.
+-- Chooses the jobs of a cancel, a redrive or a remove, then processes them one by one.
 -- ARGV[2] JSON: { ids } or { filter, limit, cursor }; ARGV[3] the reason, with a mark before it, or "".
--- Answers where to go on (0: nowhere), then for each its outcome and, where it was chosen by a filter, its id.
+-- Answers where to continue (0: nowhere), then for each its outcome and, if it was chosen by a filter, its id.
 
 local reason = ARGV[3] ~= "" and string.sub(ARGV[3], 2) or nil
 
@@ -22,12 +22,14 @@ local function forEachSelected(selection, states, act)
   else
     wanted.states = states
   end
-  -- One more than is worked off tells whether there is more.
+  -- One more than is processed shows whether there are more.
   local found, cursor = search(wanted, selection.cursor, false, selection.limit + 1)
   if #found > selection.limit then
     found[#found] = nil
     cursor = found[#found] and found[#found][SEQ] or 0
   end
-  for n, job in ipairs(found) do frames[n] = struct.pack(">BHc0", act(job), #job.id, job.id) end
+  for n, job in ipairs(found) do
+    frames[n] = struct.pack(">BHc0", act(job), #job.id, job.id)
+  end
   return struct.pack(">d", cursor) .. table.concat(frames)
 end

@@ -1,4 +1,4 @@
--- Ends claims by their holders, whatever their outcome and whatever else that concerns.
+-- Ends claims by their holders, with any outcome and all its effects.
 
 local verdicts = { stale = 0, written = 1, repeated = 2 }
 
@@ -6,12 +6,14 @@ local function notRelayed(job)
   return job[RELAYED] == 0
 end
 
--- An outcome that the core refuses must change nothing at all, also where it hides behind another of the same claim.
+-- An outcome that the core refuses must change nothing at all, even if it follows another one of the same claim.
 function rare.refusedFinish(claimer, list, mine)
   for n, kind in ipairs(list.kinds) do
-    if kind == outcomes.retry or kind == outcomes.snooze or kind == outcomes.rollback then
+    if kind ~= SUCCEED then
       local job = jobOf(list.ids[n])
-      if job and (mine or notRelayed)(job) and isHeldBy(job, claimer, list.tokens[n]) and isRefused(job, kind) then return job.id end
+      if job and (mine or notRelayed)(job) and isHeldBy(job, claimer, list.tokens[n]) and not decideFor(job, kind, "") then
+        return job.id
+      end
     end
   end
 end
@@ -26,7 +28,7 @@ function rare.finishOne(claimer, list, n, mine)
     if hasRare(job) and rareOf(job).settledBy then changeRare(job).settledBy = nil end
     return verdicts.written, job[STATE]
   end
-  -- Whoever settled the last token is the claimer still, unless another has claimed the job since.
+  -- The claimer still is the one that settled the last token, unless another one has claimed the job since.
   if job[SETTLED] == token and token > 0 and (rareOf(job).settledBy or job[CLAIMER]) == claimer then
     return verdicts.repeated, job[STATE]
   end

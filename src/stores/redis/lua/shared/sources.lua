@@ -1,19 +1,34 @@
--- Due jobs in the order of their turn, out of many lists at once: higher priority first, then the oldest runAt, then the order of
--- enqueueing. A source is a line or a lane; the heap has the one whose job comes first at its top.
+-- Due jobs in turn order, from many lists at once: higher priority first, then the oldest runAt, then enqueue
+-- order. A source is a line or a lane; the heap has the one whose job comes first at its top.
 
--- More priorities than this in one place, and the order among them is no longer exact.
+-- With more priorities than this in one place, the order among them is no longer exact.
 local maxPriorities = 1000
 local maxChunk = 1500
 
-local function duePriorities(key)
-  local found = call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, maxPriorities)
-  for n = 1, #found do found[n] = tonumber(found[n]) end
-  if #found > 1 then table.sort(found, function(a, b) return a > b end) end
+-- The highest first. What is no number would be due for ever.
+local function prioritiesIn(key, members)
+  local found = {}
+  for _, member in ipairs(members) do
+    local priority = tonumber(member)
+    if priority then
+      found[#found + 1] = priority
+    else
+      call("ZREM", key, member)
+    end
+  end
+  if #found > 1 then table.sort(found, function(a, b)
+    return a > b
+  end) end
   return found
 end
 
--- Reads the next jobs of a source, with their fronts and rests; false when there are none. A lane's jobs are taken out as they come, a
--- line's stay until the end. Scores are asked for only where several sources are compared.
+local function duePriorities(key)
+  local found = call("ZRANGEBYSCORE", key, "-inf", now, "LIMIT", 0, maxPriorities)
+  return prioritiesIn(key, found)
+end
+
+-- Reads the next jobs of a source, with their fronts and rests; false when there are none. A lane's jobs are removed as they are read, a
+-- line's stay until the end. Scores are fetched only if several sources are compared.
 local function fetch(source)
   local width = source.width
   while true do
@@ -22,7 +37,8 @@ local function fetch(source)
       source.isOver = true
       return false
     end
-    local key, buffer = source.listOf(priority), nil
+    local key = source.listOf(priority)
+    local buffer
     if width == 2 then
       buffer = call("ZRANGEBYSCORE", key, "-inf", source.to, "WITHSCORES", "LIMIT", source.skip, source.chunk)
     else
@@ -30,7 +46,9 @@ local function fetch(source)
     end
     if buffer[1] then
       local ids = {}
-      for n = 1, #buffer, width do ids[#ids + 1] = idOf(buffer[n]) end
+      for n = 1, #buffer, width do
+        ids[#ids + 1] = idOf(buffer[n])
+      end
       source.buffer, source.ids, source.n, source.priority, source.key = buffer, ids, 1, priority, key
       source.fronts, source.rests = hashValues(FRONTS, ids), hashValues(JOBS, ids)
       if not source.lane then source.skip = source.skip + #ids end
@@ -44,7 +62,11 @@ end
 -- Goes to the next job; false when there is none.
 local function advance(source)
   local n, width = source.n + 1, source.width
-  if source.ids[n] then source.n = n elseif not fetch(source) then return false end
+  if source.ids[n] then
+    source.n = n
+  elseif not fetch(source) then
+    return false
+  end
   if width == 2 then
     n = source.n * 2
     source.member, source.runAt = source.buffer[n - 1], tonumber(source.buffer[n])
@@ -56,16 +78,25 @@ end
 
 local function newSource(priorities, listOf, chunk, lane)
   return {
-    priorities = priorities, listOf = listOf, chunk = math.max(1, math.min(chunk, maxChunk)), lane = lane, to = now, turn = 1, skip = 0,
-    n = 0, ids = {}, taken = 0, width = 1,
+    priorities = priorities,
+    listOf = listOf,
+    chunk = math.max(1, math.min(chunk, maxChunk)),
+    lane = lane,
+    to = now,
+    turn = 1,
+    skip = 0,
+    n = 0,
+    ids = {},
+    taken = 0,
+    width = 1,
   }
 end
 
 local function isBefore(a, b)
   if a.priority ~= b.priority then return a.priority > b.priority end
   if a.runAt ~= b.runAt then return a.runAt < b.runAt end
-  -- Not as texts: the server compares those by the rules of its language.
-  return struct.unpack(">I6", a.member) < struct.unpack(">I6", b.member)
+  -- Not as strings: the server compares those by its locale.
+  return seqIn(a.member) < seqIn(b.member)
 end
 
 local function sink(heap, place)
@@ -85,11 +116,13 @@ local function newHeap(sources)
     source.width = width
     if advance(source) then heap[#heap + 1] = source end
   end
-  for place = math.floor(#heap / 2), 1, -1 do sink(heap, place) end
+  for place = math.floor(#heap / 2), 1, -1 do
+    sink(heap, place)
+  end
   return heap
 end
 
--- Brings the top source to its next job, or takes it out.
+-- Moves the top source to its next job, or removes it.
 local function moveOn(heap, stop)
   if stop or not advance(heap[1]) then
     heap[1] = heap[#heap]

@@ -1,4 +1,4 @@
--- Who holds a unique key: the job that took it last, for a time or while it is not terminal. Hash `uniques`: key -> id.
+-- Which job holds a unique key: the one that took it last, for a time or while it is not terminal. Hash `uniques`: key -> id.
 
 local function holdsUniqueKey(job)
   local rare = rareOf(job)
@@ -7,7 +7,7 @@ local function holdsUniqueKey(job)
   return not isTerminal(job[STATE])
 end
 
--- The job that holds a unique key at this moment.
+-- The job that holds a unique key now.
 local function uniqueHolder(key)
   local id = call("HGET", P .. "uniques", key)
   local job = id and jobOf(id)

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { createEscapement, defineJob } from "../../src/index.ts";
+import { silentLogger } from "../../src/log.ts";
+import { closeBrowser, skip, visit } from "./browser.ts";
+import { type Stage, serve } from "./stage.ts";
+
+const letter = defineJob<{ n: number }>({ name: "letter", queue: "post" });
+
+describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
+  let tries = 0;
+  const flaky = defineJob<null>({
+    name: "flaky",
+    retry: { attempts: 3, backoff: { type: "fixed", delay: "1ms" } },
+    run: () => {
+      tries += 1;
+      if (tries < 2) throw new Error("the server is busy");
+    },
+  });
+  let stage: Stage;
+  before(async () => {
+    const app = createEscapement({ store: "memory:", jobs: [letter, flaky], log: silentLogger });
+    await app.start();
+    await app.pauseQueue("post");
+    await app.result(await app.enqueue(flaky, null), { timeout: "60s" });
+    for (let n = 0; n < 45; n += 1) await app.enqueue(letter, { n });
+    stage = await serve(app);
+  });
+  after(async () => {
+    await closeBrowser();
+    await stage.close();
+  });
+
+  for (const width of [1280, 400])
+    test(`at ${width} px: the actions stay in sight and move no row, and a click on a row opens its job`, async () => {
+      await using visited = await visit(stage.url, { width });
+      const { page } = visited;
+      await visited.open("jobs", "Jobs");
+      const row = page
+        .getByRole("row")
+        .filter({ has: page.getByRole("checkbox") })
+        .nth(30);
+      const actions = page.getByRole("group", { name: "Actions" });
+      await row.waitFor();
+      assert.equal(await actions.count(), 0, "nobody means all jobs there are");
+      await row.scrollIntoViewIfNeeded();
+      const top = async (): Promise<number> => Math.round((await row.boundingBox())?.y ?? 0);
+      const before = await top();
+      await row.getByRole("checkbox").check();
+      await actions.getByText("1 selected").waitFor();
+      assert.equal(await top(), before);
+      const { y = 0, height = 0 } = (await actions.boundingBox()) ?? {};
+      assert.ok(y > 0 && y + height <= 900, `the actions are at ${y}`);
+      await page.keyboard.press("a");
+      assert.match(String(await page.evaluate("document.activeElement.textContent")), /…$/);
+      if (width > 1_000) {
+        const head = await page.getByRole("columnheader", { name: "State" }).boundingBox();
+        assert.equal(head?.y, 0, "the head stays");
+      }
+      await row.getByText("letter").click();
+      await visited.shows("letter");
+      visited.assertCalm();
+    });
+
+  test("what went wrong before a success is a remark, and each time says of what it is", async () => {
+    await using visited = await visit(stage.url);
+    await visited.open("jobs?name=flaky", "Jobs");
+    const row = visited.page.getByRole("row").filter({ hasText: "succeeded" });
+    await row.getByText("after 1 retry").waitFor();
+    assert.match(await row.innerText(), /ended (now|\d+ s ago)/);
+    assert.equal(await visited.page.getByText("the server is busy").count(), 0);
+    await visited.open("jobs?name=letter", "Jobs");
+    await visited.page
+      .getByRole("cell", { name: /^due (now|\d+ (s|min) ago)$/ })
+      .first()
+      .waitFor();
+    visited.assertCalm();
+  });
+
+  test("a paused queue says what holds it back without a click", async () => {
+    await using visited = await visit(stage.url);
+    await visited.open("queues", "Queues");
+    const row = visited.page.getByRole("row").filter({ hasText: "post" });
+    await row.getByText("Nothing of it starts until it is resumed.").waitFor();
+    await row.getByRole("button", { name: "Resume…" }).waitFor();
+    visited.assertCalm();
+  });
+});

@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { createEscapement, defineJob } from "../../src/index.ts";
+import { until } from "../../src/testing/until.ts";
+import { closeBrowser, skip, type Visit, visit } from "./browser.ts";
+import { type Stage, serve } from "./stage.ts";
+
+const now = "2026-11-18T12:00:30.000Z";
+const minuteMs = 60_000;
+const lateBoundsMs = [10, 100, 1_000];
+
+const node = {
+  id: "node-1",
+  host: "machine",
+  pid: 7,
+  version: "1.0.0",
+  roles: ["work"],
+  queues: null,
+  names: ["mail"],
+  concurrency: 10,
+  active: 0,
+  ttlMs: null,
+  startedAt: "2026-11-18T11:00:00.000Z",
+  seenAt: now,
+  alive: true,
+};
+const failures = { groups: [], count: 0, looked: 0, isPartial: false, from: null, to: null };
+const quiet = { now, counts: [] as object[], queues: [] as object[], nodes: [node] as object[], failures };
+
+/** What ended in a minute, by how long ago the minute began. */
+function ended(agoMs: number, succeeded: number, lateMaxMs = 5): object {
+  return {
+    at: new Date(Date.parse("2026-11-18T12:00:00Z") - agoMs).toISOString(),
+    ...{ succeeded, dead: 0, lost: 0, cancelled: 0, failed: 0, crashed: 0, snoozed: 0 },
+    ...{ late: [succeeded, 0, 0, 0], lateSumMs: lateMaxMs * succeeded, lateMaxMs },
+  };
+}
+
+/** Puts answers in the place of the server's: situations that take long to come about. */
+async function answers(visited: Visit, given: Readonly<Record<string, unknown>>): Promise<void> {
+  for (const [path, json] of Object.entries(given))
+    await visited.page.route(
+      (url) => url.pathname === `/api/${path}`,
+      (route) => route.fulfill({ json }),
+    );
+}
+
+describe("the overview", { skip, timeout: 600_000 }, () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await serve(createEscapement({ store: "memory:", jobs: [defineJob({ name: "mail" })] }));
+  });
+  after(async () => {
+    await closeBrowser();
+    await stage.close();
+  });
+
+  test("a chart ends with the last whole step, and says what that had", async () => {
+    await using visited = await visit(stage.url);
+    const points = [ended(5 * minuteMs, 3), ended(minuteMs, 54), ended(0, 2)];
+    await answers(visited, { overview: quiet, history: { step: "minute", lateBoundsMs, points } });
+    await visited.open("", "Overview");
+    await visited.page.getByText("59 in all, 54 in the last minute").waitFor();
+    for (const name of ["1 Node alive", /^– Oldest due/, /^59 Ended in the last hour/, /^0 Dead or lost/])
+      await visited.page.getByRole("link", { name }).waitFor();
+    visited.assertCalm();
+  });
+
+  test("no label of a chart is cut off, at either width", async () => {
+    for (const width of [1280, 400]) {
+      await using visited = await visit(stage.url, { width });
+      const points = [ended(5 * minuteMs, 123_456, 99_000), ended(minuteMs, 54)];
+      await answers(visited, { overview: quiet, history: { step: "minute", lateBoundsMs, points } });
+      await visited.page.addInitScript(`{
+        const draw = CanvasRenderingContext2D.prototype.fillText;
+        globalThis.drawn = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+          if (this.textAlign === "right") drawn.push({ text, left: x - this.measureText(text).width });
+          return draw.call(this, text, x, y);
+        };
+      }`);
+      await visited.open("", "Overview");
+      const drawn = (): Promise<{ text: string; left: number }[]> => visited.page.evaluate("drawn");
+      await until("the labels are drawn", async () => (await drawn()).some(({ text }) => / min$/.test(text)));
+      assert.deepEqual(
+        (await drawn()).filter(({ left }) => left < 0),
+        [],
+        `${width} px`,
+      );
+    }
+  });
+
+  test("what needs somebody is said in words, the worst first, with where to look or what to do", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    const silent = { ...node, id: "node-2", alive: false };
+    const none = { concurrency: null, rate: null, due: 0, later: 0, active: 0, blocked: 0 };
+    const idle = { ...none, paused: false, oldestDueAt: null, oldestDueMs: null, isExact: true };
+    const seen = {
+      ...quiet,
+      nodes: [node, silent],
+      counts: [
+        { state: "lost", queue: "post", name: "mail", count: 1 },
+        { state: "dead", queue: "post", name: "mail", count: 2 },
+        { state: "waiting", queue: "post", name: "gone", count: 3 },
+      ],
+      queues: [
+        { ...idle, queue: "post", due: 3, oldestDueMs: 2 * minuteMs },
+        { ...idle, queue: "typo", paused: true },
+      ],
+    };
+    const left = {
+      id: "left",
+      name: "mail",
+      queue: "post",
+      claimer: "node-2",
+      claimedAt: "2026-11-18T11:00:00.000Z",
+    };
+    const partition = { partition: 0, epoch: 1, firstSlot: 0, endSlot: 9, mark: null, owner: null };
+    await answers(visited, {
+      overview: seen,
+      jobs: { jobs: [left], looked: 1, cursor: null },
+      partitions: { wanted: 1, partitions: [partition] },
+      counts: { counts: seen.counts },
+      queues: { queues: seen.queues },
+    });
+    await visited.open("", "Overview");
+    const region = page.getByRole("region", { name: "Needs attention" });
+    for (const text of [
+      "1 job is lost: nobody knows whether it took effect.",
+      "2 jobs are dead.",
+      "No node handles gone: 3 jobs wait.",
+      "1 job is active on a node that is no longer seen.",
+      "1 relay partition has no owner: jobs with a route wait there.",
+      "The queue post is behind: its oldest job has been due for 2 min.",
+      "The queue typo is paused, and no job is in it: is the name right?",
+    ])
+      await region.getByText(text, { exact: true }).waitFor();
+    assert.equal(
+      await region.getByRole("button", { name: "Redrive…" }).count(),
+      1,
+      "a lost job is looked at first",
+    );
+    const menu = page.getByRole("navigation", { name: "Screens" });
+    await menu.getByRole("link", { name: "Failures 3" }).waitFor();
+    await menu.getByRole("link", { name: "Queues 1 paused" }).waitFor();
+    await page.getByText(/^● live · /).waitFor();
+    await region.getByRole("link", { name: "Look at the oldest" }).click();
+    await page.waitForURL(/jobs\/left$/);
+    await page.waitForFunction("document.title === 'left · Jobs · Escapement'");
+  });
+
+  test("an empty store raises no alarm", async () => {
+    await using visited = await visit(stage.url);
+    await answers(visited, { overview: { ...quiet, nodes: [] } });
+    await visited.open("", "Overview");
+    await visited.page.getByText(/^✓ Nothing/).waitFor();
+    assert.equal(await visited.page.getByText("No node is alive").count(), 0);
+  });
+});
