@@ -16,7 +16,12 @@ export interface LogLine {
   readonly atMs: number;
 }
 
-export type Work = { readonly ms: number; readonly how: "wait" | "block" };
+export type Work = {
+  readonly ms: number;
+  readonly how: "wait" | "block";
+  /** Ends only when so many processes have started a job. */
+  readonly together?: number;
+};
 
 /** Real processes on one database, and a client that only asks. Whatever it started, it ends. */
 export class Fleet implements AsyncDisposable {

@@ -2,8 +2,9 @@
  * A node for tests that need real processes: it works on the database it is given and writes what its handlers do to a log
  * outside of it, a line each, with the machine's monotonic clock.
  */
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { createEscapement, defineJob, type HandlerContext } from "../../src/index.ts";
+import type { Work } from "./fleet.ts";
 
 export interface NodePlan {
   readonly store: string;
@@ -22,9 +23,17 @@ function write(what: string, { job }: HandlerContext<unknown>): void {
   appendFileSync(plan.log, `${line}\n`);
 }
 
-async function work(context: HandlerContext<{ ms: number; how: "wait" | "block" }>): Promise<string> {
-  const { ms, how } = context.input;
+function processesThatStarted(): number {
+  const starts = readFileSync(plan.log, "utf8")
+    .split("\n")
+    .filter((line) => line.startsWith("start "));
+  return new Set(starts.map((line) => line.split(" ")[3])).size;
+}
+
+async function work(context: HandlerContext<Work>): Promise<string> {
+  const { ms, how, together = 1 } = context.input;
   write("start", context);
+  while (processesThatStarted() < together) await new Promise((resolve) => setTimeout(resolve, 20));
   if (how === "block") Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   else if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
   write("end", context);
@@ -32,7 +41,7 @@ async function work(context: HandlerContext<{ ms: number; how: "wait" | "block" 
 }
 
 const jobs = (["at-most-once", "at-least-once"] as const).map((delivery) =>
-  defineJob<{ ms: number; how: "wait" | "block" }>({ name: delivery, delivery, run: work }),
+  defineJob<Work>({ name: delivery, delivery, run: work }),
 );
 
 const app = createEscapement({

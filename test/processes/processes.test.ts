@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import { promisify } from "node:util";
 import { newFolder } from "../behaviour/stores.ts";
 import { end, Fleet } from "./fleet.ts";
+import { assertShared } from "./sharing.ts";
 
 describe("real processes on one SQLite file", () => {
   test("a process that only enqueues and waits stays until its calls have ended", async () => {
@@ -23,18 +24,7 @@ describe("real processes on one SQLite file", () => {
   });
 
   test("four processes at once dispatch each job exactly once [K1, K11]", async () => {
-    await using fleet = new Fleet({ lease: 30_000 });
-    const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));
-    await fleet.client.enqueueMany(fleet.atMostOnce, items);
-    await Promise.all([fleet.start(), fleet.start(), fleet.start(), fleet.start()]);
-    await fleet.client.enqueueMany(fleet.atLeastOnce, items);
-    await fleet.until(
-      "all have succeeded",
-      async () => (await fleet.client.count({ states: ["succeeded"] })) === 1_000,
-    );
-    assert.equal(fleet.starts().length, 1_000);
-    assert.equal(new Set(fleet.starts().map(({ id }) => id)).size, 1_000);
-    assert.ok(new Set(fleet.starts().map(({ pid }) => pid)).size > 1, "the work was shared");
+    await assertShared();
   });
 
   test("killed in the middle: at-least-once runs again elsewhere, at-most-once is lost and says so [A1, A3]", async () => {

@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { describe, test } from "node:test";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 import { Fleet } from "../../../test/processes/fleet.ts";
+import { assertShared } from "../../../test/processes/sharing.ts";
 import { testbed } from "../../../testbed/index.ts";
 import { FaultProxy } from "../../proof/proxy.ts";
 
@@ -50,17 +51,7 @@ async function killOthers(admin: Awaited<ReturnType<typeof createConnection>>): 
 describe("real processes on MariaDB or MySQL", { skip: server.skip }, () => {
   test("four processes at once dispatch each job exactly once [K1, K7, K11, C1]", async () => {
     const own = await testbed.mysql();
-    await using fleet = new Fleet({ lease: 30_000, store: own.url });
-    const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));
-    await fleet.client.enqueueMany(fleet.atMostOnce, items);
-    await Promise.all([fleet.start(), fleet.start(), fleet.start(), fleet.start()]);
-    await fleet.client.enqueueMany(fleet.atLeastOnce, items);
-    await fleet.until(
-      "all have succeeded",
-      async () => (await fleet.client.count({ states: ["succeeded"] })) === 1_000,
-    );
-    assertEachOnce(fleet, 1_000);
-    assert.ok(new Set(fleet.starts().map(({ pid }) => pid)).size > 1, "the work was shared");
+    await assertShared(own.url);
   });
 
   test("a job that another process enqueues is picked up long before the next poll", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { describe, test } from "node:test";
 import { Fleet } from "../../../test/processes/fleet.ts";
+import { assertShared } from "../../../test/processes/sharing.ts";
 import { testbed } from "../../../testbed/index.ts";
 import { FaultProxy } from "../../proof/proxy.ts";
 import { admin } from "./test/admin.ts";
@@ -43,17 +44,7 @@ function assertAllAlive(nodes: readonly ChildProcess[]): void {
 
 describe("real processes on Redis", { skip: server.skip }, () => {
   test("four processes at once dispatch each job exactly once [K1, K11, C1]", async () => {
-    await using fleet = new Fleet({ lease: 30_000, store: withPrefix(server.url) });
-    const items = Array.from({ length: 500 }, () => ({ input: { ms: 0, how: "wait" } as const }));
-    await fleet.client.enqueueMany(fleet.atMostOnce, items);
-    await Promise.all([fleet.start(), fleet.start(), fleet.start(), fleet.start()]);
-    await fleet.client.enqueueMany(fleet.atLeastOnce, items);
-    await fleet.until(
-      "all have succeeded",
-      async () => (await fleet.client.count({ states: ["succeeded"] })) === 1_000,
-    );
-    assertEachOnce(fleet, 1_000);
-    assert.ok(new Set(fleet.starts().map(({ pid }) => pid)).size > 1, "the work was shared");
+    await assertShared(withPrefix(server.url));
   });
 
   test("a server that crashes and comes back runs no job twice and ends no process [K6, A3]", async () => {
