@@ -1,8 +1,9 @@
 /**
- * `npm run matrix -- [--ends] [--contract] [--list] [name …]`: the store contract, the random comparison and the process tests on other
+ * `npm run matrix -- [--ends] [--short] [--list] [name …]`: the store contract, the random comparison and the process tests on other
  * versions of Node, of clients and of servers than those that everything else runs on.
  *
- * - `--ends` runs the oldest and the newest of each, `--contract` leaves the process tests out: what CI does.
+ * - `--ends` runs the oldest and the newest of each; `--short` tries fewer seeds and leaves out the variants of the contract that
+ *   have little to do with versions: what CI does.
  * - A name is a group (`node`, `clients`, `servers`) or a part of a row's name (`postgres`, `ioredis@5`, `valkey-9`).
  *
  * A version that cannot be fetched is skipped with the reason; with `CI=true` that is a failure.
@@ -15,7 +16,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     ends: { type: "boolean", default: false },
-    contract: { type: "boolean", default: false },
+    short: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
   },
 });
@@ -59,7 +60,7 @@ function isNamed({ name, group }: Row): boolean {
 
 async function work(): Promise<void> {
   for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
-    const result = await runRow(row, { withProcesses: !values.contract });
+    const result = await runRow(row, { isShort: values.short });
     results.push(result);
     const { outcome, passed, seconds, note } = result;
     console.log(`${outcome.padEnd(7)} ${row.name} (${passed} tests, ${seconds} s)${note && `\n${note}`}`);

@@ -16,7 +16,7 @@ export interface Row {
   readonly isEnd: boolean;
   /** The store contract and the random comparison, or the transport's. */
   readonly contract: readonly string[];
-  /** Variants of the contract that have little to do with versions; what is checked in a hurry leaves them out. */
+  /** Variants of the contract that have little to do with versions; `--short` leaves them out. */
   readonly variants?: RegExp;
   /** Real processes that are killed, and real servers that are. */
   readonly processes: readonly string[];

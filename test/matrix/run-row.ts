@@ -22,7 +22,7 @@ export interface RowResult {
 }
 
 /** Runs the tests of a row, and keeps all that they print in a file. */
-export async function runRow(row: Row, { withProcesses }: { withProcesses: boolean }): Promise<RowResult> {
+export async function runRow(row: Row, { isShort }: { isShort: boolean }): Promise<RowResult> {
   const begunAt = Date.now();
   const base = { row, servers: [], passed: 0, failed: 0 };
   const seconds = (): number => Math.round((Date.now() - begunAt) / 1_000);
@@ -32,14 +32,14 @@ export async function runRow(row: Row, { withProcesses }: { withProcesses: boole
   } catch (error) {
     return { ...base, outcome: "skipped", seconds: seconds(), note: (error as Error).message };
   }
-  const files = [...row.contract, ...(withProcesses ? row.processes : [])];
+  const files = [...row.contract, ...row.processes];
   const { variants } = row;
-  const skipped = withProcesses || variants === undefined ? [] : [`--test-skip-pattern=/${variants.source}/`];
+  const skipped = !isShort || variants === undefined ? [] : [`--test-skip-pattern=/${variants.source}/`];
   const command =
     prepared.node === undefined
       ? [process.execPath, "scripts/run.mjs", "--test", ...skipped, ...files]
       : [prepared.node, "--test", "--test-reporter=spec", ...files.map(compiled)];
-  const seeds = withProcesses ? {} : { ESCAPEMENT_SEEDS: "4" };
+  const seeds = isShort ? { ESCAPEMENT_SEEDS: "4" } : {};
   const { code, output } = await run(command, { ...seeds, ...prepared.env });
   mkdirSync(logs, { recursive: true });
   const log = join(logs, `${row.name.replaceAll(/[^\w.-]+/g, "-")}.log`);
