@@ -35,7 +35,7 @@ interface View extends ClaimView<Candidate> {
 
 /**
  * Claims whatever this claimer may run, under the lock of the namespace: only one claim at a time looks at limits and lanes. Claims
- * that involve neither take the fast path (see `fast/step.ts`), without the lock; so the rows of plain jobs are locked, too.
+ * that involve neither take the fast path (see `fast/claim.ts`), without the lock; so the rows of plain jobs are locked, too.
  */
 export async function claim(session: Session, params: ClaimParams): Promise<ClaimResult> {
   const { link, ns } = session;

@@ -18,12 +18,14 @@ export const mysql: readonly Mutant[] = [
       "claimer = ${claimer} and ${sequence} > 0",
     ],
   ]),
-  ...mutantsOf(at("fast/step.ts", "claim order|claim repeated|finish|stale|step|after"), [
+  ...mutantsOf(at("fast/claim.ts", "claim order|claim repeated|step"), [
     [
       "a fast claim minds no sequence",
       "@escapement_last < ${params.sequence}",
       "@escapement_last < ${params.sequence} + 1000",
     ],
+  ]),
+  ...mutantsOf(at("fast/finish.ts", "finish|stale|step|after"), [
     ["a fast finish minds no token", "? sql`token = ${token}`", "? sql`token >= 0`"],
     [
       "a fast finish minds no claimer",

@@ -8,9 +8,10 @@ import { lineSlot } from "../limits/lines.ts";
 import { isOwned } from "../partitions.ts";
 import { claimedColumns, numberOf, seqOf, toClaimedJob } from "../rows.ts";
 import type { Session } from "../session.ts";
-import { areSuccesses, finishPart, go, type Part, runParts } from "./step.ts";
+import { areSuccesses, finishPart } from "./finish.ts";
+import { go, type Part, runParts } from "./parts.ts";
 
-/** Whether a checkpoint can be tried in one packet (`step.ts`): everything it settles was published, and named through this handle. */
+/** Whether a checkpoint can be tried in one packet (`parts.ts`): everything it settles was published, and named through this handle. */
 export function mayCheckpointFast({ recall }: Identity, { settled }: CheckpointParams): boolean {
   return areSuccesses(recall.named, settled);
 }
