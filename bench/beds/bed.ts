@@ -19,10 +19,10 @@ export interface RawLoop {
   /** Claims and finishes `batch` jobs a trip until none is left, and calls `run` for each. Returns how many trips it took. */
   drain(batch: number, run: (job: RawJob) => void): Promise<number>;
   /**
-   * Reads the `batch` jobs that have been due longest, calls `run` with them and deletes them, until none is left: what a
+   * Reads the `batch` jobs that have been due longest, waits for `run` and deletes them, until none is left: what a
    * relay would do to the store if nothing could ever go wrong. Returns how many trips it took.
    */
-  sweep(batch: number, run: (jobs: readonly RawJob[]) => void): Promise<number>;
+  sweep(batch: number, run: (jobs: readonly RawJob[]) => void | Promise<void>): Promise<number>;
   count(): Promise<{ readonly left: number; readonly finished: number }>;
   close(): Promise<void>;
 }

@@ -134,7 +134,7 @@ async function openRaw(url: string, prefix: string): Promise<RawLoop> {
         )) as unknown as RawJob[];
       let trips = 1;
       for (let jobs = await next(); jobs.length > 0; jobs = await next()) {
-        run(jobs);
+        await run(jobs);
         const ids = jobs.map(({ id }) => connection.escape(id)).join(",");
         await connection.query(`delete from ${table} where id in (${ids})`);
         trips += 2;

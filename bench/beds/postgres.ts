@@ -133,7 +133,7 @@ async function openRaw(url: string, schema: string): Promise<RawLoop> {
         (await client.pg.query<RawJob>({ name: "due", text: rawDue(schema), values: [batch] })).rows;
       let trips = 1;
       for (let jobs = await next(); jobs.length > 0; jobs = await next()) {
-        run(jobs);
+        await run(jobs);
         const ids = jobs.map(({ id }) => id);
         await client.pg.query({ name: "forget", text: rawForget(schema), values: [ids] });
         trips += 2;

@@ -156,7 +156,7 @@ async function openRaw(url: string, prefix: string): Promise<RawLoop> {
         (await call(due, [batch])) as [string[], string[]];
       let trips = 1;
       for (let [ids, inputs] = await read(); ids.length > 0; [ids, inputs] = await read()) {
-        run(ids.map((id, n) => ({ id, input: inputs[n] ?? "" })));
+        await run(ids.map((id, n) => ({ id, input: inputs[n] ?? "" })));
         await call(forget, ids);
         trips += 2;
       }

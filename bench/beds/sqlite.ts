@@ -128,7 +128,7 @@ function openRaw(path: string, durability: Durability): RawLoop {
     async sweep(batch, run) {
       let trips = 1;
       for (let jobs = next(batch); jobs.length > 0; jobs = next(batch)) {
-        run(jobs);
+        await run(jobs);
         const ids = JSON.stringify(jobs.map(({ id }) => id));
         inTransaction(() => forget.run(ids));
         trips += 2;

@@ -1,6 +1,7 @@
 import { encodeMessage, type Message } from "../../src/message/message.ts";
 import type { ClaimedJob } from "../../src/store/claims.ts";
 import { checkRaw, Dispatches } from "../audit.ts";
+import type { RawJob } from "../beds/bed.ts";
 import { compare, interleave, type Run, type Series, series, time } from "../scenario.ts";
 import { median } from "../statistics.ts";
 import type { Measured, RelayPlan, RelayScenario } from "./plan.ts";
@@ -11,8 +12,9 @@ const goal = { ratio: 0.35, is: "at least" } as const;
 const insertChunk = 1_000;
 
 /**
- * How fast the relay fires a backlog, beside the raw client that publishes the same messages without any store, and beside a raw
- * loop that reads what is due and deletes it without any broker; both in batches as large as the relay's were on average.
+ * How fast the relay fires a backlog, beside the raw client that publishes the same messages without any store, beside a raw
+ * loop that reads what is due and deletes it without any broker, and beside one that does both, which is what a relay without any
+ * promise costs on this machine; all in batches as large as the relay's were on average.
  */
 export const fire: RelayScenario = {
   name: "fire",
@@ -25,6 +27,7 @@ export const fire: RelayScenario = {
       },
       publisher: () => publishRaw(plan, Math.max(1, Math.round(ours["batch"] ?? 1))),
       sweeper: () => sweepRaw(plan, Math.max(1, Math.round(ours["named"] ?? 1))),
+      both: () => relayRaw(plan, Math.max(1, Math.round(ours["batch"] ?? 1))),
     });
     const bases = [
       series("raw client, no store", runs.publisher),
@@ -40,6 +43,7 @@ export const fire: RelayScenario = {
         base,
         goal: base.median === slower ? goal : null,
       });
+    bases.push(series("raw due-read, publish and delete", runs.both));
     return { findings: bases.map(finding), measured: measuredOf(runs.ours) };
   },
 };
@@ -110,7 +114,30 @@ function messageOf(id: string, n: number, destination: string): Message {
   });
 }
 
-async function sweepRaw({ bed, durability, jobs }: RelayPlan, batch: number): Promise<Run> {
+function sweepRaw(plan: RelayPlan, batch: number): Promise<Run> {
+  return sweep(plan, batch, () => {});
+}
+
+/** A relay as one would write it by hand, which loses or doubles jobs when anything fails. */
+async function relayRaw(plan: RelayPlan, batch: number): Promise<Run> {
+  await using destination = await plan.target.open();
+  await using raw = await destination.openRaw();
+  const { destination: address } = destination.route;
+  await raw.publish([messageOf("warm", 0, address)]);
+  const run = await sweep(plan, batch, (jobs) =>
+    raw.publish(jobs.map(({ id, input }) => messageOf(id, JSON.parse(input).n, address))),
+  );
+  const arrivals = new Dispatches();
+  for (const id of await destination.arrived()) arrivals.add(id);
+  arrivals.check(["warm", ...Array.from({ length: plan.jobs }, (_, n) => `raw-${n}`)]);
+  return run;
+}
+
+async function sweep(
+  { bed, durability, jobs }: RelayPlan,
+  batch: number,
+  publish: (jobs: readonly RawJob[]) => void | Promise<void>,
+): Promise<Run> {
   await using place = await bed.open(durability);
   const raw = await place.openRaw();
   const rows = Array.from({ length: jobs }, (_, n) => ({ id: `raw-${n}`, input: `{"n":${n}}` }));
@@ -120,6 +147,7 @@ async function sweepRaw({ bed, durability, jobs }: RelayPlan, batch: number): Pr
   const { ms, cpuMs } = await time(async () => {
     trips = await raw.sweep(batch, (swept) => {
       for (const { id } of swept) seen.add(id);
+      return publish(swept);
     });
   });
   seen.check(rows.map(({ id }) => id));
