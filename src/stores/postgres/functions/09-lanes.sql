@@ -10,44 +10,51 @@ create type candidate as (
 -- How many lane events one claim processes: twice as many as it could claim.
 create function absorbed_at_once(a ask) returns integer language sql immutable as $$ select greatest(2 * a.most, 100) $$;
 
+-- Locks these lanes, but for those that another call holds, and returns them. Index: lanes_pkey.
+create function lock_lanes(a ask, p_lanes text[]) returns text[] language plpgsql as $$
+begin
+  return array(
+    select held.lane from (select lane from unnest(p_lanes) as lane order by lane collate "C") asked cross join lateral (
+      select lane from lanes where ns = a.ns and lane = asked.lane offset 0 for update skip locked) held);
+end
+$$;
+
+-- The rows of these lanes' gates; the caller holds the lanes. Index: gates_pkey.
+create function gates_of(a ask, p_lanes text[]) returns tid[] stable language plpgsql as $$
+begin
+  return array(select g.ctid from unnest(p_lanes) as held cross join lateral (select ctid from gates where ns = a.ns and lane = held offset 0) g);
+end
+$$;
+
 -- Processes what happened to lanes since they were last looked at, and opens their gates. If another call holds a lane, its events
--- stay for the next claim. Returns whether any were left. Lanes are locked in the order of their names, and nothing is waited for
--- after that. Index: arrivals_pkey, arrivals_lane, lanes_pkey.
+-- stay for the next claim. Returns whether any were left. Lanes are made and locked in the order of their names, and nothing is waited for
+-- after that. Index: arrivals_pkey, arrivals_lane, lanes_pkey, gates_pkey.
 create function absorb_arrivals(a ask) returns boolean language plpgsql as $$
 declare
   v_lanes text[] := array(
     select distinct lane from (select lane from arrivals where ns = a.ns order by entry limit absorbed_at_once(a)) first order by lane
   );
-  v_lane text;
+  v_changed text[];
 begin
   if v_lanes = '{}' then return false; end if;
-  foreach v_lane in array v_lanes loop
-    insert into lanes (ns, lane) values (a.ns, v_lane) on conflict do nothing;
-    perform from lanes where ns = a.ns and lane = v_lane for update skip locked;
-    if found then perform absorb_lane(a, v_lane); end if;
-  end loop;
-  return (select true from arrivals where ns = a.ns order by entry limit 1) is not null;
-end
-$$;
-
--- The same for one lane, which the caller has locked.
-create function absorb_lane(a ask, p_lane text) returns void language plpgsql as $$
-declare
-  v_changed boolean;
-begin
+  insert into lanes (ns, lane) select a.ns, asked from unnest(v_lanes) as asked order by asked collate "C" on conflict do nothing;
+  v_lanes := lock_lanes(a, v_lanes);
   with taken as (
-    delete from arrivals where ns = a.ns and lane = p_lane returning queue, name, at, changed
+    delete from arrivals where ctid = any (array(
+      select r.ctid from unnest(v_lanes) as held cross join lateral (select ctid from arrivals where ns = a.ns and lane = held offset 0) r))
+    returning lane, queue, name, at, changed
   ), opened as (
     insert into gates as g (ns, lane, queue, name, ready_at)
-    select a.ns, p_lane, t.queue, t.name, min(t.at) from taken t group by t.queue, t.name
+    select a.ns, t.lane, t.queue, t.name, min(t.at) from taken t group by t.lane, t.queue, t.name
     on conflict (ns, lane, queue, name) do update set ready_at = least(g.ready_at, excluded.ready_at)
     -- While the lane's key is saturated, a newly waiting job changes nothing.
     where g.ready_at is not null or g.concurrency_limit is null
   )
-  select bool_or(changed) into v_changed from taken;
-  if v_changed then
-    update gates set ready_at = least(ready_at, a.now), concurrency_limit = null where ns = a.ns and lane = p_lane;
+  select array_agg(distinct lane) filter (where changed) into v_changed from taken;
+  if v_changed is not null then
+    update gates set ready_at = least(ready_at, a.now), concurrency_limit = null where ctid = any (gates_of(a, v_changed));
   end if;
+  return (select true from arrivals where ns = a.ns order by entry limit 1) is not null;
 end
 $$;
 
@@ -88,9 +95,7 @@ begin
   -- Something else wrote to a gate whose lane has no row. It must be looked at once, to be closed.
   insert into lanes (ns, lane) select a.ns, asked from unnest(v_lanes) as asked
   where not exists (select from lanes where ns = a.ns and lane = asked) on conflict do nothing;
-  v_lanes := array(
-    select held.lane from (select lane from unnest(v_lanes) as lane order by lane) asked cross join lateral (
-      select lane from lanes where ns = a.ns and lane = asked.lane offset 0 for update skip locked) held);
+  v_lanes := lock_lanes(a, v_lanes);
   return array(
     select row(g.lane, g.queue, g.name)::gate from unnest(v_lanes) as held cross join lateral (
       select * from gates where ns = a.ns and lane = held offset 0) g
@@ -101,64 +106,73 @@ begin
 end
 $$;
 
--- The first due jobs of a lane by turn, whatever their queues and names. Index: jobs_lane, one range of it for each priority.
-create function lane_front(a ask, p_lane text, p_most integer) returns setof candidate language plpgsql as $$
+-- The first due jobs of each lane by turn, whatever their queues and names; p_most: of each lane. One statement for all lanes: starting one
+-- for each took most of a claim's time. Index: jobs_lane, one range of it for each priority.
+create function lane_fronts(a ask, p_lanes text[], p_most integer[]) returns setof candidate language plpgsql as $$
 begin
   return query
-    with recursive ranks as (
-      (select -j.priority as rank from jobs j where j.shelf = 'lane' and j.ns = a.ns and j.lane = p_lane order by -j.priority limit 1)
-      union all
-      select next.rank from ranks r cross join lateral (
-        select -j.priority as rank from jobs j where j.shelf = 'lane' and j.ns = a.ns and j.lane = p_lane and -j.priority > r.rank
-        order by -j.priority limit 1) next
-    )
-    select j.seq, r.rank, j.run_at, case when j.attempt = 0 then j.expire_at end, j.queue, j.name, j.lane, j.concurrency_key, j.rate_key
-    from ranks r cross join lateral (
-      select * from jobs
-      where shelf = 'lane' and ns = a.ns and lane = p_lane and -priority = r.rank and run_at <= a.now
-        and (expire_at is null or expire_at > a.now or attempt > 0)
-      order by run_at, seq limit p_most) j
-    order by r.rank, j.run_at, j.seq limit p_most;
+    select front.* from unnest(p_lanes, p_most) as asked (lane, most) cross join lateral (
+      with recursive ranks as (
+        (select -j.priority as rank from jobs j where j.shelf = 'lane' and j.ns = a.ns and j.lane = asked.lane order by -j.priority limit 1)
+        union all
+        select next.rank from ranks r cross join lateral (
+          select -j.priority as rank from jobs j where j.shelf = 'lane' and j.ns = a.ns and j.lane = asked.lane and -j.priority > r.rank
+          order by -j.priority limit 1) next
+      )
+      select j.seq, r.rank, j.run_at, case when j.attempt = 0 then j.expire_at end, j.queue, j.name, j.lane, j.concurrency_key, j.rate_key
+      from ranks r cross join lateral (
+        select * from jobs
+        where shelf = 'lane' and ns = a.ns and lane = asked.lane and -priority = r.rank and run_at <= a.now
+          and (expire_at is null or expire_at > a.now or attempt > 0)
+        order by run_at, seq limit asked.most) j
+      order by r.rank, j.run_at, j.seq limit asked.most) front;
 end
 $$;
 
 -- Sets for each gate that was looked at when looking again may find a job, now that the claim has taken its jobs. The caller holds
--- the lane. p_changed: a job was taken from it, and gates of other queues and names may have waited for that job. Index: jobs_gate.
-create function time_lane(a ask, l limits, p_lane text, p_gates gate[], p_changed boolean) returns void language plpgsql as $$
+-- the lanes. p_changed: those of which a job was taken; gates of other queues and names may have waited for that job. p_left: what lanes
+-- offered and was not taken, which shows their first jobs. Index: gates_pkey, jobs_gate, jobs_lane.
+create function time_lanes(a ask, l limits, p_lanes text[], p_changed text[], p_left candidate[], p_gates gate[]) returns void
+language plpgsql as $$
 declare
-  v_head candidate;
-  v_gate gate;
-  v_later bigint;
-  v_opens bigint;
+  v_unknown text[] := array(select lane from unnest(p_lanes) as lane where lane <> all (array(select lane from unnest(p_left))));
 begin
-  if p_changed then
-    update gates set ready_at = a.now
-    where ns = a.ns and lane = p_lane and (ready_at > a.now or ready_at is null and concurrency_limit is null);
-  end if;
-  select * into v_head from lane_front(a, p_lane, 1);
-  foreach v_gate in array p_gates loop
-    continue when v_gate.lane <> p_lane;
-    v_later := (
-      select run_at from jobs where shelf = 'lane' and ns = a.ns and lane = p_lane and queue = v_gate.queue and name = v_gate.name and run_at > a.now
-      order by run_at limit 1);
-    v_opens := never();
-    if v_head.seq is not null and v_head.queue = v_gate.queue and v_head.name = v_gate.name then
-      v_opens := keys_open_at(a, l, v_head.name, v_head.concurrency_key, v_head.rate_key);
-    end if;
-    if v_head.seq is null and v_later is null then
-      delete from gates where ns = a.ns and lane = p_lane and queue is not distinct from v_gate.queue and name is not distinct from v_gate.name;
-    elsif v_opens > a.now and v_head.queue = v_gate.queue and v_head.name = v_gate.name
-      and l.k_active[array_position(l.k_names, v_head.concurrency_key)] >= a.concurrency[array_position(a.names, v_head.name)] then
-      update gates set ready_at = null, concurrency_limit = a.concurrency[array_position(a.names, v_head.name)]
-      where ns = a.ns and lane = p_lane and queue is not distinct from v_gate.queue and name is not distinct from v_gate.name;
-    else
-      -- When a job with a higher priority becomes due, or the first one expires, another job is first.
-      update gates set concurrency_limit = null, ready_at = nullif(case when v_opens <= a.now then a.now else
-        least(v_opens, v_later, v_head.expire_at) end, never())
-      where ns = a.ns and lane = p_lane and queue is not distinct from v_gate.queue and name is not distinct from v_gate.name;
-    end if;
-  end loop;
-  if not exists (select from gates where ns = a.ns and lane = p_lane) then delete from lanes where ns = a.ns and lane = p_lane; end if;
+  if p_lanes = '{}' then return; end if;
+  update gates set ready_at = a.now
+  where ctid = any (gates_of(a, p_changed)) and (ready_at > a.now or ready_at is null and concurrency_limit is null);
+  with heads as materialized (
+    (select distinct on (lane) * from unnest(p_left) order by lane, rank, run_at, seq)
+    union all
+    select * from lane_fronts(a, v_unknown, array_fill(1, array[cardinality(v_unknown)]))
+  ), seen as materialized (
+    select g.lane, g.queue, g.name, head.seq is null as is_empty, head.expire_at, key.opens,
+      -- When a job with a higher priority becomes due, another job is first.
+      (select run_at from jobs where shelf = 'lane' and ns = a.ns and lane = g.lane and queue = g.queue and name = g.name and run_at > a.now
+       order by run_at limit 1) as later,
+      case when key.opens > a.now and key.is_first
+        and l.k_active[array_position(l.k_names, head.concurrency_key)] >= a.concurrency[array_position(a.names, head.name)]
+        then a.concurrency[array_position(a.names, head.name)] end as saturated
+    from unnest(p_gates) g
+    left join heads head on head.lane = g.lane
+    cross join lateral (select coalesce(head.queue = g.queue and head.name = g.name, false) as is_first offset 0) first
+    cross join lateral (select first.is_first, case when first.is_first
+      then keys_open_at(a, l, head.name, head.concurrency_key, head.rate_key) else never() end as opens offset 0) key
+    where g.lane = any (p_lanes)
+  ), emptied as (
+    delete from gates where ctid = any (array(
+      select g.ctid from seen s cross join lateral (
+        select ctid from gates where ns = a.ns and lane = s.lane and queue = s.queue and name = s.name offset 0) g
+      where s.is_empty and s.later is null))
+  )
+  -- Each of them is there: the conflict finds it by its key, whatever the plan.
+  insert into gates (ns, lane, queue, name, concurrency_limit, ready_at)
+  select a.ns, s.lane, s.queue, s.name, s.saturated, case when s.saturated is not null then null when s.opens <= a.now then a.now
+    else nullif(least(s.opens, s.later, s.expire_at), never()) end
+  from seen s where not (s.is_empty and s.later is null)
+  on conflict (ns, lane, queue, name) do update set concurrency_limit = excluded.concurrency_limit, ready_at = excluded.ready_at;
+  delete from lanes where ctid = any (array(
+    select r.ctid from unnest(p_lanes) as held cross join lateral (select ctid from lanes where ns = a.ns and lane = held offset 0) r
+    where (select true from gates where ns = a.ns and lane = held limit 1) is null));
 end
 $$;
 

@@ -32,27 +32,28 @@ begin
 end
 $$;
 
--- What a lane offers: its due jobs from the front, up to the first that is not for this claimer, behind which the lane waits. No more
--- than the key's limit has room for, and one that shows whether more are waiting.
-create function lane_offer(a ask, p_lane text) returns setof candidate language plpgsql as $$
+-- What lanes offer: the due jobs of each from the front, up to the first that is not for this claimer, behind which the lane waits. No more
+-- than the key's limit has room for, and one that shows whether more are waiting. Index: active_key, jobs_lane.
+create function lane_offers(a ask, p_lanes text[]) returns candidate[] language plpgsql as $$
 declare
-  v_job candidate;
   v_highest integer := case when array_position(a.concurrency, null) is null then (select max(c) from unnest(a.concurrency) as c) end;
   -- At least one: it shows that the lane is ready.
-  v_most integer := greatest(a.most, 1);
+  v_most integer[] := array(
+    select case when v_highest is null or lane not like 'concurrency %' then greatest(a.most, 1) else
+      least(greatest(a.most, 1), 1 + greatest(0, v_highest - (
+        select count(*)::integer from (
+          select from active x where x.ns = a.ns and x.concurrency_key = substr(lane, 13) and x.concurrency_key is not null and not x.relayed
+          limit v_highest
+        ) active))) end
+    from unnest(p_lanes) as lane);
+  v_paused text[] := array(select queue from queues where ns = a.ns and paused);
 begin
-  if v_highest is not null and p_lane like 'concurrency %' then
-    v_most := least(v_most, 1 + greatest(0, v_highest - (
-      select count(*)::integer from (
-        select from active x where x.ns = a.ns and x.concurrency_key = substr(p_lane, 13) and x.concurrency_key is not null and not x.relayed
-        limit v_highest
-      ) active)));
-  end if;
-  for v_job in select * from lane_front(a, p_lane, v_most) loop
-    exit when v_job.name <> all (a.names) or a.queues is not null and v_job.queue <> all (a.queues)
-      or exists (select from queues q where q.ns = a.ns and q.queue = v_job.queue and q.paused);
-    return next v_job;
-  end loop;
+  return array(
+    select job from (
+      select job, bool_or(job.name <> all (a.names) or a.queues is not null and job.queue <> all (a.queues) or job.queue = any (v_paused))
+        over (partition by job.lane order by job.rank, job.run_at, job.seq) as is_held_back
+      from lane_fronts(a, p_lanes, v_most) job
+    ) offered where not is_held_back);
 end
 $$;
 
@@ -140,12 +141,16 @@ create function claim_in_turn(a ask, l limits, p_lines waiting_line[], p_groups 
 declare
   v_gates gate[] := lock_ready_lanes(a, l, p_groups);
   v_lanes text[] := array(select distinct lane from unnest(v_gates));
-  v_offers candidate[] := array(select o from unnest(v_lanes) as lane cross join lateral lane_offer(a, lane) o);
+  v_offers candidate[] := lane_offers(a, v_lanes);
   v_choice record;
   v_turns record;
   v_direct integer := a.most;
   v_all bigint[];
   v_queues text[];
+  v_name text;
+  v_rank integer;
+  v_alike boolean;
+  v_line waiting_line;
   v_seqs bigint[] := '{}';
   v_missed text[] := '{}';
   v_taken text[] := '{}';
@@ -169,18 +174,18 @@ begin
   end if;
   if v_seqs <> '{}' or v_turns.v_seqs <> '{}' then
     v_all := v_seqs || v_turns.v_seqs;
-    select array_agg(j.seq order by -j.priority, j.run_at, j.seq), array_agg(distinct j.queue) into v_all, v_queues from unnest(v_all) as s
-    cross join lateral (select seq, queue, priority, run_at from jobs where seq = s offset 0) j;
+    select array_agg(j.seq order by -j.priority, j.run_at, j.seq), array_agg(distinct j.queue), min(j.name), -min(j.priority),
+      min(j.queue) = max(j.queue) and min(j.name) = max(j.name) and min(j.priority) = max(j.priority)
+    into v_all, v_queues, v_name, v_rank, v_alike from unnest(v_all) as s
+    cross join lateral (select seq, queue, name, priority, run_at from jobs where seq = s offset 0) j;
+    if v_alike then v_line := row(v_queues[1], v_name, v_rank); end if;
   end if;
   if v_all <> '{}' then
     perform write_windows(a, v_all);
-    v_jobs := hold_jobs(a, v_all, v_seqs, v_queues, null, v_direct);
+    v_jobs := hold_jobs(a, v_all, v_seqs, v_queues, v_line, v_direct);
   end if;
-  for i in 1..cardinality(v_lanes) loop
-    if v_lanes[i] <> all (v_missed) then
-      perform time_lane(a, l, v_lanes[i], v_gates, v_lanes[i] = any (v_taken));
-    end if;
-  end loop;
+  perform time_lanes(a, l, array(select lane from unnest(v_lanes) as lane where lane <> all (v_missed)), v_taken,
+    array(select o from unnest(v_offers) o where o.seq <> all (v_seqs)), v_gates);
   return v_jobs;
 end
 $$;
