@@ -207,7 +207,7 @@ describe("the way to MySQL", { skip: server.skip }, () => {
 
   test("a lock that somebody holds for long is waited for, and then told", async () => {
     const tablePrefix = newPrefix();
-    const store = await patiently(() => open({ url: server.url, tablePrefix, callTimeout: 2_000 }));
+    const store = await patiently(() => open({ url: server.url, tablePrefix, callTimeout: 12_000 }));
     await patiently(() => store.enqueue({ jobs: [newJob("a")] }));
     await admin.query(`start transaction; select * from ${tablePrefix}jobs where id = 'a' for update`);
     await assert.rejects(store.update({ id: "a", priority: 1 }), { code: "store-busy" });

@@ -107,9 +107,10 @@ describe("the way to Redis", { skip: server.skip }, () => {
     await store.close();
   });
 
-  test("however many calls wait for a server that is away, they wait with one listener", async () => {
+  test("however many calls wait for a server that is away, they wait with one listener", async (t) => {
     await using own = await testbed.redis({ private: true });
     const client = new Redis(own.url, { retryStrategy: () => 50 });
+    t.after(() => client.disconnect());
     client.on("error", () => {});
     const store = await open({ client });
     const listeners = (): number => client.listenerCount("ready") + client.listenerCount("error");
@@ -120,12 +121,12 @@ describe("the way to Redis", { skip: server.skip }, () => {
       patiently(() => store.enqueue({ jobs: [newJob(`j${index}`)] })),
     );
     await until("calls wait", () => listeners() > before);
-    assert.ok(listeners() <= before + 2, `${listeners() - before} more listeners`);
+    // Ours are two, and the client has its own while it connects; the calls are thirty.
+    assert.ok(listeners() <= before + 6, `${listeners() - before} more listeners`);
     await own.restart();
     await Promise.all(calls);
     assert.equal(listeners(), before);
     await store.close();
-    client.disconnect();
   });
 
   test("an enqueue whose reply was lost is the same job when it is repeated [C3]", async () => {
@@ -312,6 +313,7 @@ describe("an ACL user on Redis", { skip: server.skip }, () => {
     await using person = await admin(server.url);
     const rights = [
       `~{${prefix}:*`,
+      "resetchannels",
       `&{${prefix}:*`,
       "+@read",
       "+@write",
