@@ -60,13 +60,15 @@ function configured(folder: string, suite: string, mirror: string): (args: reado
   for (const name of ["lists/partial", "cache/archives/partial"])
     mkdirSync(join(folder, name), { recursive: true });
   const config = join(folder, "apt.conf");
+  // Its lock lies beside it: two test beds may fetch at once.
+  writeFileSync(join(folder, "status"), "");
   writeFileSync(join(folder, "sources.list"), `deb [signed-by=${keyring}] ${mirror} ${suite} main\n`);
   writeFileSync(
     config,
     `Dir::Etc::sourcelist "${folder}/sources.list";
 Dir::Etc::sourceparts "/dev/null";
 Dir::State::lists "${folder}/lists";
-Dir::State::status "/dev/null";
+Dir::State::status "${folder}/status";
 Dir::Cache "${folder}/cache";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
