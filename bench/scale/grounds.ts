@@ -1,3 +1,6 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import { Client } from "pg";
 import type { StoreFactory } from "../../src/index.ts";
@@ -25,6 +28,22 @@ export interface ScaleGround {
 const clusterSlots = 12;
 
 export const scaleGrounds = {
+  sqlite: async (): Promise<ScaleGround> => {
+    const folder = mkdtempSync(join(tmpdir(), "escapement-scale-"));
+    const file = join(folder, "jobs.db");
+    return {
+      address: `sqlite:${file}`,
+      description: "SQLite, WAL, synchronous=full",
+      // There is no server, and one process writes at a time.
+      serverThreads: () => 1,
+      bytes: () => Promise.resolve({ wire: 0, disk: 0 }),
+      empty: async () => {
+        for (const name of readdirSync(folder)) rmSync(join(folder, name));
+      },
+      close: async () => rmSync(folder, { recursive: true }),
+    };
+  },
+
   redis: async (): Promise<ScaleGround> => {
     const server = available(await testbed.redis({ private: true }));
     const client = new Redis(server.url);
@@ -85,6 +104,10 @@ export const scaleGrounds = {
 
 export async function openStore(store: string, address: string): Promise<StoreFactory> {
   if (store === "postgres") return (await import("../../src/stores/postgres/index.ts")).postgres(address);
+  if (store === "sqlite") {
+    const { sqlite } = await import("../../src/stores/sqlite/index.ts");
+    return sqlite({ path: address.replace("sqlite:", "") });
+  }
   const { redis } = await import("../../src/stores/redis/index.ts");
   return store === "redis" ? redis(address) : redis({ url: address, slots: clusterSlots });
 }
