@@ -15,16 +15,22 @@ export function isSought(value: unknown): value is string {
 /** For verbs that change what matches: a condition that is undefined, or no condition at all, would mean everything. */
 export function checkChangeFilter(filter: JobFilter): JobFilter {
   checkFilter(filter);
-  const conditions = Object.entries(filter);
-  const missing = conditions.find(([, value]) => value === undefined);
-  if (missing !== undefined || conditions.length === 0) {
-    const what = missing === undefined ? "a condition" : `${missing[0]} to be given`;
-    throw new EscapementError(
-      "invalid-option",
-      `expected ${what}, since without it every job would match; to match all of them, name the states`,
-    );
-  }
+  checkHasCondition(filter);
   return filter;
+}
+
+/** Refuses a filter of which a condition is missing: `tags` without a tag is none either, since every job has all of no tags. */
+export function checkHasCondition(filter: ScanFilter): void {
+  const conditions = Object.entries(filter);
+  const missing = conditions.find(
+    ([key, value]) => value === undefined || (key === "tags" && Array.isArray(value) && value.length === 0),
+  );
+  if (missing === undefined && conditions.length > 0) return;
+  const what = missing === undefined ? "a condition" : `${missing[0]} to be given`;
+  throw new EscapementError(
+    "invalid-option",
+    `expected ${what}, since without it every job would match; to match all of them, name the states`,
+  );
 }
 
 /** Refuses a filter that would quietly match something other than intended, above all a misspelt one that matches everything. */

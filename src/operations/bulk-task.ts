@@ -1,9 +1,10 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { ChangeVerb, Client, JobChanges } from "../client/client.ts";
+import { checkHasCondition } from "../client/filter.ts";
 import { isTransient } from "../errors.ts";
 import { type JobState, jobStates } from "../job.ts";
 import type { JobSketch } from "../store/questions.ts";
-import { checkHasCondition, type JobsFilter, scanPage } from "./find-jobs.ts";
+import { type JobsFilter, scanPage } from "./find-jobs.ts";
 import { LookAhead } from "./look-ahead.ts";
 
 /** What a task does to each job: a verb of the store, or an edit. */

@@ -1,5 +1,5 @@
 import type { Client } from "../client/client.ts";
-import { type ErrorRecord, EscapementError, readErrorHead } from "../errors.ts";
+import { type ErrorRecord, readErrorHead } from "../errors.ts";
 import { checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { isTerminal } from "../state.ts";
 import type { JobSketch, ScanFilter } from "../store/questions.ts";
@@ -109,16 +109,4 @@ export async function scanPage(
 
 export function toSummary({ errorHead, ...rest }: JobSketch): JobSummary {
   return { ...rest, tags: withoutTrace(rest.tags), error: readErrorHead(errorHead) };
-}
-
-/** For what changes all that match: a condition that is undefined, or no condition at all, would mean everything. */
-export function checkHasCondition(filter: JobsFilter): void {
-  const conditions = Object.entries(filter);
-  const missing = conditions.find(([, value]) => value === undefined);
-  if (missing === undefined && conditions.length > 0) return;
-  const what = missing === undefined ? "a condition" : `${missing[0]} to be given`;
-  throw new EscapementError(
-    "invalid-option",
-    `expected ${what}, since without it every job would match; to match all of them, name the states`,
-  );
 }

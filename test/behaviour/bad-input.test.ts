@@ -102,6 +102,12 @@ onEveryStore("bad input", (bed) => {
       /expected ids to be given/,
       (app) => app.cancel({ ids: undefined } as object),
     ],
+    [
+      "a cancel of everything by an empty list of tags",
+      "invalid-option",
+      /expected tags to be given/,
+      (app) => app.cancel({ tags: [], states: ["waiting"] }),
+    ],
     ["a redrive of everything by mistake", "invalid-option", /a condition/, (app) => app.redrive({})],
     [
       "wrong state",

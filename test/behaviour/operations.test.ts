@@ -183,6 +183,7 @@ onEveryStore("operations", (bed) => {
     await app.runUntilIdle();
     assert.equal((await app.get("f2"))?.redrives, 1);
     assert.equal((await app.get("f1"))?.redrives, 0);
+    assert.throws(() => operations.cancelAll({ tags: [] }, ann), { code: "invalid-option" });
     assert.deepEqual((await operations.cancelAll({ queues: ["q1"] }, ann).result()).outcomes, {
       cancelled: 5,
     });
