@@ -9,14 +9,14 @@ export class Connection {
   readonly #open: () => Promise<Store>;
   #opening: Promise<Store> | null = null;
   #opened: Store | null = null;
-  #closed = false;
+  readonly #closing = new AbortController();
 
   constructor(open: () => Promise<Store>) {
     this.#open = open;
   }
 
   store = (): Promise<Store> => {
-    if (this.#closed) {
+    if (this.closing.aborted) {
       return Promise.reject(
         new EscapementError("stopped", "this app was stopped; create a new one to continue"),
       );
@@ -36,13 +36,18 @@ export class Connection {
     return this.#opening;
   };
 
+  /** Fires when the app has stopped: what follows jobs ends then. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
   /** The store where it is open already: a synchronous transaction cannot wait for it. */
   get opened(): Store | null {
-    return this.#closed ? null : this.#opened;
+    return this.closing.aborted ? null : this.#opened;
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort();
     const store = await this.#opening?.catch(() => null);
     await store?.close();
   }

@@ -12,7 +12,7 @@ import type { Connection } from "./connection.ts";
 import { decodeJob } from "./decode.ts";
 import { EndsSince } from "./ends-since.ts";
 import { checkFilter } from "./filter.ts";
-import type { WatchOptions } from "./watch.ts";
+import { eitherOf, type WatchOptions } from "./watch.ts";
 
 export type SubscribeOptions = WatchOptions;
 
@@ -47,7 +47,8 @@ interface Following {
 }
 
 async function* follow(following: Following): AsyncGenerator<Job, void, undefined> {
-  const { connection, runtime, signal } = following;
+  const { connection, runtime } = following;
+  const over = eitherOf(connection.closing, following.signal);
   const store = await connection.store();
   const look = new Look(store, following);
   const everyMs = store.capabilities.listen ? listeningMs : pollingMs;
@@ -61,10 +62,10 @@ async function* follow(following: Following): AsyncGenerator<Job, void, undefine
     for (const id of notice.ids ?? []) named.add(id);
     wake.abort();
   });
-  signal?.addEventListener("abort", stop);
+  over.addEventListener("abort", stop);
   let lookedAtMs = runtime.clock.monotonic();
   try {
-    while (!signal?.aborted) {
+    while (!over.aborted) {
       const [woken, ids, isAll] = [wake.signal, [...named], isUnsure];
       named = new Set();
       isUnsure = false;
@@ -73,11 +74,14 @@ async function* follow(following: Following): AsyncGenerator<Job, void, undefine
       await sleepAwake(runtime.clock, everyMs, woken);
       if (woken.aborted) wake = new AbortController();
       if (runtime.clock.monotonic() - lookedAtMs >= everyMs) isUnsure = true;
-      else if (isUnsure && !signal?.aborted) await sleepAwake(runtime.clock, restMs, signal ?? undefined);
+      else if (isUnsure && !over.aborted) await sleepAwake(runtime.clock, restMs, over);
     }
+  } catch (error) {
+    // The store was closed under a question: nothing failed.
+    if (!connection.closing.aborted) throw error;
   } finally {
-    signal?.removeEventListener("abort", stop);
-    await unsubscribe();
+    over.removeEventListener("abort", stop);
+    if (!connection.closing.aborted) await unsubscribe();
   }
 }
 

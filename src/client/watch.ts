@@ -40,6 +40,7 @@ export async function* watchJob(
   { signal }: WatchOptions,
 ): AsyncGenerator<JobNews, void, undefined> {
   const store = await connection.store();
+  const over = eitherOf(connection.closing, signal);
   let wake = new AbortController();
   const stop = (): void => wake.abort();
   let known = id;
@@ -47,10 +48,10 @@ export async function* watchJob(
     const concerns = notice.kind === "ended" || notice.kind === "cancel";
     if (concerns && (notice.ids === null || notice.ids.includes(known))) wake.abort();
   });
-  signal?.addEventListener("abort", stop);
+  over.addEventListener("abort", stop);
   const told = new Told();
   try {
-    while (!signal?.aborted) {
+    while (!over.aborted) {
       const woken = wake.signal;
       const [job] = await withRetries(runtime, () => store.get({ ids: [id] }));
       if (job === null || job === undefined)
@@ -66,10 +67,18 @@ export async function* watchJob(
       await sleepAwake(runtime.clock, pollMs, woken);
       if (woken.aborted) wake = new AbortController();
     }
+  } catch (error) {
+    // The store was closed under a question: nothing failed.
+    if (!connection.closing.aborted) throw error;
   } finally {
-    signal?.removeEventListener("abort", stop);
-    await unsubscribe();
+    over.removeEventListener("abort", stop);
+    if (!connection.closing.aborted) await unsubscribe();
   }
+}
+
+/** Fires when the app stops, or when the caller has had enough. */
+export function eitherOf(closing: AbortSignal, signal: AbortSignal | null | undefined): AbortSignal {
+  return signal ? AbortSignal.any([closing, signal]) : closing;
 }
 
 /** Remembers what was reported about a job. */

@@ -176,4 +176,19 @@ onEveryStore("watching from another app", (bed) => {
     assert.equal((await next).done, true);
     for await (const _ of app.watch(id)) break;
   });
+
+  test("a stop of the app ends what follows jobs, without an error and at once", async () => {
+    const job = defineJob<null>({ name: "later" });
+    const app = createEscapement({ store: bed.store(), jobs: [job], log: silentLogger });
+    const { id } = await app.enqueue(job, null, { delay: "1h" });
+    const watch = app.watch(id);
+    assert.equal((await watch.next()).value?.kind, "state");
+    const ends = await app.subscribe();
+    const waiting = [watch.next(), ends.next()];
+    // Both look for the first time before the store is closed under them.
+    await app.get(id);
+    await app.stop();
+    for (const { done } of await Promise.all(waiting)) assert.equal(done, true);
+    assert.equal((await ends.next()).done, true);
+  });
 });
