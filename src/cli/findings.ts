@@ -33,7 +33,7 @@ export interface Facts {
     Job,
     "id" | "name" | "relayed" | "rollbacks" | "error" | "claimedAt" | "unreadable"
   >[];
-  readonly schedules: readonly Pick<Schedule, "key" | "unreadable">[];
+  readonly schedules: readonly Pick<Schedule, "key" | "unreadable" | "paused">[];
   readonly nodes: readonly SeenNode[];
   readonly queues: readonly QueueConfig[];
 }
@@ -55,6 +55,7 @@ export function findingsOf(facts: Facts): Finding[] {
     refused,
     unreadable,
     paused,
+    pausedSchedules,
     ended,
   ].flatMap((look) => look(facts));
 }
@@ -137,13 +138,11 @@ function unserved(facts: Facts): Finding[] {
     if (cause === null) return [];
     const { what } = sentenceOf(cause, { id: "" });
     const jobs = `${count} waiting job${count === 1 ? "" : "s"} of ${JSON.stringify(name)} in queue ${JSON.stringify(queue)}`;
+    const start = servers[cause.code] ?? "start a node for them";
+    // While nothing runs, all jobs are without a node, and at night a command that is shown is a command that is pasted.
+    if (!facts.nodes.some((node) => node.alive)) return [warning(`${jobs}: ${what}`, start)];
     const cancel = `escapement jobs cancel --state waiting ${option("name", name)} ${option("queue", queue)}`;
-    return [
-      warning(
-        `${jobs}: ${what}`,
-        `${servers[cause.code] ?? "start a node for them"}, or cancel them: ${cancel}`,
-      ),
-    ];
+    return [warning(`${jobs}: ${what}`, `${start}; where they are not wanted: ${cancel}`)];
   });
 }
 
@@ -227,16 +226,27 @@ function paused({ queues, counts }: Facts): Finding[] {
     });
 }
 
+function pausedSchedules({ schedules }: Facts): Finding[] {
+  return schedules
+    .filter(({ paused }) => paused)
+    .map(({ key }) =>
+      warning(
+        `schedule ${JSON.stringify(key)} is paused`,
+        `resume it: ${commandFor("schedules resume", key)}`,
+      ),
+    );
+}
+
+const endedAdvice = {
+  dead: "look at what went wrong, then redrive them by group: escapement dead",
+  lost: "they may have run: find out which did, and redrive only those that did not: escapement lost",
+} as const;
+
 function ended({ counts }: Facts): Finding[] {
   return (["dead", "lost"] as const).flatMap((state) => {
     const count = counts.filter((row) => row.state === state).reduce((sum, row) => sum + row.count, 0);
     return count === 0
       ? []
-      : [
-          warning(
-            `${count} job${count === 1 ? " is" : "s are"} ${state}`,
-            `look at what went wrong, then redrive them by group: escapement ${state}`,
-          ),
-        ];
+      : [warning(`${count} job${count === 1 ? " is" : "s are"} ${state}`, endedAdvice[state])];
   });
 }

@@ -44,9 +44,11 @@ const sentences: Sentences = {
   "no-handler": ({ name, alive, silent }, { id }) =>
     say(
       `no living node handles ${quote(name)}${alive === 0 ? ": no node is alive" : ""}${left(silent)}`,
-      silent === null
-        ? `start a node whose jobs include it, or cancel it: ${commandFor("jobs cancel", id)}`
-        : "start that node again, or another whose jobs include it",
+      silent !== null
+        ? "start that node again, or another whose jobs include it"
+        : alive === 0
+          ? "start a node whose jobs include it"
+          : `start a node whose jobs include it; if it is not wanted: ${commandFor("jobs cancel", id)}`,
     ),
   "queue-not-served": ({ name, queue, nodes }) =>
     say(
@@ -90,7 +92,7 @@ const sentences: Sentences = {
   "no-relay": ({ name, relays, silent }, { id }) =>
     say(
       `no living relay publishes ${quote(name)}${relays === 0 ? ": no relay is alive" : ""}${left(silent)}`,
-      `start a node whose jobs include it with its route, and relay among its roles, or cancel it: ${commandFor("jobs cancel", id)}`,
+      `start a node whose jobs include it with its route, and relay among its roles; if it is not wanted: ${commandFor("jobs cancel", id)}`,
     ),
   "partition-without-owner": ({ partition }) =>
     say(
