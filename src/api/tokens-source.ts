@@ -4,7 +4,7 @@ import type { ApiToken } from "./options.ts";
 import { roles } from "./roles.ts";
 
 /**
- * Tokens from where a process list does not show them: the environment, or a file that only its owner can read. A line each, or separated
+ * Tokens from where a process list does not show them: the environment, or a file. A line each, or separated
  * by commas: `role:actor:token`, such as `read:grafana:6f1c…`. Empty lines and lines that start with # are passed over.
  */
 export function parseTokens(text: string, where: string): ApiToken[] {

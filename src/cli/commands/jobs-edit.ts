@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { JobChanges } from "../../client/client.ts";
+import { EscapementError } from "../../errors.ts";
 import type { UpdateResult } from "../../store/jobs.ts";
 import { type ActFlags, actOf, withAct } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
@@ -33,16 +34,15 @@ export function editCommand(): Command {
       if (Object.keys(changes).length === 0)
         throw new UsageError("expected something to change: --input, --priority, --delay or --at");
       const result = await withOperations(flags, (operations) => operations.edit(id, changes, actOf(flags)));
+      if (result.outcome === "unknown")
+        throw new EscapementError("not-found", `there is no job ${JSON.stringify(id)}`);
       print(flags.json, result, () => [sayUpdated(id, result)]);
       if (result.outcome !== "updated") process.exitCode = 1;
     });
 }
 
 function sayUpdated(id: string, { outcome, state }: UpdateResult): string {
-  if (outcome === "updated") return `${id}: changed`;
-  return outcome === "unknown"
-    ? `${id}: there is no such job`
-    : `${id}: it is ${state}, and can no longer be changed`;
+  return outcome === "updated" ? `${id}: changed` : `${id}: it is ${state}, and can no longer be changed`;
 }
 
 export function wholeInteger(text: string): number {

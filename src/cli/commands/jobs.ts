@@ -52,10 +52,14 @@ function listCommand(): Command {
         now: (await app.health()).now,
       }));
       printList(flags.json, page.jobs, () =>
-        page.jobs.length === 0 ? ["no jobs"] : jobTable(page.jobs, now),
+        page.jobs.length === 0 ? [nothingFound(flags, page)] : jobTable(page.jobs, now),
       );
       tellMore(flags, page);
     });
+}
+
+function nothingFound({ order }: ListFlags, { looked, cursor }: JobsPage): string {
+  return cursor === null ? "no jobs" : `none among the ${looked} ${order}`;
 }
 
 /** A part is never passed off as the whole. A program reads the cursor from standard error. */
@@ -66,5 +70,5 @@ function tellMore(flags: ListFlags, { looked, cursor, jobs }: JobsPage): void {
     return;
   }
   const what = jobs.length < flags.limit ? `looked at ${looked} jobs; ` : "";
-  remark(false, `${what}there may be more: continue with --cursor ${shellWord(cursor)}`);
+  remark(false, `${what}there may be more: repeat the command with --cursor ${shellWord(cursor)}`);
 }

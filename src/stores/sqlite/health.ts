@@ -17,7 +17,7 @@ export function health({ connection, path, problems }: Engine, clock: Clock): He
     schemaVersion: schemaVersion(connection),
     details: {
       file: path,
-      "size in bytes": String(path === ":memory:" ? 0 : statSync(path).size),
+      "size in bytes": String(path === ":memory:" ? 0 : sizeOf(path) + sizeOf(`${path}-wal`)),
       "journal mode": textOf(connection.get("pragma journal_mode")?.["journal_mode"]),
       synchronous: synchronousNames[synchronous] ?? String(synchronous),
     },
@@ -28,6 +28,11 @@ export function health({ connection, path, problems }: Engine, clock: Clock): He
       ),
     ],
   };
+}
+
+/** What was written lately is in the write-ahead log, until a checkpoint moves it. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Indexes that the migrations create and that are missing now. */
