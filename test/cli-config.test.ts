@@ -20,7 +20,7 @@ describe("the config file of the command line", () => {
     const { stderr } = await escapement(folder, "status", "--config", "dist/settings.mjs");
     assert.match(stderr, /no database at .*named\.db/);
     const missing = await escapement(folder, "status", "--config", "nowhere.ts");
-    assert.deepEqual([missing.code, /no config file .*nowhere\.ts/.test(missing.stderr)], [1, true]);
+    assert.deepEqual([missing.code, /no config file .*nowhere\.ts/.test(missing.stderr)], [2, true]);
   });
 
   test("exports options: of an app it says so", async () => {
@@ -31,7 +31,7 @@ describe("the config file of the command line", () => {
        export default createEscapement({ store: "sqlite:app.db", jobs: [] });`,
     );
     const { code, stderr } = await escapement(folder, "status");
-    assert.deepEqual([code, /to be options, got an app/.test(stderr)], [1, true], stderr);
+    assert.deepEqual([code, /to be options, got an app/.test(stderr)], [2, true], stderr);
   });
 
   test("may import a job whose module has an app of its own, with store and jobs given", async () => {
@@ -79,7 +79,7 @@ describe("the config file of the command line", () => {
     );
     writeFileSync(join(folder, "escapement.config.mts"), `import "./app.mts"; export default { jobs: [] };`);
     const { code, stderr } = await escapement(folder, "status");
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(stderr, /imports a module that calls createEscapement\(\) without store and jobs/);
   });
 });

@@ -229,13 +229,13 @@ describe("the command dev", () => {
   test("without a config there is nothing to run", async () => {
     const folder = scratchFolder("dev");
     const none = await escapement(folder, "dev");
-    assert.deepEqual([none.code, none.stdout], [1, ""]);
+    assert.deepEqual([none.code, none.stdout], [2, ""]);
     assert.match(
       none.stderr,
       /there is nothing to run: .+ has no config file; make one with "escapement init"/,
     );
     const missing = await escapement(folder, "dev", "--config", "missing.ts", "--json");
-    assert.equal(missing.code, 1);
+    assert.equal(missing.code, 2);
     assert.match(JSON.parse(missing.stderr).error.message, /there is no config file .+missing\.ts/);
   });
 });

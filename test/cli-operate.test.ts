@@ -99,6 +99,45 @@ describe("operating from a program [K12]", () => {
     );
   });
 
+  test("history shows what ended and when, by span, by job, and as it is kept", async () => {
+    const points = lines((await run("history", "--json")).stdout);
+    const sum = (key: string) => points.reduce((total, point) => total + Number(point[key]), 0);
+    assert.deepEqual([sum("succeeded"), sum("dead")], [10, 20]);
+    const { stdout } = await run("history", "--since", "10m");
+    assert.match(
+      stdout,
+      /^from, for 1m each +succeeded +failed +dead +lost +cancelled +took +latest start\n/,
+    );
+    assert.match(stdout, /\nsucceeded [▁▂▃▄▅▆▇█]+\n$/);
+    assert.match((await run("history", "--by", "name")).stdout, /\nmail +10 +0 +20 /);
+    assert.equal((await run("history", "--queue", "nobody")).stdout, "nothing ended in this time\n");
+  });
+
+  test("a command line that cannot be meant exits with 2, and what was not done with 1", async () => {
+    const wrong = [
+      ["jobs", "ls", "--since", "1h", "--until", "2h"],
+      ["jobs", "ls", "--text", ""],
+      ["enqueue", "mail", "--input", "{bad"],
+      ["enqueue", "mail", "--input", "{}", "--delay", "1h", "--at", "2030-01-01T00:00:00Z"],
+      ["cron", "next", "0 0 * * *", "--tz", "Europe/Berln"],
+      ["jobs", "ls", "--cursor", "forged"],
+    ];
+    for (const args of wrong) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 2, `${args.join(" ")}: ${stderr}`);
+    }
+    const undone = [
+      ["jobs", "edit", "nobody", "--priority", "1"],
+      ["jobs", "cancel", "nobody", "report-9", "--yes"],
+      ["dead", "redrive", "000000000000", "--yes"],
+    ];
+    for (const args of undone) {
+      const { code, stderr } = await run(...args);
+      assert.equal(code, 1, `${args.join(" ")}: ${stderr}`);
+    }
+    assert.match((await run("jobs", "cancel", "nobody", "mail-1", "--yes")).stderr, /not found: nobody\n/);
+  });
+
   test("dead groups failures by what went wrong, and a group is redriven by its fingerprint", async () => {
     const groups = lines((await run("dead", "--json")).stdout);
     assert.deepEqual(groups.map(({ count, shape, name }) => [count, shape, name]).toSorted(), [
@@ -212,7 +251,7 @@ describe("operating from a program [K12]", () => {
     const again = await run("enqueue", "report", "--input", "@input.json", "--id", "r-8", "--json");
     assert.deepEqual(lines(again.stdout), [{ id: "r-8", outcome: "existing" }]);
     const broken = await run("enqueue", "report", "--input", "{", "--json");
-    assert.deepEqual([broken.code, /"invalid-input"/.test(broken.stderr)], [1, true]);
+    assert.deepEqual([broken.code, /"invalid-input"/.test(broken.stderr)], [2, true]);
     const unknown = await run("enqueue", "nothing");
     assert.match(
       unknown.stderr,
@@ -298,11 +337,11 @@ describe("operating from a program [K12]", () => {
       [["jobs", "cancel", "a", "--state", "dead"], /and not both/],
       [["jobs", "edit", "a"], /expected something to change/],
       [["queues", "limit", "q"], /expected a limit/],
+      [["jobs", "ls", "--since", "1h", "--until", "2h"], /expected since to be before until/],
+      [["enqueue", "report", "--input", "@nofile"], /cannot read nofile: there is no such file \[/],
     ];
     const nowhere: [string[], RegExp][] = [
       [["explain", "nope@2026-11-15T03:00:00Z"], /there is no schedule "nope".* \[not-found\]/],
-      [["jobs", "ls", "--since", "1h", "--until", "2h"], /expected since to be before until/],
-      [["enqueue", "report", "--input", "@nofile"], /cannot read nofile: there is no such file \[/],
     ];
     for (const [args, expected] of nowhere) {
       const { code, stderr } = await run(...args);
@@ -385,13 +424,13 @@ describe("operating from a terminal [K12]", { skip: noTerminal }, () => {
     const no = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "n\r"]] });
     assert.match(no.output, /This will redrive 10 jobs\. \[y\/N\]/);
     assert.match(no.output, /nothing was changed/);
-    assert.equal(no.code, 0);
+    assert.equal(no.code, 1, "it was not done");
     const interrupted = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "\u0003"]] });
     assert.match(interrupted.output, /nothing was changed/);
     assert.equal(interrupted.code, 130);
     const ended = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "\u0004"]] });
     assert.match(ended.output, /nothing was changed/);
-    assert.equal(ended.code, 0, "Ctrl-D is a no");
+    assert.equal(ended.code, 1, "Ctrl-D is a no");
     const yes = await onTerminal(folder, args, { type: [[/\[y\/N\] /, "y\r"]] });
     assert.match(plainText(yes.output), /redriving: \d+ jobs of 10/);
     assert.match(yes.output, /10 redriven\n$/);

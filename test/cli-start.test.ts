@@ -73,11 +73,11 @@ describe("the command start", () => {
   test("with nothing to run it says so, and fails", async () => {
     const folder = newFolder();
     const { code, stdout, stderr } = await escapement(folder, "start");
-    assert.deepEqual([code, stdout], [1, ""]);
+    assert.deepEqual([code, stdout], [2, ""]);
     assert.match(stderr, /there is nothing to run: .+ has no config file; make one with "escapement init"/);
     configure(folder, "");
     const empty = await escapement(folder, "start");
-    assert.deepEqual([empty.code, /config\.ts lists no jobs/.test(empty.stderr)], [1, true], empty.stderr);
+    assert.deepEqual([empty.code, /config\.ts lists no jobs/.test(empty.stderr)], [2, true], empty.stderr);
   });
 });
 

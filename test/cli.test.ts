@@ -172,7 +172,7 @@ describe("the command line", () => {
       assert.doesNotMatch(readFileSync(join(folder, file), "utf8"), /await using/, "Node 22 cannot parse it");
     const before = readFileSync(join(folder, "escapement.config.mts"), "utf8");
     const again = await escapement(folder, "init");
-    assert.equal(again.code, 1);
+    assert.equal(again.code, 2);
     assert.match(again.stderr, /already exist; nothing was written\. Remove them, or/);
     assert.equal(readFileSync(join(folder, "escapement.config.mts"), "utf8"), before);
     rmSync(join(folder, "enqueue.mts"));
@@ -211,7 +211,7 @@ describe("the command line", () => {
       "at 09:00, on Monday to Friday\n",
     );
     const bad = await escapement(folder, "cron", "next", "0 25 * * *");
-    assert.deepEqual([bad.code, /hour of "0 25 \* \* \*": expected 0 to 23/.test(bad.stderr)], [1, true]);
+    assert.deepEqual([bad.code, /hour of "0 25 \* \* \*": expected 0 to 23/.test(bad.stderr)], [2, true]);
     assert.match((await escapement(folder, "cron", "next", "0 0 30 2 *")).stdout, /it never fires/);
   });
 
@@ -253,7 +253,7 @@ describe("the command line", () => {
     const option = await escapement(folder, "status", "--stoer", "x");
     assert.deepEqual([option.code, /unknown option '--stoer'/.test(option.stderr)], [2, true]);
     const store = await escapement(folder, "status", "--store", "mongodb:x");
-    assert.deepEqual([store.code, /\[invalid-option\]/.test(store.stderr)], [1, true]);
+    assert.deepEqual([store.code, /\[invalid-option\]/.test(store.stderr)], [2, true]);
     assert.doesNotMatch(store.stderr, /\n +at /, "no stack trace for a mistake of the caller");
     assert.equal((await escapement(folder, "--help")).code, 0);
   });

@@ -12,7 +12,7 @@ test("what is wrong with a request is said in our own form", async () => {
     ["POST /jobs", { name: 7, input: {} }, /expected name to be of type string/],
     ["POST /jobs", { name: "x".repeat(129), input: {} }, /expected name to have at most 128 characters/],
     ["PATCH /queues/q", { rate: { limit: 1, per: "banana" } }, /rate\.per: expected a duration such as /],
-    ["POST /jobs", { name: "a", input: {}, runAt: "soon" }, /expected runAt to be a time such as /],
+    ["POST /jobs", { name: "a", input: {}, runAt: "soon" }, /runAt: expected a time such as /],
   ];
   for (const [route, body, said] of cases) {
     const { status, answer } = await ask(route, body === undefined ? {} : { body });

@@ -41,6 +41,11 @@ export function orNull<S extends z.ZodType>(schema: S) {
 
 export const count = z.int().min(0);
 
+/** With a zone, and with or without seconds. */
+function isInstant(text: string): boolean {
+  return [null, -1].some((precision) => z.iso.datetime({ offset: true, precision }).safeParse(text).success);
+}
+
 const agoPattern = /^\d+(\.\d+)?(ms|s|m|h|d|w)$/;
 
 /** A point in time, or how long ago. */
@@ -55,7 +60,7 @@ export const instantOrAgo = z
         // Handled below.
       }
     }
-    const date = z.iso.datetime({ offset: true }).safeParse(text).success ? new Date(text) : null;
+    const date = isInstant(text) ? new Date(text) : null;
     if (date !== null && !Number.isNaN(date.getTime())) return date;
     context.addIssue({
       code: "custom",
@@ -66,8 +71,10 @@ export const instantOrAgo = z
   .openapi({ type: "string", description: "A time such as 2026-11-15T03:00:00Z, or how long ago: 90m, 2d." });
 
 /** A point in time that a caller gives. */
-export const givenInstant = z.iso
-  .datetime({ offset: true })
+export const givenInstant = z
+  .string()
+  .max(40)
+  .refine(isInstant, "expected a time such as 2026-11-15T03:00:00Z")
   .transform((text) => new Date(text))
   .openapi({ type: "string", format: "date-time" });
 

@@ -58,10 +58,13 @@ export async function confirmed(question: string, { yes }: ManyFlags): Promise<b
   reader.once("SIGINT", () => interrupted.abort());
   try {
     const answer = await reader.question(`${question} [y/N] `, { signal: interrupted.signal });
-    return /^y(es)?$/i.test(answer.trim());
+    const isYes = /^y(es)?$/i.test(answer.trim());
+    // What was asked for is not done.
+    if (!isYes) process.exitCode = 1;
+    return isYes;
   } catch {
     // Ctrl-C and Ctrl-D mean no.
-    if (interrupted.signal.aborted) process.exitCode = 130;
+    process.exitCode = interrupted.signal.aborted ? 130 : 1;
     process.stderr.write("\n");
     return false;
   } finally {

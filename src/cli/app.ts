@@ -3,9 +3,10 @@ import { Escapement } from "../app/escapement.ts";
 import type { Surroundings } from "../app/open-store.ts";
 import { Operations } from "../operations/operations.ts";
 import { findConfigFile, loadConfigFile } from "../runtime/config-file.ts";
-import { systemRuntime } from "../runtime/runtime.ts";
+import { type Runtime, systemRuntime } from "../runtime/runtime.ts";
 import { shellWord } from "../runtime/shell-word.ts";
 import type { EscapementOptions } from "../settings.ts";
+import { remark } from "./output.ts";
 
 export interface AppFlags {
   readonly store?: string;
@@ -35,23 +36,33 @@ export async function createApp(
   flags: AppFlags,
   manner: Manner,
   options: EscapementOptions = {},
-  more: Pick<Surroundings, "withInputs"> = {},
+  { onRetry, ...more }: Pick<Surroundings, "withInputs"> & Pick<Runtime, "onRetry"> = {},
 ): Promise<Escapement> {
   const file = flags.config ?? findConfigFile(process.cwd());
   const config = file === null ? null : await loadConfigFile(file);
   const surroundings = { ...more, config, mustExist: manner === "ask" };
-  return new Escapement({ ...storeOptions(flags), ...options }, systemRuntime, surroundings);
+  const runtime = onRetry === undefined ? systemRuntime : { ...systemRuntime, onRetry };
+  return new Escapement({ ...storeOptions(flags), ...options }, runtime, surroundings);
 }
 
-/** Runs something with an app of the settings found here, and stops it whatever happens. */
+/**
+ * Runs something with an app of the settings found here, and stops it whatever happens. A store that does not answer is asked again for a
+ * minute, and whoever waits is told.
+ */
 export async function withApp<T>(
   flags: AppFlags,
   manner: Manner,
   run: (app: Escapement) => Promise<T>,
   options: EscapementOptions = {},
+  onRetry: (error: unknown) => void = (error) => remark(flags.json, `${troubleOf(error)}; trying again`),
 ): Promise<T> {
-  await using app = await createApp(flags, manner, options);
+  await using app = await createApp(flags, manner, options, { onRetry });
   return await run(app);
+}
+
+/** A store that is away for a moment. */
+export function troubleOf(error: unknown): string {
+  return `the store does not answer: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 /** The same with what people do. The store must be there. */

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { EscapementError, recordError } from "../errors.ts";
+import { type ErrorCode, EscapementError, recordError } from "../errors.ts";
 import { printable, printableJson } from "../runtime/printable.ts";
 import { version } from "../runtime/version.ts";
 import { apiCommand, dashboardCommand } from "./commands/api.ts";
@@ -11,6 +11,7 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { enqueueCommand } from "./commands/enqueue.ts";
 import { explainCommand } from "./commands/explain.ts";
 import { failuresCommand } from "./commands/failures.ts";
+import { historyCommand } from "./commands/history.ts";
 import { initCommand } from "./commands/init.ts";
 import { jobsCommand } from "./commands/jobs.ts";
 import { migrateCommand } from "./commands/migrate.ts";
@@ -50,6 +51,7 @@ const groups: readonly (readonly [heading: string, commands: readonly (() => Com
       schedulesCommand,
       nodesCommand,
       partitionsCommand,
+      historyCommand,
       auditCommand,
       explainCommand,
       doctorCommand,
@@ -59,7 +61,7 @@ const groups: readonly (readonly [heading: string, commands: readonly (() => Com
 ];
 
 const exitCodes = `
-Exit codes: 0 done; 1 it failed, found a problem, or could not do all that was asked; 2 the command line is wrong; 130 stopped by Ctrl-C before it was done.
+Exit codes: 0 done; 1 it failed, found a problem, or could not do all that was asked; 2 the command line or a setting is wrong; 130 stopped by Ctrl-C before it was done.
 Every command takes --json: lists are a line of JSON each, and errors are JSON on standard error.`;
 
 /** All commands, as they are parsed. */
@@ -136,6 +138,19 @@ function quieten(command: Command): void {
   for (const one of command.commands) quieten(one);
 }
 
+/** What was given is wrong, whoever noticed: the parser, or the library behind it. */
+const wrongValues: ReadonlySet<string> = new Set<ErrorCode>([
+  "invalid-option",
+  "invalid-duration",
+  "invalid-name",
+  "invalid-id",
+  "invalid-input",
+  "invalid-cron",
+  "invalid-zone",
+  "invalid-schedule",
+  "invalid-cursor",
+]);
+
 function report(error: unknown, json: boolean): number {
   const isUsage = error instanceof UsageError || (error instanceof CommanderError && error.exitCode !== 0);
   // The help that was asked for.
@@ -150,5 +165,5 @@ function report(error: unknown, json: boolean): number {
   else if (error instanceof UsageError) printError(error.message, "escapement: ");
   // Commander has printed its own message.
   else if (!(error instanceof CommanderError)) printError(error);
-  return isUsage ? 2 : 1;
+  return isUsage || (error instanceof EscapementError && wrongValues.has(error.code)) ? 2 : 1;
 }

@@ -228,7 +228,9 @@ export class Operations {
   }
 
   /** Changes a job that has not started. */
-  edit(id: string, changes: JobChanges, act: Act): Promise<UpdateResult> {
+  async edit(id: string, changes: JobChanges, act: Act): Promise<UpdateResult> {
+    if (Object.keys(changes).length === 0)
+      throw new EscapementError("invalid-option", `expected something to change of ${JSON.stringify(id)}`);
     return this.#update("edit", id, changes, act, `edited (${Object.keys(changes).join(", ")})`);
   }
 

@@ -7,6 +7,8 @@ export interface Runtime {
   /** From 0 (inclusive) to 1. */
   random(): number;
   newId(): string;
+  /** Told of each store call that failed transiently and is repeated; for a person who waits. */
+  readonly onRetry?: (error: unknown) => void;
 }
 
 export const systemRuntime: Runtime = {

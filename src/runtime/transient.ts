@@ -18,6 +18,7 @@ export async function withRetries<T>(runtime: Runtime, call: () => Promise<T>, m
       return await call();
     } catch (error) {
       if (tries >= maxTries || !isTransient(error)) throw error;
+      runtime.onRetry?.(error);
       await sleepAwake(runtime.clock, reconnectDelayMs(tries, runtime.random()));
     }
   }

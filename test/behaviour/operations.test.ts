@@ -184,6 +184,7 @@ onEveryStore("operations", (bed) => {
     assert.equal((await app.get("f2"))?.redrives, 1);
     assert.equal((await app.get("f1"))?.redrives, 0);
     assert.throws(() => operations.cancelAll({ tags: [] }, ann), { code: "invalid-option" });
+    await assert.rejects(operations.edit("p0", {}, ann), { code: "invalid-option" });
     assert.deepEqual((await operations.cancelAll({ queues: ["q1"] }, ann).result()).outcomes, {
       cancelled: 5,
     });

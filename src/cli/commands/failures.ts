@@ -52,7 +52,11 @@ function redriveGroupCommand(state: FailureGroup["state"]): Command {
     .argument("<fingerprint>", "of the group")
     .action(async (fingerprint: string, flags: AppFlags & FilterWords & ManyFlags) => {
       const filter = { ...filterOf({ ...flags, state: [state] }), fingerprint };
-      await withOperations(flags, (operations) => changeAll(operations, redrive, filter, flags));
+      const matched = await withOperations(flags, (operations) =>
+        changeAll(operations, redrive, filter, flags),
+      );
+      // Of a group that was named, and is not there.
+      if (matched === 0) process.exitCode = 1;
     });
 }
 

@@ -3,6 +3,7 @@ import type { BulkProgress, BulkTask } from "../../operations/bulk-task.ts";
 import { type FilterWords, filterOf, hasFilter } from "../../operations/filter-words.ts";
 import type { JobsFilter } from "../../operations/find-jobs.ts";
 import type { Operations } from "../../operations/operations.ts";
+import { shellWord } from "../../runtime/shell-word.ts";
 import { actOf, confirmed, type ManyFlags, withMany } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { type Change, type Counts, cancel, redrive, remove, runNow } from "../changes.ts";
@@ -39,11 +40,10 @@ function changeCommand(change: Change, description: string): Command {
           `expected ids of jobs, or a filter such as --state dead --name email, ${ids.length > 0 ? "and not both" : "and got neither"}`,
         );
       }
-      await withOperations(flags, (operations) =>
-        ids.length > 0
-          ? changeSome(operations, change, [...new Set(ids)], flags)
-          : changeAll(operations, change, filterOf(flags), flags),
-      );
+      await withOperations(flags, async (operations) => {
+        if (ids.length > 0) await changeSome(operations, change, [...new Set(ids)], flags);
+        else await changeAll(operations, change, filterOf(flags), flags);
+      });
     });
 }
 
@@ -53,7 +53,10 @@ async function changeSome(
   ids: readonly string[],
   flags: ChangeFlags,
 ): Promise<void> {
-  if (flags.dryRun === true) return changeAll(operations, change, { ids }, flags);
+  if (flags.dryRun === true) {
+    await changeAll(operations, change, { ids }, flags);
+    return;
+  }
   if (ids.length > 1 && !(await confirmed(`This will ${change.will(jobs(ids.length))}.`, flags))) {
     remark(flags.json, "nothing was changed");
     return;
@@ -61,16 +64,22 @@ async function changeSome(
   const tally = await change.some(operations, ids, actOf(flags));
   print(flags.json, tally, () => [describeCounts(change, tally)]);
   const done = change.done.reduce((sum, outcome) => sum + (tally[outcome] ?? 0), 0);
-  if (done < ids.length) process.exitCode = 1;
+  if (done === ids.length) return;
+  process.exitCode = 1;
+  if ((tally["unknown"] ?? 0) > 0 && ids.length > 1) {
+    const { jobs: known } = await operations.jobs({ ids }, { limit: ids.length });
+    const missing = ids.filter((id) => known.every((job) => job.id !== id));
+    remark(flags.json, `not found: ${missing.map(shellWord).join(" ")}`);
+  }
 }
 
-/** Counts first where a person has to decide, then acts with a bar. */
+/** Counts first where a person has to decide, then acts with a bar. Returns how many matched. */
 export async function changeAll(
   operations: Operations,
   change: Change,
   filter: JobsFilter,
   flags: AppFlags & ManyFlags,
-): Promise<void> {
+): Promise<number> {
   const act = actOf(flags);
   let total: number | null = null;
   if (flags.dryRun === true || flags.yes !== true) {
@@ -83,21 +92,21 @@ export async function changeAll(
         "stopped while counting; nothing was changed",
       ]);
       process.exitCode = 130;
-      return;
+      return matched;
     }
     if (flags.dryRun === true) {
       print(flags.json, { matched }, () => [`${jobs(matched)} would be ${change.past}`]);
-      return;
+      return matched;
     }
     if (matched === 0) {
       print(flags.json, { action: change.action, ...counted.progress }, () =>
         describe(change, counted.progress),
       );
-      return;
+      return matched;
     }
     if (matched > 1 && !(await confirmed(`This will ${change.will(jobs(matched))}.`, flags))) {
       remark(flags.json, "nothing was changed");
-      return;
+      return matched;
     }
     total = matched;
   }
@@ -105,6 +114,7 @@ export async function changeAll(
   const { progress } = await follow(task, change.doing, total, flags);
   print(flags.json, { action: change.action, ...progress }, () => describe(change, progress));
   if (progress.state === "stopped") process.exitCode = 130;
+  return progress.matched;
 }
 
 interface Followed {

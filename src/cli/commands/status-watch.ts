@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isTransient } from "../../errors.ts";
 import type { Operations, Overview } from "../../operations/operations.ts";
 import { printableJson } from "../../runtime/printable.ts";
+import { troubleOf } from "../app.ts";
 import { columnsOf, render } from "../output.ts";
 import { RateMeter, type Rates } from "../rates.ts";
 import { stopOnSignal } from "../stop-on-signal.ts";
@@ -26,12 +27,12 @@ export async function watchStatus(
   flags: WatchFlags,
 ): Promise<void> {
   const stopping = stopOnSignal();
-  const isScreen = process.stdout.isTTY && flags.json !== true;
-  const keys = isScreen ? listenForKeys(stopping) : null;
+  const onScreen = isScreen(flags);
+  const keys = onScreen ? listenForKeys(stopping) : null;
   const signal = keys === null ? stopping : AbortSignal.any([stopping, keys.signal]);
   const meter = new RateMeter();
-  let isBegun = !isScreen;
-  if (isScreen) process.stdout.write(enter);
+  let isBegun = !onScreen;
+  if (onScreen) process.stdout.write(enter);
   try {
     while (!signal.aborted) {
       const startedAt = performance.now();
@@ -39,18 +40,22 @@ export async function watchStatus(
         const overview = await operations.overview();
         if (!isBegun) meter.begin((await operations.history()).points, overview.now);
         isBegun = true;
-        show(overview, meter.add(overview), `escapement ${namespace}`, flags, isScreen);
+        show(overview, meter.add(overview), `escapement ${namespace}`, flags, onScreen);
       } catch (error) {
-        if (!isTransient(error) || !isScreen) throw error;
+        if (!isTransient(error) || !onScreen) throw error;
         showTrouble(error);
       }
       const tookMs = performance.now() - startedAt;
       await delay(Math.max(flags.every, share * tookMs), undefined, { signal }).catch(() => {});
     }
   } finally {
-    if (isScreen) process.stdout.write(leave);
+    if (onScreen) process.stdout.write(leave);
     keys?.stop();
   }
+}
+
+export function isScreen({ json }: WatchFlags): boolean {
+  return process.stdout.isTTY && json !== true;
 }
 
 function show(
@@ -58,7 +63,7 @@ function show(
   rates: Rates,
   title: string,
   { json }: WatchFlags,
-  isScreen: boolean,
+  onScreen: boolean,
 ): void {
   if (json === true) {
     const latest = { succeeded: rates.succeeded.at(-1) ?? null, failed: rates.failed.at(-1) ?? null };
@@ -66,16 +71,16 @@ function show(
     return;
   }
   const columns = columnsOf();
-  const rows = isScreen ? process.stdout.rows : 60;
+  const rows = onScreen ? process.stdout.rows : 60;
   const lines = screenLines(overview, rates, { columns, rows, title }).map((line) => render(line));
-  if (isScreen)
+  if (onScreen)
     process.stdout.write(`\u001b[H${lines.map((line) => `${line}\u001b[K`).join("\r\n")}\u001b[J`);
   else process.stdout.write(`${lines.join("\n")}\n\n`);
 }
 
-/** A store that is away for a moment is no reason to leave the screen. */
-function showTrouble(error: unknown): void {
-  const text = `the store does not answer: ${error instanceof Error ? error.message : String(error)}`;
+/** A store that is away for a moment is no reason to leave the screen, and none to pass off what it shows as new. */
+export function showTrouble(error: unknown): void {
+  const text = `${new Date().toISOString().slice(11, 19)} ${troubleOf(error)}`;
   process.stdout.write(`\u001b[H${render(cutTo(text, columnsOf() - 1))}\u001b[K`);
 }
 

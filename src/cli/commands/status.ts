@@ -9,7 +9,7 @@ import { duration } from "../times.ts";
 import { nodeTable } from "./nodes.ts";
 import { queueTable } from "./queues.ts";
 import { failureLines } from "./status-screen.ts";
-import { watchStatus } from "./status-watch.ts";
+import { isScreen, showTrouble, watchStatus } from "./status-watch.ts";
 
 export interface StatusFlags extends AppFlags {
   readonly watch?: boolean;
@@ -26,12 +26,17 @@ export function statusCommand(): Command {
     .option("--watch", "a live screen; q or Ctrl-C ends it")
     .option("--every <duration>", "how often it looks, at most", duration, 1_000)
     .action(async (flags: StatusFlags) => {
-      await withApp(flags, "ask", async (app) => {
-        if (flags.watch === true) return watchStatus(new Operations(app), app.settings.namespace, flags);
-        const status = await readStatus(app);
-        print(flags.json, status, () => describeStatus(status));
-      });
+      if (flags.watch === true) return await watch(flags);
+      const status = await withApp(flags, "ask", readStatus);
+      print(flags.json, status, () => describeStatus(status));
     });
+}
+
+async function watch(flags: StatusFlags): Promise<void> {
+  const run = (app: Escapement): Promise<void> =>
+    watchStatus(new Operations(app), app.settings.namespace, flags);
+  if (isScreen(flags)) await withApp(flags, "ask", run, {}, showTrouble);
+  else await withApp(flags, "ask", run);
 }
 
 async function readStatus(app: Escapement): Promise<Status> {
