@@ -1,6 +1,6 @@
 import { inspect, styleText } from "node:util";
 import { printable, printableJson } from "../runtime/printable.ts";
-import { cutTo, pad, widthOf } from "./text-width.ts";
+import { cutStart, cutTo, pad, widthOf } from "./text-width.ts";
 
 export type Style = Parameters<typeof styleText>[0];
 
@@ -76,6 +76,8 @@ export function columnsOf(stream: NodeJS.WriteStream = process.stdout): number {
 const gap = 2;
 /** A column is not made narrower than this, nor than its heading. */
 const leastWidth = 8;
+/** Where even that does not fit, a row stays one line all the same. */
+const tightest = 3;
 /** Where nothing is cut, cells are padded up to this. */
 const widestPadding = 60;
 
@@ -107,12 +109,17 @@ export function table(
   // Where nothing has to fit, one long cell must not push every other row to the right.
   const isCut = Number.isFinite(columns);
   const widths = isCut
-    ? narrowed(narrowed(natural, kept, columns), least, columns)
+    ? [kept, least, headings.map(() => tightest)].reduce(
+        (wide, floor) => narrowed(wide, floor, columns),
+        natural as number[],
+      )
     : natural.map((width) => Math.min(width, widestPadding));
   const line = (cells: readonly string[], styleOf: (column: number) => Style | null): Line =>
     cells.flatMap((cell, column) => {
+      // Ids that were made at about the same time begin alike: their ends tell them apart.
+      const cut = whole.includes(headings[column] ?? "") && cells !== headings ? cutStart : cutTo;
       const text = pad(
-        isCut ? cutTo(cell, widths[column] ?? 0) : cell,
+        isCut ? cut(cell, widths[column] ?? 0) : cell,
         widths[column] ?? 0,
         numeric[column] ? "start" : "end",
       );

@@ -33,6 +33,19 @@ export function cutTo(text: string, columns: number): string {
   return columns <= 0 ? "" : `${kept}…`;
 }
 
+/** The end of a string that is too long. */
+export function cutStart(text: string, columns: number): string {
+  if (widthOf(text) <= columns) return text;
+  let width = 0;
+  let kept = "";
+  for (const { segment } of [...segments.segment(text)].toReversed()) {
+    width += widthOfSegment(segment);
+    if (width > columns - 1) break;
+    kept = segment + kept;
+  }
+  return columns <= 0 ? "" : `…${kept}`;
+}
+
 export function pad(text: string, columns: number, side: "start" | "end"): string {
   const spaces = " ".repeat(Math.max(0, columns - widthOf(text)));
   return side === "start" ? spaces + text : text + spaces;
