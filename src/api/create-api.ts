@@ -1,6 +1,7 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { etag } from "hono/etag";
 import type { Escapement } from "../app/escapement.ts";
+import { formatDuration } from "../duration.ts";
 import { recordError } from "../errors.ts";
 import { Operations } from "../operations/operations.ts";
 import { Authenticator } from "./authenticate.ts";
@@ -52,7 +53,7 @@ export function createApi(app: Escapement, options: ApiOptions): Api {
     try {
       checkSite(request, settings);
       const identity = isProbe(request, settings) ? anyone : await authenticator.identify(request, context);
-      return await router.fetch(request, { identity });
+      return await inTime(router.fetch(request, { identity }), settings);
     } catch (error) {
       return problemResponse(error, settings, redactor);
     }
@@ -62,6 +63,31 @@ export function createApi(app: Escapement, options: ApiOptions): Api {
     tasks.stopAll();
   };
   return Object.assign(answer, { close });
+}
+
+/** A stream answers when it is opened, so this does not bound it. */
+async function inTime(
+  answer: Response | Promise<Response>,
+  { answerTimeoutMs }: ApiSettings,
+): Promise<Response> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () =>
+        reject(
+          new ProblemError(
+            "store-unavailable",
+            `no answer within ${formatDuration(answerTimeoutMs)}; what was asked may still be done`,
+          ),
+        ),
+      answerTimeoutMs,
+    );
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** A request without credentials for a route that needs none. One with credentials is checked, and may learn more. */

@@ -1,3 +1,4 @@
+import { type Duration, parseDuration } from "../duration.ts";
 import { describe, EscapementError } from "../errors.ts";
 import type { Logger } from "../log.ts";
 import { checkName } from "../names.ts";
@@ -36,6 +37,11 @@ export interface ApiOptions {
   readonly maxBodyBytes?: number;
   /** How many event streams may be open at once. @default 100 */
   readonly maxStreams?: number;
+  /**
+   * How long an answer may take. A store that hangs is asked for about a minute; callers and proxies give up before, and learn nothing.
+   * What was asked may still be done. @default "30s"
+   */
+  readonly answerTimeout?: Duration;
   /** The file in which `escapement verify` left its last report. @default "escapement-verify.json" in the working directory */
   readonly verifyReport?: string;
   /** A sentence for everybody who looks, which the dashboard shows on every screen: what this installation is, or what is going on. @default none */
@@ -57,6 +63,7 @@ export interface ApiSettings {
   readonly redact: readonly Redaction[];
   readonly maxBodyBytes: number;
   readonly maxStreams: number;
+  readonly answerTimeoutMs: number;
   readonly verifyReport: string;
   readonly notice: string | null;
   readonly log: Logger;
@@ -72,6 +79,7 @@ const known = [
   "redact",
   "maxBodyBytes",
   "maxStreams",
+  "answerTimeout",
   "verifyReport",
   "notice",
 ] as const satisfies (keyof ApiOptions)[];
@@ -109,6 +117,7 @@ export function resolveOptions(
       "maxBodyBytes",
     ),
     maxStreams: checkInteger(options.maxStreams ?? 100, 0, 100_000, "maxStreams"),
+    answerTimeoutMs: parseDuration(options.answerTimeout ?? "30s", "answerTimeout"),
     verifyReport: checkPath(options.verifyReport ?? verifyReportFile),
     notice: checkNotice(options.notice),
     log: app.log,
