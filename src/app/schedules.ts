@@ -7,6 +7,7 @@ import { slotOf } from "../id.ts";
 import { checkName } from "../names.ts";
 import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { planSchedule } from "../planner/plan.ts";
+import { cancelReplaced } from "../planner/replace.ts";
 import {
   decodeSpec,
   encodeSpec,
@@ -307,12 +308,7 @@ export class Schedules {
     const [last] = record.lastJobId === null ? [] : await store.get({ ids: [record.lastJobId] });
     const facts = { now, previous: last?.state ?? null, disallow: this.#settings.disallow };
     const { fire, replaces } = planSchedule(record, facts);
-    if (replaces !== null) {
-      await store.cancel({
-        select: { ids: [replaces] },
-        reason: "replaced by the next occurrence of its schedule",
-      });
-    }
+    await cancelReplaced(store, replaces === null ? [] : [replaces]);
     await store.fire({ node: this.#node, fires: [fire] });
     return true;
   }

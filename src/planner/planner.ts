@@ -9,6 +9,7 @@ import type { Fire, ScheduleRecord } from "../store/schedules.ts";
 import type { Store } from "../store/store.ts";
 import { LeftOut } from "./left-out.ts";
 import { type Plan, planSchedule } from "./plan.ts";
+import { cancelReplaced } from "./replace.ts";
 import { decodeSpec } from "./schedule-spec.ts";
 import { traceFires } from "./traced-fires.ts";
 
@@ -113,13 +114,10 @@ export class Planner {
       due.filter((record) => !this.#leftOut.isStill(record)),
       now.getTime(),
     );
-    const replaced = plans.flatMap(({ replaces }) => replaces ?? []);
-    if (replaced.length > 0) {
-      await store.cancel({
-        select: { ids: replaced },
-        reason: "replaced by the next occurrence of its schedule",
-      });
-    }
+    await cancelReplaced(
+      store,
+      plans.flatMap(({ replaces }) => replaces ?? []),
+    );
     const fired = plans.length === 0 ? 0 : await this.#fire(plans);
     const isMoreLeftOut = this.#leftOut.endRound();
     // If only left-out schedules came, the same answer would come at once.

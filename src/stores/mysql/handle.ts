@@ -5,6 +5,7 @@ import type { TransactResult } from "../../store/claims.ts";
 import type { NewJob } from "../../store/jobs.ts";
 import type { Notice } from "../../store/notices.ts";
 import type { StoreContext } from "../../store/opening.ts";
+import { Listeners } from "../listeners.ts";
 import { transactionSemaphore } from "../transaction-semaphore.ts";
 import { ForeignLink, runnerOf } from "./caller/run.ts";
 import { guard } from "./connection/guard.ts";
@@ -52,7 +53,9 @@ export class Handle {
   readonly #transactions: Transactions;
   readonly #hub: Hub;
   readonly #semaphore: Semaphore;
-  readonly #subscriptions = new Map<() => void, (notice: Notice) => void>();
+  /** Those of this handle, for what its watch sees; the hub knows them too. */
+  readonly #listeners: Listeners;
+  readonly #subscriptions = new Set<() => void>();
   readonly #watch: Watch;
   #identity: Identity | null = null;
   #skipLocked = false;
@@ -61,6 +64,7 @@ export class Handle {
   constructor(options: HandleOptions) {
     const { connections, clock, context, tablePrefix } = options;
     this.#options = options;
+    this.#listeners = new Listeners(context.log);
     this.#semaphore = transactionSemaphore(Math.max(1, Math.floor(connections.size / 2)));
     this.#hub = hubOf(`${connections.where}\n${tablePrefix}\n${context.namespace}`, context);
     this.#transactions = new Transactions({
@@ -71,7 +75,7 @@ export class Handle {
     this.#watch = new Watch({
       ask: (statement) => this.#transactions.once(({ link }) => link.query(statement)),
       ns: async () => (await this.known()).ns,
-      hear: (notice) => this.#tell(notice),
+      hear: (notice) => this.#listeners.notify([notice]),
     });
   }
 
@@ -107,29 +111,22 @@ export class Handle {
   async close(): Promise<void> {
     this.#closed = true;
     this.#watch.stop();
-    for (const unsubscribe of this.#subscriptions.keys()) unsubscribe();
+    for (const unsubscribe of this.#subscriptions) unsubscribe();
     await this.#options.connections.close();
   }
 
   subscribe(listener: (notice: Notice) => void): () => Promise<void> {
-    const unsubscribe = this.#hub.subscribe(listener);
-    this.#subscriptions.set(unsubscribe, listener);
+    const removals = [this.#hub.subscribe(listener), this.#listeners.add(listener)];
+    const unsubscribe = (): void => {
+      for (const remove of removals) remove();
+    };
+    this.#subscriptions.add(unsubscribe);
     if (this.listens) this.#watch.start();
     return async () => {
       this.#subscriptions.delete(unsubscribe);
       if (this.#subscriptions.size === 0) this.#watch.stop();
       unsubscribe();
     };
-  }
-
-  #tell(notice: Notice): void {
-    for (const listener of this.#subscriptions.values()) {
-      try {
-        listener(notice);
-      } catch (error) {
-        this.#options.context.log.error({ error }, "a listener for notices of the store failed");
-      }
-    }
   }
 
   /** Makes sure that the lines of these jobs have numbers, before a transaction begins that may be rolled back. */

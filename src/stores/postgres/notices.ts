@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../../clock.ts";
 import type { Logger } from "../../log.ts";
 import type { Notice } from "../../store/notices.ts";
+import { Listeners } from "../listeners.ts";
 import { anyNotice, isNotice } from "../notice.ts";
 import type { Link, Value } from "./connection/link.ts";
 import { Listener } from "./connection/listener.ts";
@@ -35,7 +36,7 @@ export class Channel {
   readonly name: string;
   readonly #options: ChannelOptions;
   readonly #sender = randomUUID();
-  readonly #listeners = new Set<(notice: Notice) => void>();
+  readonly #listeners: Listeners;
   readonly #listener: Listener | null;
   readonly #waiting: Notice[] = [];
   #sending: Promise<void> | null = null;
@@ -44,17 +45,18 @@ export class Channel {
 
   constructor(options: ChannelOptions) {
     this.#options = options;
+    this.#listeners = new Listeners(options.log);
     const { schema, namespace, link, log } = options;
     this.name = `escapement_${createHash("sha256").update(`${schema}\n${namespace}`).digest("hex").slice(0, 32)}`;
     const hear = (payload: string): void => this.#hear(payload);
     // What was missed while not listening is unknown: it may be anything.
-    const missed = (): void => this.#tell(anyNotice);
+    const missed = (): void => this.#listeners.notify(anyNotice);
     this.#listener = options.listen ? new Listener({ link, log, channel: this.name, hear, missed }) : null;
   }
 
   publish(notices: readonly Notice[]): void {
     if (notices.length === 0 || this.#closed) return;
-    if (this.#listeners.size > 0) this.#options.clock.defer(() => this.#tell(notices));
+    if (this.#listeners.size > 0) this.#options.clock.defer(() => this.#listeners.notify(notices));
     this.#waiting.push(...notices);
     this.#plan();
   }
@@ -73,7 +75,7 @@ export class Channel {
     const told = { text: notify, values: [this.name, this.payload(gather(notices), true)] };
     const lost = (error: unknown): void => log.debug({ error }, lostNotice);
     const answer = await link.runWith({ text: sql, values }, told, lost);
-    if (this.#listeners.size > 0) clock.defer(() => this.#tell(notices));
+    if (this.#listeners.size > 0) clock.defer(() => this.#listeners.notify(notices));
     return answer;
   }
 
@@ -85,12 +87,10 @@ export class Channel {
   }
 
   async subscribe(listener: (notice: Notice) => void): Promise<() => Promise<void>> {
-    // A separate function for each subscription: the same listener may be passed twice.
-    const own = (notice: Notice): void => listener(notice);
-    this.#listeners.add(own);
+    const remove = this.#listeners.add(listener);
     await this.#listener?.start();
     return async () => {
-      this.#listeners.delete(own);
+      remove();
       if (this.#listeners.size === 0) await this.#listener?.stop();
     };
   }
@@ -136,17 +136,7 @@ export class Channel {
   #hear(payload: string): void {
     const message = parse(payload);
     if (message === null || message.sender === this.#sender) return;
-    this.#tell(message.notices);
-  }
-
-  #tell(notices: readonly Notice[]): void {
-    for (const listener of this.#listeners) {
-      try {
-        for (const notice of notices) listener(notice);
-      } catch (error) {
-        this.#options.log.error({ error }, "a listener for notices of the store failed");
-      }
-    }
+    this.#listeners.notify(message.notices);
   }
 }
 

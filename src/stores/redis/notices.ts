@@ -1,5 +1,6 @@
 import type { Logger } from "../../log.ts";
 import type { Notice } from "../../store/notices.ts";
+import { Listeners } from "../listeners.ts";
 import { anyNotice, isNotice } from "../notice.ts";
 import type { RedisClient } from "./connection/client.ts";
 import type { Link } from "./connection/link.ts";
@@ -17,13 +18,14 @@ export interface ChannelParts {
 /** Receives what scripts publish, on a connection that is opened with the first listener and survives reconnects. */
 export class Channel {
   readonly #parts: ChannelParts;
-  readonly #listeners = new Set<(notice: Notice) => void>();
+  readonly #listeners: Listeners;
   #listening: Promise<RedisClient> | null = null;
   #client: RedisClient | null = null;
   #closed = false;
 
   constructor(parts: ChannelParts) {
     this.#parts = parts;
+    this.#listeners = new Listeners(parts.log);
   }
 
   async subscribe(listener: (notice: Notice) => void): Promise<() => void> {
@@ -34,10 +36,7 @@ export class Channel {
       this.#listening = null;
       throw error;
     }
-    // A separate function for each subscription: the same listener may be passed twice.
-    const own = (notice: Notice): void => listener(notice);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   close(): void {
@@ -78,7 +77,7 @@ export class Channel {
     const { channels, link, log } = this.#parts;
     client.subscribe(...channels).then(
       // After a gap it is unknown what was missed, so everything may have changed.
-      () => this.#tell(anyNotice),
+      () => this.#listeners.notify(anyNotice),
       // If the connection broke again, it will be ready again some time; all listeners poll in the meantime.
       (error: unknown) => log.debug({ error, where: link.where }, "listening to Redis could not be resumed"),
     );
@@ -88,20 +87,10 @@ export class Channel {
     try {
       const [json = "", ...ended] = message.split("\n");
       const notices: unknown = JSON.parse(json);
-      if (Array.isArray(notices)) this.#tell(notices.filter(isNotice));
-      if (ended.length > 0) this.#tell([{ kind: "ended", ids: ended }]);
+      if (Array.isArray(notices)) this.#listeners.notify(notices.filter(isNotice));
+      if (ended.length > 0) this.#listeners.notify([{ kind: "ended", ids: ended }]);
     } catch (error) {
       this.#parts.log.warn({ error }, "a notice of the Redis store could not be read");
-    }
-  }
-
-  #tell(notices: readonly Notice[]): void {
-    for (const listener of this.#listeners) {
-      try {
-        for (const notice of notices) listener(notice);
-      } catch (error) {
-        this.#parts.log.error({ error }, "a listener for notices of the store failed");
-      }
     }
   }
 }

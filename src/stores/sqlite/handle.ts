@@ -2,7 +2,7 @@ import type { Notice } from "../../store/notices.ts";
 import type { Health, PendingMigration, StoreContext } from "../../store/opening.ts";
 import { NoticeDraft } from "../notice-draft.ts";
 import { type Connection, connectionOf } from "./connection/connection.ts";
-import type { Channel, Engine } from "./connection/engine.ts";
+import type { Engine } from "./connection/engine.ts";
 import {
   findIdentity,
   hasSchema,
@@ -15,6 +15,7 @@ import { bootId } from "./connection/machine.ts";
 import { type Sharing, Transactions } from "./connection/transactions.ts";
 import { health } from "./health.ts";
 import { migrate, pendingMigrations } from "./migrate.ts";
+import type { Channel } from "./notices.ts";
 import type { Session } from "./session.ts";
 import { callersDatabase, whenEnded } from "./transact.ts";
 

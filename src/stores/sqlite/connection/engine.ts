@@ -1,16 +1,15 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Notice } from "../../../store/notices.ts";
 import type { Capabilities, StoreContext } from "../../../store/opening.ts";
+import { Listeners } from "../../listeners.ts";
 import { isLocked, translateError } from "../errors.ts";
 import { schemaVersion } from "../migrate.ts";
-import { Listeners } from "../notices.ts";
+import { type Channel, fileChannel, processChannel } from "../notices.ts";
 import { type Connection, connectionOf } from "./connection.ts";
 import { prepareDatabaseFile } from "./database-file.ts";
 import { findMissingWal, missingWalProblem } from "./missing-wal.ts";
 import { DatabaseSync } from "./node-sqlite.ts";
-import { Sidecar } from "./sidecar.ts";
 import { lockDeadlineMs, lockTimeoutMs, pauseMs } from "./transactions.ts";
 
 /** An open database, and how its changes are published. */
@@ -25,12 +24,6 @@ export interface Engine {
   readonly capabilities: Capabilities;
   /** How to receive and publish what happens in a namespace. */
   channel(context: StoreContext): Channel;
-  close(): void;
-}
-
-export interface Channel {
-  publish(notices: readonly Notice[]): void;
-  subscribe(listener: (notice: Notice) => void): () => void;
   close(): void;
 }
 
@@ -109,41 +102,6 @@ function openOnce(file: string, pragmas: readonly string[]): DatabaseSync {
   }
 }
 
-function fileChannel(file: string, { namespace, clock, log }: StoreContext): Channel {
-  const listeners = new Listeners((error) =>
-    log.error({ error }, "a listener for notices of the store failed"),
-  );
-  // SQLite also puts its own files next to the real one, so processes that come through a link meet there.
-  const database = existsSync(file) ? realpathSync(file) : file;
-  const sidecar = new Sidecar({
-    database,
-    namespace,
-    sender: crypto.randomUUID(),
-    hear: (notices) => listeners.tell(notices),
-    failed: (error) =>
-      log.warn(
-        { error, file },
-        "this process and others on its SQLite file cannot wake each other; they poll",
-      ),
-  });
-  return {
-    publish(notices) {
-      if (notices.length === 0) return;
-      if (listeners.size > 0) clock.defer(() => listeners.tell(notices));
-      sidecar.tell(notices);
-    },
-    subscribe(listener) {
-      const remove = listeners.add(listener);
-      sidecar.listen();
-      return () => {
-        remove();
-        if (listeners.size === 0) sidecar.deafen();
-      };
-    },
-    close: () => sidecar.close(),
-  };
-}
-
 /** A database of this process, shared by everything that is opened through one factory. */
 export function openMemoryEngine(): Engine {
   const database = new DatabaseSync(":memory:", { enableForeignKeyConstraints: false });
@@ -160,18 +118,10 @@ export function openMemoryEngine(): Engine {
       durability: "none",
       acrossSlots: true,
     },
-    channel: ({ namespace, clock, log }) => {
-      const failed = (error: unknown): void =>
-        log.error({ error }, "a listener for notices of the store failed");
-      const listeners = namespaces.get(namespace) ?? new Listeners(failed);
-      namespaces.set(namespace, listeners);
-      return {
-        publish(notices) {
-          if (notices.length > 0 && listeners.size > 0) clock.defer(() => listeners.tell(notices));
-        },
-        subscribe: (listener) => listeners.add(listener),
-        close() {},
-      };
+    channel: (context) => {
+      const listeners = namespaces.get(context.namespace) ?? new Listeners(context.log);
+      namespaces.set(context.namespace, listeners);
+      return processChannel(listeners, context);
     },
     // Its data lives as long as the factory does.
     close() {},
