@@ -1,13 +1,28 @@
 // Writes the decisions of src/state.ts in the languages of stores that decide on the server: SQL for Postgres, Lua for Redis.
 
-import { expiredReason, outcomeKinds } from "../src/state.ts";
-import { aheadRows, decisions, fragileRows, orphanTemplate, silences } from "./policy-table.mjs";
+import {
+  endedStates,
+  expiredReason,
+  idleStates,
+  openStates,
+  outcomeKinds,
+  redrivableStates,
+} from "../src/state.ts";
+import {
+  aheadRows,
+  decisions,
+  fragileRows,
+  orphaningStates,
+  orphanTemplate,
+  silences,
+} from "./policy-table.mjs";
 
 /** The files, by their paths. */
 export function policyFiles() {
   return {
     "src/stores/postgres/functions/00-policy.sql": sqlFile(),
     "src/stores/redis/lua/shared/policy.lua": luaFile(),
+    "src/stores/redis/lua/shared/states.lua": luaStates(),
   };
 }
 
@@ -80,6 +95,8 @@ function sqlKind({ kind, rows }) {
   return [`  if p_kind = ${sqlText(kind)} then`, ...returns, "  end if;"].join("\n");
 }
 
+const sqlList = (states) => states.map(sqlText).join(", ");
+
 function sqlFile() {
   const orphan = pieces(orphanTemplate, sqlText, { "{id}": "p_id", "{state}": "p_state" });
   return `${origin}
@@ -110,6 +127,16 @@ $$;
 -- mayClaimAhead in state.ts.
 create function may_claim_ahead(p_delivery text, p_keyed boolean, p_crashes integer, p_ahead boolean) returns boolean language sql immutable as $$
   select ${sqlBoolean(aheadRows())}
+$$;
+
+-- idleStates, openStates and redrivableStates in state.ts.
+create function is_idle(p_state text) returns boolean language sql immutable as $$ select p_state in (${sqlList(idleStates)}) $$;
+create function is_open(p_state text) returns boolean language sql immutable as $$ select p_state in (${sqlList(openStates)}) $$;
+create function is_redrivable(p_state text) returns boolean language sql immutable as $$ select p_state in (${sqlList(redrivableStates)}) $$;
+
+-- isOrphan in state.ts. Only 'run' keeps a child.
+create function is_orphan(p_after_failure text, p_parent_state text) returns boolean language sql immutable as $$
+  select p_after_failure is distinct from 'run' and p_parent_state in (${sqlList(orphaningStates)})
 $$;
 
 -- orphanReason in state.ts.
@@ -209,6 +236,11 @@ local function silenceOf(isAhead)
 ${luaReturns(silent, "  ", String).join("\n")}
 end
 
+-- isOrphan in state.ts.
+local function isOrphan(runsAfterFailure, parentState)
+  return not runsAfterFailure and (${orphaningStates.map((state) => `parentState == ${luaName(state)}`).join(" or ")})
+end
+
 -- orphanReason in state.ts.
 local function orphanReason(id, state)
   return ${orphan.join(" .. ")}
@@ -216,5 +248,17 @@ end
 
 -- expiredReason in state.ts.
 local expiredReason = ${luaText(expiredReason)}
+`;
+}
+
+function luaStates() {
+  const set = (states) => `{ ${states.map((state) => `[${luaName(state)}] = true`).join(", ")} }`;
+  return `${origin}
+
+-- idleStates, openStates, redrivableStates and endedStates in state.ts.
+local idleStates = ${set(idleStates)}
+local openStates = ${set(openStates)}
+local redrivableStates = ${set(redrivableStates)}
+local endedStates = ${set(endedStates)}
 `;
 }

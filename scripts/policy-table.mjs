@@ -1,9 +1,10 @@
 // What src/state.ts decides about a held job, asked for every case that there is: the table from which the stores' own languages get it.
 
 import { AssertionError } from "node:assert";
-import { deliveries } from "../src/job.ts";
+import { deliveries, jobStates } from "../src/job.ts";
 import {
   isFragile,
+  isOrphan,
   mayClaimAhead,
   orphanReason,
   outcomeKindOf,
@@ -117,6 +118,11 @@ export function aheadRows() {
     return may;
   }, all);
 }
+
+/** The states of a parent that cancel a child which asks for that; none cancels one that runs anyway. */
+export const orphaningStates = jobStates.filter((state) => isOrphan({ afterFailure: "cancel" }, state));
+if (jobStates.some((state) => isOrphan({ afterFailure: "run" }, state)))
+  throw new Error("The table knows no parent whose end cancels a child that runs anyway.");
 
 /** Why a child is cancelled, with {id} and {state} of its parent. */
 export const orphanTemplate = orphanReason({ id: "{id}", state: "{state}" });

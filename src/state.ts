@@ -1,5 +1,5 @@
 import assert from "node:assert";
-import { type Delivery, deliveries, type JobState } from "./job.ts";
+import { type Delivery, deliveries, type JobState, jobStates } from "./job.ts";
 import { type Backoff, backoffMs } from "./retry.ts";
 
 /** Everything that can happen to a job. */
@@ -54,6 +54,25 @@ export function follow(state: JobState, transition: Transition): JobState {
   const next = transitions[state][transition];
   assert(next !== undefined, `a job that is ${state} cannot ${transition}`);
   return next;
+}
+
+function statesBefore(transition: Transition): readonly JobState[] {
+  return jobStates.filter((state) => transitions[state][transition] !== undefined);
+}
+
+/** A job that nobody holds and that has not ended: it may be changed, and is cancelled at once. */
+export const idleStates = statesBefore("expire");
+/** A job that has not ended: it may be cancelled, and others may wait for it. */
+export const openStates = statesBefore("cancel");
+/** A job that may be sent back to waiting. */
+export const redrivableStates = statesBefore("redrive");
+
+export function isIdle(state: JobState): boolean {
+  return idleStates.includes(state);
+}
+
+export function isRedrivable(state: JobState): state is "dead" | "lost" {
+  return redrivableStates.includes(state);
 }
 
 /** How a claim ended, as its holder tells it (or the reaper, for a holder that fell silent). */
@@ -242,6 +261,14 @@ export function story(outcome: Outcome): {
       return null;
   }
 }
+
+/** Whether the end of a parent cancels a child that waits for it. */
+export function isOrphan(child: { readonly afterFailure: AfterFailure }, parentState: JobState): boolean {
+  return child.afterFailure === "cancel" && parentState !== "succeeded" && isTerminal(parentState);
+}
+
+/** What becomes of a child whose parent ends without success. */
+export type AfterFailure = "cancel" | "run";
 
 /** Why a job is cancelled whose parent did not succeed. */
 export function orphanReason(parent: { readonly id: string; readonly state: JobState }): string {

@@ -1,4 +1,5 @@
 import type { Delivery, JobFacts, JobState } from "../job.ts";
+import type { AfterFailure } from "../state.ts";
 import type { JobFilter } from "./questions.ts";
 
 /** How jobs get in, and how a person changes them. */
@@ -75,7 +76,7 @@ export interface NewJob {
    * What happens when a parent ends in any state other than succeeded. `cancel`: it is cancelled (reason "its parent
    * <id> is <state>"), and its own children with it. `run`: as if the parent had succeeded.
    */
-  readonly afterFailure: "cancel" | "run";
+  readonly afterFailure: AfterFailure;
   /**
    * The first job with the key holds it: while it is not terminal where `forMs` is null, else for that long after it
    * was enqueued, whatever its state. Meanwhile another job with the key is absorbed.

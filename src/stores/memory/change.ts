@@ -1,4 +1,12 @@
-import { endedStates, follow, isTerminal } from "../../state.ts";
+import {
+  endedStates,
+  follow,
+  isIdle,
+  isRedrivable,
+  isTerminal,
+  openStates,
+  redrivableStates,
+} from "../../state.ts";
 import type {
   CancelOutcome,
   RedriveOutcome,
@@ -18,7 +26,7 @@ import type { Session } from "./session.ts";
 export function update({ data, now }: Session, params: UpdateParams): UpdateResult {
   const row = data.resolve(params.id);
   if (row === undefined) return { outcome: "unknown", state: null };
-  if (row.state !== "waiting" && row.state !== "blocked") return { outcome: "refused", state: row.state };
+  if (!isIdle(row.state)) return { outcome: "refused", state: row.state };
   const runAt = params.runAt?.getTime() ?? (params.delayMs === undefined ? undefined : now + params.delayMs);
   data.tell(row, now, "updated", null);
   data.write(row, {
@@ -33,7 +41,7 @@ export function update({ data, now }: Session, params: UpdateParams): UpdateResu
 }
 
 export function cancel({ data, now }: Session, params: SelectParams): SelectResult<CancelOutcome> {
-  return forEachSelected(data, params, ["blocked", "waiting", "active"], (row) => {
+  return forEachSelected(data, params, openStates, (row) => {
     if (isTerminal(row.state)) return "terminal";
     if (row.state !== "active") {
       cancelIdle(data, row, "cancel", params.reason, now);
@@ -49,8 +57,8 @@ export function cancel({ data, now }: Session, params: SelectParams): SelectResu
 }
 
 export function redrive({ data, now }: Session, params: SelectParams): SelectResult<RedriveOutcome> {
-  return forEachSelected(data, params, ["dead", "lost"], (row) => {
-    if (row.state !== "dead" && row.state !== "lost") return "refused";
+  return forEachSelected(data, params, redrivableStates, (row) => {
+    if (!isRedrivable(row.state)) return "refused";
     return redriveOne(data, row, params.reason, now);
   });
 }

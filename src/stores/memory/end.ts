@@ -1,5 +1,5 @@
 import type { Outcome } from "../../state.ts";
-import { follow, isTerminal, orphanReason, settle, story } from "../../state.ts";
+import { follow, isOrphan, isTerminal, orphanReason, settle, story } from "../../state.ts";
 import type { Data } from "./data/data.ts";
 import type { Row } from "./rows.ts";
 
@@ -65,7 +65,7 @@ function tellChildren(data: Data, ended: Row, now: number): void {
 
 /** Returns whether the child ended too. */
 function hearEnd(data: Data, child: Row, parent: Row, now: number): boolean {
-  if (parent.state !== "succeeded" && child.afterFailure === "cancel") {
+  if (isOrphan(child, parent.state)) {
     writeCancelled(data, child, "cancel", orphanReason(parent), now);
     return true;
   }

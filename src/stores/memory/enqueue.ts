@@ -1,4 +1,4 @@
-import { isTerminal, orphanReason } from "../../state.ts";
+import { isOrphan, isTerminal, orphanReason } from "../../state.ts";
 import { refuseAll } from "../../store/all-or-none.ts";
 import type { EnqueueResult, NewJob } from "../../store/jobs.ts";
 import type { Data } from "./data/data.ts";
@@ -73,7 +73,7 @@ function add(data: Data, job: NewJob, now: number): void {
   if (job.unique !== null) data.uniques.set(job.unique.key, job.id);
   for (const id of waitsFor) data.jobs.get(id)?.children.add(row.id);
   const failed = parents.find((parent) => isTerminal(parent.state) && parent.state !== "succeeded");
-  if (failed !== undefined && job.afterFailure === "cancel") {
+  if (failed !== undefined && isOrphan(job, failed.state)) {
     cancelIdle(data, row, "cancel", orphanReason(failed), now);
   }
 }

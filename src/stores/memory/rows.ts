@@ -1,6 +1,6 @@
 import type { Delivery, JobFacts, JobState } from "../../job.ts";
 import { ownRetentionMs } from "../../retention.ts";
-import { isTerminal } from "../../state.ts";
+import { type AfterFailure, isTerminal } from "../../state.ts";
 import type { ClaimedJob } from "../../store/claims.ts";
 import type { Retention, StoredJob } from "../../store/jobs.ts";
 import type { TrailEntry } from "../../store/questions.ts";
@@ -41,7 +41,7 @@ export interface Row {
   readonly claimedAt: number | null;
   readonly finishedAt: number | null;
   readonly cancelRequested: boolean;
-  readonly afterFailure: "cancel" | "run";
+  readonly afterFailure: AfterFailure;
   /** `until` null: for as long as it is not terminal. */
   readonly unique: { readonly key: string; readonly until: number | null } | null;
   readonly debounceKey: string | null;

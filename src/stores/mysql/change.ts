@@ -1,3 +1,4 @@
+import { isIdle } from "../../state.ts";
 import type { UpdateParams, UpdateResult } from "../../store/jobs.ts";
 import { laneOf } from "../lane.ts";
 import { sql } from "./connection/sql.ts";
@@ -10,7 +11,7 @@ import type { Session } from "./session.ts";
 export async function update(session: Session, params: UpdateParams): Promise<UpdateResult> {
   const job = await resolveJob(session, params.id);
   if (job === null) return { outcome: "unknown", state: null };
-  if (job.state !== "waiting" && job.state !== "blocked") return { outcome: "refused", state: job.state };
+  if (!isIdle(job.state)) return { outcome: "refused", state: job.state };
   tell(session, job, "updated", null);
   const delayed = params.delayMs === undefined ? job.runAt : session.now + params.delayMs;
   changeIdle(session, job, {

@@ -1,6 +1,7 @@
 import type { JobState } from "../../job.ts";
 import {
   follow,
+  isOrphan,
   isTerminal,
   type Outcome,
   orphanReason,
@@ -134,7 +135,7 @@ async function tellGeneration(session: Session, parents: readonly Ended[]): Prom
     const job = children.get(child);
     const parent = parents[place];
     if (job?.state !== "blocked" || parent === undefined || endedToo.has(child)) continue;
-    if (parent.state !== "succeeded" && job.afterFailure === "cancel") {
+    if (isOrphan(job, parent.state)) {
       endedToo.set(child, cancelIdle(session, job, "cancel", orphanReason(parent)));
     }
   }

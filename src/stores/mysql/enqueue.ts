@@ -1,4 +1,4 @@
-import { isTerminal, orphanReason } from "../../state.ts";
+import { isOrphan, isTerminal, orphanReason } from "../../state.ts";
 import type { EnqueueResult, NewJob } from "../../store/jobs.ts";
 import { perGroup } from "../kept-counts.ts";
 import { changeIdle } from "./change.ts";
@@ -195,7 +195,7 @@ async function add(session: Session, job: NewJob, parents: readonly JobRow[]): P
 /** A parent that has already ended badly decides at once. */
 async function orphan(session: Session, job: NewJob, parents: readonly JobRow[]): Promise<void> {
   const failed = parents.find(({ state }) => isTerminal(state) && state !== "succeeded");
-  if (failed === undefined || job.afterFailure !== "cancel") return;
+  if (failed === undefined || !isOrphan(job, failed.state)) return;
   const row = (await lockJobs(session, [job.id])).get(job.id);
   if (row === undefined) return;
   const ended: Ended = cancelIdle(session, row, "cancel", orphanReason(failed));

@@ -1,4 +1,4 @@
-import { expiredReason, isTerminal, silence } from "../../state.ts";
+import { expiredReason, isIdle, isTerminal, silence } from "../../state.ts";
 import type { ClaimRef, ExtendParams, ExtendResult, Report, ReportParams } from "../../store/claims.ts";
 import type { ReapParams, ReapResult } from "../../store/reaping.ts";
 import { fixed, now, type Sql, sql } from "./connection/sql.ts";
@@ -168,10 +168,7 @@ async function nextToExpire(session: Session, limit: number): Promise<JobRow[]> 
       listed.map(({ seq }) => seq),
     );
     const isExpired = (job: JobRow | undefined, expireAt: number): job is JobRow =>
-      job !== undefined &&
-      job.attempt === 0 &&
-      job.expireAt === expireAt &&
-      (job.state === "waiting" || job.state === "blocked");
+      job !== undefined && job.attempt === 0 && job.expireAt === expireAt && isIdle(job.state);
     const expired = listed.flatMap(({ seq, expireAt }) => {
       const job = found.get(seq);
       return isExpired(job, expireAt) ? [job] : [];

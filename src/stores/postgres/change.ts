@@ -1,5 +1,5 @@
 import type { JobState } from "../../job.ts";
-import { endedStates } from "../../state.ts";
+import { endedStates, openStates, redrivableStates } from "../../state.ts";
 import type {
   CancelOutcome,
   RedriveOutcome,
@@ -47,11 +47,11 @@ const redriveOutcomes = ["redriven", "held", "refused"] as const;
 const removeOutcomes = ["deleted", "held", "refused"] as const;
 
 export function cancel(session: Session, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
-  return changeSelected(session, params, "cancel_jobs", ["blocked", "waiting", "active"], cancelOutcomes);
+  return changeSelected(session, params, "cancel_jobs", openStates, cancelOutcomes);
 }
 
 export function redrive(session: Session, params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
-  return changeSelected(session, params, "redrive_jobs", ["dead", "lost"], redriveOutcomes);
+  return changeSelected(session, params, "redrive_jobs", redrivableStates, redriveOutcomes);
 }
 
 export function remove(session: Session, params: SelectParams): Promise<SelectResult<RemoveOutcome>> {

@@ -3,7 +3,17 @@ import { after, before, describe, test } from "node:test";
 import pg from "pg";
 import { testbed } from "../../../testbed/index.ts";
 import { deliveries, jobStates } from "../../job.ts";
-import { expiredReason, isFragile, mayClaimAhead, orphanReason, outcomeKindOf } from "../../state.ts";
+import {
+  expiredReason,
+  isFragile,
+  isIdle,
+  isOrphan,
+  isRedrivable,
+  mayClaimAhead,
+  openStates,
+  orphanReason,
+  outcomeKindOf,
+} from "../../state.ts";
 import { apply, type Decision, everyCase, reasonOf } from "../../testing/policy-cases.ts";
 import { functionFiles } from "./functions/files.ts";
 import { newSchema } from "./test/harness.ts";
@@ -86,6 +96,27 @@ describe("the policy in SQL", { skip: server.skip }, () => {
     assert.deepEqual(
       answers,
       jobs.map((job) => [isFragile(job), mayClaimAhead(job)]),
+    );
+  });
+
+  test("says which jobs may be changed, cancelled and redriven, and which children are cancelled, as state.ts does", async () => {
+    const cases = jobStates.flatMap((state) =>
+      (["cancel", "run"] as const).map((afterFailure) => ({ state, afterFailure })),
+    );
+    assert.deepEqual(
+      await ask(
+        `state text, "afterFailure" text`,
+        `array[is_idle(state), is_open(state), is_redrivable(state), is_orphan("afterFailure", state),
+          is_orphan(nullif("afterFailure", 'cancel'), state)]`,
+        cases,
+      ),
+      cases.map(({ state, afterFailure }) => [
+        isIdle(state),
+        openStates.includes(state),
+        isRedrivable(state),
+        isOrphan({ afterFailure }, state),
+        isOrphan({ afterFailure }, state),
+      ]),
     );
   });
 

@@ -5,7 +5,12 @@ import { deliveries, jobStates } from "../../job.ts";
 import {
   expiredReason,
   isFragile,
+  isIdle,
+  isOrphan,
+  isRedrivable,
+  isTerminal,
   mayClaimAhead,
+  openStates,
   orphanReason,
   outcomeKindOf,
   outcomeKinds,
@@ -13,14 +18,14 @@ import {
 } from "../../state.ts";
 import { apply, type Decision, everyCase, reasonOf } from "../../testing/policy-cases.ts";
 import { sourceOf } from "./connection/scripts.ts";
-import { deliveryNumber, stateAt } from "./rows.ts";
+import { deliveryNumber, stateAt, stateNumber } from "./rows.ts";
 import { admin } from "./test/admin.ts";
 
 const server = await testbed.redis();
 
 /** Gives each list of arguments to an expression in Lua, whose values are answered as a list. */
 function scriptFor(expression: string, amount: number): string {
-  return sourceOf(`-- uses: base record policy
+  return sourceOf(`-- uses: base record policy states
 local answers = {}
 for n, a in ipairs(cjson.decode(ARGV[2])) do
   for place = 1, 9 do
@@ -114,6 +119,26 @@ describe("the policy in Lua", { skip: server.skip }, () => {
     assert.deepEqual(
       answers,
       jobs.map((job) => [isFragile(job), mayClaimAhead(job)]),
+    );
+  });
+
+  test("says which jobs may be changed, cancelled and redriven, and which children are cancelled, as state.ts does", async () => {
+    const cases = jobStates.flatMap((state) =>
+      (["cancel", "run"] as const).map((afterFailure) => ({ state, afterFailure })),
+    );
+    assert.deepEqual(
+      await ask(
+        "idleStates[a[1]] or false, openStates[a[1]] or false, redrivableStates[a[1]] or false, endedStates[a[1]] or false, isOrphan(a[2], a[1])",
+        5,
+        cases.map(({ state, afterFailure }) => [stateNumber(state), afterFailure === "run"]),
+      ),
+      cases.map(({ state, afterFailure }) => [
+        isIdle(state),
+        openStates.includes(state),
+        isRedrivable(state),
+        isTerminal(state),
+        isOrphan({ afterFailure }, state),
+      ]),
     );
   });
 

@@ -1,3 +1,4 @@
+import { isIdle } from "../../state.ts";
 import type { UpdateParams, UpdateResult } from "../../store/jobs.ts";
 import { laneOf } from "../lane.ts";
 import { type JobRow, resolveJob } from "./jobs/find.ts";
@@ -9,7 +10,7 @@ import type { Session } from "./session.ts";
 export function update(session: Session, params: UpdateParams): UpdateResult {
   const job = resolveJob(session, params.id);
   if (job === null) return { outcome: "unknown", state: null };
-  if (job.state !== "waiting" && job.state !== "blocked") return { outcome: "refused", state: job.state };
+  if (!isIdle(job.state)) return { outcome: "refused", state: job.state };
   tell(session, job, "updated", null);
   const delayed = params.delayMs === undefined ? job.runAt : session.now + params.delayMs;
   changeIdle(session, job, {

@@ -1,6 +1,7 @@
 import type { JobState } from "../../job.ts";
 import {
   follow,
+  isOrphan,
   isTerminal,
   type Outcome,
   orphanReason,
@@ -174,7 +175,7 @@ function hearEnd(
 ): boolean {
   // Another program has written to it.
   if (child.state !== "blocked") return false;
-  if (parent.state !== "succeeded" && child.afterFailure === "cancel") {
+  if (isOrphan(child, parent.state)) {
     writeCancelled(session, child, "cancel", orphanReason(parent));
     return true;
   }

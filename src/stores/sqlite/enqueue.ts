@@ -1,4 +1,4 @@
-import { isTerminal, orphanReason } from "../../state.ts";
+import { isOrphan, isTerminal, orphanReason } from "../../state.ts";
 import type { EnqueueResult, NewJob } from "../../store/jobs.ts";
 import { changeIdle } from "./change.ts";
 import { cancelIdle } from "./end.ts";
@@ -140,7 +140,7 @@ function add(session: Session, job: NewJob, parents: readonly JobRow[]): void {
     );
   }
   const failed = parents.find(({ state }) => isTerminal(state) && state !== "succeeded");
-  if (failed !== undefined && job.afterFailure === "cancel") {
+  if (failed !== undefined && isOrphan(job, failed.state)) {
     cancelIdle(session, row, "cancel", orphanReason(failed));
   }
 }

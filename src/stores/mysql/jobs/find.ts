@@ -1,5 +1,5 @@
 import type { Delivery, JobState } from "../../../job.ts";
-import { isTerminal } from "../../../state.ts";
+import { type AfterFailure, isTerminal } from "../../../state.ts";
 import { laneOf } from "../../lane.ts";
 import { shelfOf } from "../../shelf.ts";
 import type { Tuple } from "../connection/link.ts";
@@ -42,7 +42,7 @@ export interface JobRow {
   readonly rateKey: string | null;
   readonly uniqueKey: string | null;
   readonly uniqueMs: number | null;
-  readonly afterFailure: "cancel" | "run";
+  readonly afterFailure: AfterFailure;
   readonly schedule: string | null;
 }
 

@@ -1,5 +1,5 @@
 import type { JobState } from "../../../job.ts";
-import { follow, isTerminal } from "../../../state.ts";
+import { follow, isRedrivable, isTerminal, openStates, redrivableStates } from "../../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../../store/jobs.ts";
 import { fixed, sql } from "../connection/sql.ts";
 import { cancelIdle, tellChildren } from "../end.ts";
@@ -13,7 +13,7 @@ import { tell } from "./trail.ts";
 import { takeUniqueKey, uniqueHolder } from "./unique.ts";
 
 export function cancel(session: Session, params: SelectParams): Promise<SelectResult<CancelOutcome>> {
-  return forEachSelected(session, params, ["blocked", "waiting", "active"], async (job) => {
+  return forEachSelected(session, params, openStates, async (job) => {
     if (isTerminal(job.state)) return "terminal";
     if (job.state !== "active") {
       await tellChildren(session, [cancelIdle(session, job, "cancel", params.reason)]);
@@ -32,8 +32,8 @@ export function cancel(session: Session, params: SelectParams): Promise<SelectRe
 }
 
 export function redrive(session: Session, params: SelectParams): Promise<SelectResult<RedriveOutcome>> {
-  return forEachSelected(session, params, ["dead", "lost"], async (job) => {
-    if (job.state !== "dead" && job.state !== "lost") return "refused";
+  return forEachSelected(session, params, redrivableStates, async (job) => {
+    if (!isRedrivable(job.state)) return "refused";
     return redriveOne(session, job, params.reason);
   });
 }

@@ -117,6 +117,16 @@ create function may_claim_ahead(p_delivery text, p_keyed boolean, p_crashes inte
   select case when p_delivery = 'at-most-once' then false when p_keyed then false when p_crashes > 0 then false when p_ahead then false else true end
 $$;
 
+-- idleStates, openStates and redrivableStates in state.ts.
+create function is_idle(p_state text) returns boolean language sql immutable as $$ select p_state in ('blocked', 'waiting') $$;
+create function is_open(p_state text) returns boolean language sql immutable as $$ select p_state in ('blocked', 'waiting', 'active') $$;
+create function is_redrivable(p_state text) returns boolean language sql immutable as $$ select p_state in ('dead', 'lost') $$;
+
+-- isOrphan in state.ts. Only 'run' keeps a child.
+create function is_orphan(p_after_failure text, p_parent_state text) returns boolean language sql immutable as $$
+  select p_after_failure is distinct from 'run' and p_parent_state in ('dead', 'lost', 'cancelled')
+$$;
+
 -- orphanReason in state.ts.
 create function orphan_reason(p_id text, p_state text) returns text language sql immutable as $$
   select 'its parent ' || p_id || ' is ' || p_state

@@ -109,7 +109,7 @@ $$;
 -- Takes an idle job from its place, as it was before the change by the caller, who holds it.
 create function leave_line(p_job all_jobs) returns void language plpgsql as $$
 begin
-  if p_job.state is distinct from 'waiting' and p_job.state is distinct from 'blocked' then return; end if;
+  if is_idle(p_job.state) is not true then return; end if;
   if p_job.expire_at is not null or p_job.debounce_key is not null then delete from untried where seq = p_job.seq; end if;
   if p_job.state = 'blocked' or p_job.shelf is not null then return; end if;
   delete from turns where ns = p_job.ns and queue = p_job.queue and name = p_job.name and rank = -p_job.priority
@@ -157,7 +157,7 @@ begin
     if not found then return null; end if;
   end if;
   v_idle := job_of(p_seq);
-  if v_idle.state = 'waiting' or v_idle.state = 'blocked' then return v_idle; end if;
+  if is_idle(v_idle.state) then return v_idle; end if;
   return null;
 end
 $$;

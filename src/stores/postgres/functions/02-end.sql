@@ -60,7 +60,7 @@ begin
       v_child := job_of(v_seq);
       -- Another program has written to it.
       continue when v_child.state is distinct from 'blocked';
-      if v_states[i] <> 'succeeded' and v_child.after_failure is distinct from 'run' then
+      if is_orphan(v_child.after_failure, v_states[i]) then
         perform write_cancelled(v_child, orphan_reason(v_ids[i], v_states[i]), p_now);
         v_seqs := v_seqs || v_child.seq;
         v_ids := v_ids || v_child.id;

@@ -61,7 +61,7 @@ begin
       v_missing := v_asked;
       return;
     end if;
-    if v_parent.v_state in ('blocked', 'waiting', 'active') then
+    if is_open(v_parent.v_state) then
       if v_parent.v_seq <> all (v_waits_for) then v_waits_for := v_waits_for || v_parent.v_seq; end if;
     elsif v_parent.v_state <> 'succeeded' and v_failed_id is null then
       v_failed_id := v_parent.v_id;
@@ -110,7 +110,7 @@ begin
       if v_job.seq is not null then
         v_outcome := 'added';
         n := bind_job(n, v_job, p_new, v_parents.v_waits_for, p_open, p_now);
-        if v_parents.v_failed_id is not null and p_new.after_failure is distinct from 'run' then
+        if is_orphan(p_new.after_failure, v_parents.v_failed_state) then
           n := cancel_idle(n, v_job, orphan_reason(v_parents.v_failed_id, v_parents.v_failed_state), p_now);
         end if;
         return;

@@ -153,7 +153,7 @@ begin
       exit when cardinality(v_reaped) >= p_limit;
       v_job := try_lock_idle(v_seq);
       if v_job.seq is null then
-        if not exists (select from all_jobs where seq = v_seq and state in ('waiting', 'blocked')) then
+        if not exists (select from all_jobs where seq = v_seq and is_idle(state)) then
           delete from untried where ctid = (select ctid from untried where seq = v_seq for update skip locked);
         end if;
         continue;
@@ -188,7 +188,7 @@ begin
   for v_child in select child from doubts where ns = p_ns order by child limit 1000 for update skip locked loop
     for v_parent in select parent from parents where child = v_child order by position loop
       v_end := resolve_seq(v_parent, true);
-      continue when v_end.v_state in ('blocked', 'waiting', 'active');
+      continue when is_open(v_end.v_state);
       n := tell_children(n, v_parent, coalesce(v_end.v_id, ''), coalesce(v_end.v_state, 'succeeded'), p_now);
     end loop;
     delete from doubts where ns = p_ns and child = v_child;

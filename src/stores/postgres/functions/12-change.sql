@@ -9,7 +9,7 @@ declare
   v_news news := no_news();
 begin
   if v_job.seq is null then return json_build_object('outcome', 'unknown', 'state', null); end if;
-  if v_job.state not in ('waiting', 'blocked') then return json_build_object('outcome', 'refused', 'state', v_job.state); end if;
+  if not is_idle(v_job.state) then return json_build_object('outcome', 'refused', 'state', v_job.state); end if;
   perform tell(v_job, v_now, 'updated', null, null);
   perform change_idle(v_job,
     coalesce((p_change ->> 'run_at')::bigint, v_now + (p_change ->> 'delay_ms')::bigint, v_job.run_at),
@@ -37,7 +37,7 @@ begin
     v_job := lock_job((resolve_id(p_ns, v_id, false)).v_seq);
     if v_job.seq is null then
       v_outcomes := v_outcomes || 'unknown'::text;
-    elsif v_job.state not in ('waiting', 'blocked', 'active') then
+    elsif not is_open(v_job.state) then
       v_outcomes := v_outcomes || 'terminal'::text;
     elsif v_job.state <> 'active' then
       v_news := cancel_idle(v_news, v_job, p_reason, v_now);
@@ -68,7 +68,7 @@ declare
 begin
   foreach v_id in array p_ids loop
     v_job := lock_job((resolve_id(p_ns, v_id, false)).v_seq);
-    if v_job.seq is null or v_job.state not in ('dead', 'lost') then
+    if v_job.seq is null or not is_redrivable(v_job.state) then
       v_outcomes := v_outcomes || case when v_job.seq is null then 'unknown' else 'refused' end;
       continue;
     end if;
@@ -123,7 +123,7 @@ declare
 begin
   foreach v_id in array p_ids loop
     v_job := lock_job((resolve_id(p_ns, v_id, false)).v_seq);
-    if v_job.seq is null or v_job.state in ('waiting', 'blocked', 'active') then
+    if v_job.seq is null or is_open(v_job.state) then
       v_outcomes := v_outcomes || case when v_job.seq is null then 'unknown' else 'refused' end;
     elsif exists (select from keys where job = v_job.seq and kind = 'unique' and until > v_now) then
       v_outcomes := v_outcomes || 'held'::text;

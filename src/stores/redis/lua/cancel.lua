@@ -1,4 +1,4 @@
--- uses: base record notices places aliases job resolve lines gates policy index end quarantine search select
+-- uses: base record notices places aliases job resolve lines gates policy states index end quarantine search select
 -- Cancels jobs that are waiting or blocked; asks active ones to stop.
 -- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 cancelled, 2 requested, 3 terminal.
 -- Promise: an active job is asked once, and any end other than success is `cancelled`.
@@ -18,7 +18,7 @@ local function cancel(job)
   return 2
 end
 
-local answer = forEachSelected(cjson.decode(ARGV[2]), { [BLOCKED] = true, [WAITING] = true, [ACTIVE] = true }, cancel)
+local answer = forEachSelected(cjson.decode(ARGV[2]), openStates, cancel)
 flush()
 publish()
 return answer

@@ -1,10 +1,10 @@
--- uses: base record notices places aliases job resolve lines gates policy index end quarantine unique search select
+-- uses: base record notices places aliases job resolve lines gates policy states index end quarantine unique search select
 -- Sends dead and lost jobs back to waiting.
 -- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 redriven, 2 held, 3 refused.
 -- Promise: a job whose unique key another one holds stays where it is; otherwise it takes the key again.
 
 local function redrive(job)
-  if job[STATE] ~= DEAD and job[STATE] ~= LOST then return 3 end
+  if not redrivableStates[job[STATE]] then return 3 end
   local key = rareOf(job).uniqueKey
   if key then
     local holder = uniqueHolder(key)
@@ -23,7 +23,7 @@ local function redrive(job)
   return 1
 end
 
-local answer = forEachSelected(cjson.decode(ARGV[2]), { [DEAD] = true, [LOST] = true }, redrive)
+local answer = forEachSelected(cjson.decode(ARGV[2]), redrivableStates, redrive)
 flush()
 publish()
 return answer

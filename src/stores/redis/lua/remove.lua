@@ -1,4 +1,4 @@
--- uses: base record notices places aliases job resolve lines gates policy index end quarantine unique forget search select
+-- uses: base record notices places aliases job resolve lines gates policy states index end quarantine unique forget search select
 -- Forgets jobs that have ended, before their time.
 -- ARGV and answer: shared/select.lua. Outcomes: 0 unknown, 1 deleted, 2 held, 3 refused.
 -- Promise: a job that holds its unique key for a time stays until it does not; a job's trail and aliases are deleted with it.
@@ -10,8 +10,7 @@ local function remove(job)
   return 1
 end
 
-local ended = { [SUCCEEDED] = true, [CANCELLED] = true, [DEAD] = true, [LOST] = true }
-local answer = forEachSelected(cjson.decode(ARGV[2]), ended, remove)
+local answer = forEachSelected(cjson.decode(ARGV[2]), endedStates, remove)
 flushForgotten()
 flush()
 return answer

@@ -1,4 +1,4 @@
--- uses: base record notices places aliases job resolve lines gates policy index end quarantine change
+-- uses: base record notices places aliases job resolve lines gates policy states index end quarantine change
 -- Changes a job that is waiting or blocked.
 -- ARGV[2] JSON: { id, input?, runAt?, delayMs?, priority?, concurrencyKey?, rateKey? }; a key that is false is removed.
 -- Promise: missing fields stay; the version rises.
@@ -7,7 +7,7 @@
 local params = cjson.decode(ARGV[2])
 local job = resolve(params.id)
 if not job then return { 0, 0 } end
-if job[STATE] > WAITING then return { 1, job[STATE] } end
+if not idleStates[job[STATE]] then return { 1, job[STATE] } end
 tell(job, lines.updated)
 leave(job)
 local runAt = params.runAt or (params.delayMs and now + params.delayMs)

@@ -1,4 +1,5 @@
 import type { Delivery, JobState } from "../../../job.ts";
+import type { AfterFailure } from "../../../state.ts";
 import type { Row } from "../connection/connection.ts";
 import { deliveryOf, numberOf, numberOrNull, stateOf, textOf, textOrNull } from "../rows.ts";
 import type { Session } from "../session.ts";
@@ -40,7 +41,7 @@ export interface JobRow {
   readonly uniqueKey: string | null;
   readonly uniqueMs: number | null;
   readonly debounceKey: string | null;
-  readonly afterFailure: "cancel" | "run";
+  readonly afterFailure: AfterFailure;
   readonly schedule: string | null;
 }
 

@@ -1,5 +1,5 @@
 import type { JobState } from "../../../job.ts";
-import { follow, isTerminal } from "../../../state.ts";
+import { follow, isRedrivable, isTerminal, openStates, redrivableStates } from "../../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../../store/jobs.ts";
 import { cancelIdle } from "../end.ts";
 import { nextCursor, search } from "../questions.ts";
@@ -12,7 +12,7 @@ import { tell } from "./trail.ts";
 import { takeUniqueKey, uniqueHolder } from "./unique.ts";
 
 export function cancel(session: Session, params: SelectParams): SelectResult<CancelOutcome> {
-  return forEachSelected(session, params, ["blocked", "waiting", "active"], (job): CancelOutcome => {
+  return forEachSelected(session, params, openStates, (job): CancelOutcome => {
     if (isTerminal(job.state)) return "terminal";
     if (job.state !== "active") {
       cancelIdle(session, job, "cancel", params.reason);
@@ -30,8 +30,8 @@ export function cancel(session: Session, params: SelectParams): SelectResult<Can
 }
 
 export function redrive(session: Session, params: SelectParams): SelectResult<RedriveOutcome> {
-  return forEachSelected(session, params, ["dead", "lost"], (job) => {
-    if (job.state !== "dead" && job.state !== "lost") return "refused";
+  return forEachSelected(session, params, redrivableStates, (job) => {
+    if (!isRedrivable(job.state)) return "refused";
     return redriveOne(session, job, params.reason);
   });
 }

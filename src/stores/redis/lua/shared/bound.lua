@@ -103,7 +103,9 @@ local function addBound(new, parents)
     call("HSET", P .. "uniques", new.bound.unique.key, job.id)
     if new.bound.unique.forMs then changeRare(job).uniqueUntil = now + new.bound.unique.forMs end
   end
-  if failed and not rareOf(job).runAfterFailure then cancelIdle(job, orphanReason(failed.id, stateNames[failed[STATE]])) end
+  if failed and isOrphan(rareOf(job).runAfterFailure, failed[STATE]) then
+    cancelIdle(job, orphanReason(failed.id, stateNames[failed[STATE]]))
+  end
 end
 
 local function enqueueBound(new)

@@ -43,7 +43,7 @@ end
 
 -- Returns whether the child ended, too.
 local function hearEnd(child, parent)
-  if parent[STATE] ~= SUCCEEDED and not rareOf(child).runAfterFailure then
+  if isOrphan(rareOf(child).runAfterFailure, parent[STATE]) then
     writeCancelled(child, orphanReason(parent.id, stateNames[parent[STATE]]))
     return true
   end

@@ -76,6 +76,11 @@ local function silenceOf(isAhead)
   return CRASH, "its lease ran out"
 end
 
+-- isOrphan in state.ts.
+local function isOrphan(runsAfterFailure, parentState)
+  return not runsAfterFailure and (parentState == DEAD or parentState == LOST or parentState == CANCELLED)
+end
+
 -- orphanReason in state.ts.
 local function orphanReason(id, state)
   return "its parent " .. id .. " is " .. state
