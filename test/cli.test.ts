@@ -213,6 +213,8 @@ describe("the command line", () => {
     const bad = await escapement(folder, "cron", "next", "0 25 * * *");
     assert.deepEqual([bad.code, /hour of "0 25 \* \* \*": expected 0 to 23/.test(bad.stderr)], [2, true]);
     assert.match((await escapement(folder, "cron", "next", "0 0 30 2 *")).stdout, /it never fires/);
+    const never = await escapement(folder, "cron", "next", "0 0 * * *", "--after", "2027-02-31");
+    assert.match(never.stderr, /'--after <time>' argument '2027-02-31' is invalid. expected a time such as/);
   });
 
   test("schedules can be looked at, paused, resumed, triggered; explain tells why something did not run [K12]", async () => {
@@ -232,6 +234,10 @@ describe("the command line", () => {
       /job .* \(report, at-least-once.*\n.*enqueued[\s\S]*now waiting/,
     );
     assert.match((await run("explain", "nightly@2026-01-01T02:00:00Z")).stdout, /was created later/);
+    assert.match(
+      (await run("explain", "nightly@2027-02-31T02:00:00Z")).stderr,
+      /"2027-02-31T02:00:00Z" is not a time/,
+    );
     assert.match(
       (await run("explain", "nightly@2026-01-01T02:30:00Z")).stdout,
       /does not fire at .* by its rules/,

@@ -75,4 +75,27 @@ describe("schedules from a file", () => {
       },
     ]);
   });
+
+  test("a day that no calendar has is refused, however it is written", async () => {
+    const path = join(newFolder(), "escapement.schedules.yaml");
+    const cases: [string, string, RegExp][] = [
+      [
+        "",
+        "at: 2027-02-31T18:00:00Z",
+        /expected at of a to be a time such as .*, got "2027-02-31T18:00:00Z"/,
+      ],
+      ["", 'at: "2027-02-31"', /expected at of a .*, got "2027-02-31"/],
+      ["", "at: !!timestamp 2027-02-31", /expected at of a .*, got "2027-02-31"/],
+      ["%YAML 1.1\n---\n", "at: 2027-02-31", /expected at of a .*, got "2027-02-31"/],
+      ["", "every: 1s, startAt: 2027-04-31", /expected startAt of a .*, got "2027-04-31"/],
+      ["", "every: 1s, endAt: 2027", /expected endAt of a .*, got 2027/],
+    ];
+    for (const [head, when, message] of cases) {
+      writeFileSync(path, `${head}schedules: { a: { job: beat, ${when} } }\n`);
+      await assert.rejects(readEntries(path), message, when);
+    }
+    writeFileSync(path, "%YAML 1.1\n---\nschedules: { a: { job: beat, at: 2027-02-28 } }\n");
+    const [entry] = await readEntries(path);
+    assert.deepEqual(entry?.spec, { at: new Date("2027-02-28") });
+  });
 });

@@ -2,7 +2,8 @@ import type { TrailLine } from "../client/decode.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import { lineOf } from "../diagnosis/sentence.ts";
 import { formatDuration } from "../duration.ts";
-import { EscapementError } from "../errors.ts";
+import { describe, EscapementError } from "../errors.ts";
+import { instantExample, parseInstant } from "../instant.ts";
 import type { Job } from "../job.ts";
 import { resolveSchedule } from "../planner/schedule-spec.ts";
 import { unreadableReason } from "../unreadable.ts";
@@ -26,11 +27,13 @@ export async function explain(app: Explained, target: string): Promise<string[]>
   const job = await app.get(target);
   if (job !== null) return explainJob(app, job);
   const at = target.lastIndexOf("@");
-  const fireAt = new Date(target.slice(at + 1));
-  if (at <= 0 || Number.isNaN(fireAt.getTime())) {
+  const time = target.slice(at + 1);
+  const fireAt = at > 0 ? parseInstant(time) : null;
+  if (fireAt === null) {
+    const isDate = at > 0 && /^\d{4}-\d/.test(time);
     throw new EscapementError(
       "not-found",
-      `there is no job ${JSON.stringify(target)}; for an occurrence write schedule@time, such as nightly@2026-11-15T03:00:00Z`,
+      `there is no job ${JSON.stringify(target)}${isDate ? `, and ${describe(time)} is not a time` : ""}; for an occurrence write schedule@time, such as nightly@${instantExample}`,
     );
   }
   // The id of an occurrence's job has its schedule between braces.

@@ -10,7 +10,7 @@ type Answer = { readonly content: unknown } | { readonly failure: string };
 export async function parseYaml(text: string): Promise<unknown> {
   const module = siblingModule(import.meta.url, "yaml-thread");
   // A bundle has no file for the thread.
-  if (module === null) return (await import("yaml")).parse(text, { maxAliasCount: 100, logLevel: "error" });
+  if (module === null) return (await import("./read-yaml.ts")).readYaml(text);
   const thread = new Thread(module, { workerData: text, resourceLimits });
   try {
     const answer = await new Promise<Answer>((resolve, reject) => {

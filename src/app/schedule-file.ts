@@ -1,7 +1,8 @@
 import { existsSync, unwatchFile, watchFile } from "node:fs";
 import { join } from "node:path";
-import { EscapementError } from "../errors.ts";
+import { describe, EscapementError } from "../errors.ts";
 import type { Emit } from "../events.ts";
+import { instantExample, parseInstant } from "../instant.ts";
 import { checkKnown } from "../options.ts";
 import type { ScheduleSpec } from "../planner/schedule-spec.ts";
 import { readSmallFile } from "../runtime/small-file.ts";
@@ -110,16 +111,24 @@ export async function readEntries(path: string): Promise<Entry[]> {
   return Object.entries(content["schedules"]).map(([key, value]) => {
     if (!isRecord(value) || typeof value["job"] !== "string")
       return fail(`expected ${key} to have a job, by its name`);
-    return readEntry(key, value["job"], value);
+    return readEntry(key, value["job"], value, fail);
   });
 }
 
-function readEntry(key: string, job: string, value: Readonly<Record<string, unknown>>): Entry {
+function readEntry(
+  key: string,
+  job: string,
+  value: Readonly<Record<string, unknown>>,
+  fail: (why: string) => never,
+): Entry {
   const { job: _job, input = null, ...rest } = value;
-  const settings = Object.entries(rest).map(([name, setting]): [string, unknown] => [
-    name,
-    dateKeys.includes(name) && typeof setting === "string" ? new Date(setting) : setting,
-  ]);
+  const settings = Object.entries(rest).map(([name, setting]): [string, unknown] => {
+    if (!dateKeys.includes(name)) return [name, setting];
+    const date = typeof setting === "string" ? parseInstant(setting) : null;
+    if (date === null)
+      fail(`expected ${name} of ${key} to be a time such as ${instantExample}, got ${describe(setting)}`);
+    return [name, date];
+  });
   // Built from entries, a key `__proto__` is an unknown key and not a prototype.
   const options = Object.fromEntries(settings.filter(([name]) => optionKeys.includes(name)));
   const spec = Object.fromEntries(settings.filter(([name]) => !optionKeys.includes(name)));

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import { type Duration, parseDuration } from "../duration.ts";
+import { instantExample, parseInstant } from "../instant.ts";
 
 const units: readonly (readonly [number, string])[] = [
   [86_400_000, "d"],
@@ -29,24 +30,16 @@ export function away(instant: Date, now: Date): string {
 export function instantOrAgo(text: string): Date {
   if (/^\d+(\.\d+)?\s*(ms|s|m|h|d|w)$/.test(text.trim()))
     return new Date(Date.now() - parseDuration(text as Duration, "time"));
-  return instant(text);
-}
-
-export function instant(text: string): Date {
-  const date = isOnCalendar(text) ? new Date(text) : new Date(Number.NaN);
-  if (Number.isNaN(date.getTime()))
-    throw new InvalidArgumentError(
-      "expected a time such as 2026-11-15T03:00:00Z, or how long ago, such as 90m",
-    );
+  const date = parseInstant(text);
+  if (date === null)
+    throw new InvalidArgumentError(`expected a time such as ${instantExample}, or how long ago, such as 90m`);
   return date;
 }
 
-/** `Date` would take 31 February for 3 March. */
-function isOnCalendar(text: string): boolean {
-  const [, year, month, day] = /^(\d{4})-(\d{2})(?:-(\d{2}))?/.exec(text) ?? [];
-  if (year === undefined) return false;
-  const last = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-  return day === undefined || (Number(day) >= 1 && Number(day) <= last);
+export function instant(text: string): Date {
+  const date = parseInstant(text);
+  if (date === null) throw new InvalidArgumentError(`expected a time such as ${instantExample}`);
+  return date;
 }
 
 /** For options of a command: `30s`. */

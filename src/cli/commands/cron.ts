@@ -4,11 +4,12 @@ import { explainCron } from "../../cron/explain.ts";
 import { type FireSpec, nextFireTimes } from "../../cron/spec.ts";
 import { checkOneOf } from "../../options.ts";
 import { print, printList } from "../output.ts";
+import { instant } from "../times.ts";
 
 interface NextFlags {
   readonly tz: string;
   readonly count: number;
-  readonly after?: string;
+  readonly after?: Date;
   readonly days?: "or" | "and";
   readonly gap?: "run-after" | "skip";
   readonly repeat?: "first" | "both";
@@ -22,7 +23,7 @@ export function cronCommand(): Command {
     .description("show the next times, and the days on which the clocks change")
     .option("--tz <zone>", "the time zone", "UTC")
     .option("--count <n>", "how many", wholeNumber, 5)
-    .option("--after <time>", "after this time (default: now)")
+    .option("--after <time>", "after this time (default: now)", instant)
     .option("--days <rule>", "how day of month and day of week combine: or, and")
     .option("--gap <rule>", "a time that the clocks skip: run-after, skip")
     .option("--repeat <rule>", "a time that the clocks show twice: first, both")
@@ -49,7 +50,7 @@ function showNext(expression: string, flags: NextFlags): void {
     ...(gap === undefined ? {} : { gap }),
     ...(repeat === undefined ? {} : { repeat }),
   };
-  const times = nextFireTimes(spec, { count, ...(after === undefined ? {} : { after: new Date(after) }) });
+  const times = nextFireTimes(spec, { count, ...(after === undefined ? {} : { after }) });
   const rows = times.map((time) => ({ time, local: localTime(time, tz), note: clockNote(time, tz) }));
   printList(flags.json, rows, () =>
     rows.length === 0
