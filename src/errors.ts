@@ -139,6 +139,8 @@ export function describe(value: unknown): string {
   if (typeof value === "string")
     return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
   if (typeof value === "function") return "a function";
+  // As JSON it would be null.
+  if (value instanceof Date && Number.isNaN(value.getTime())) return "an invalid Date";
   if (typeof value === "object" && value !== null) {
     try {
       const text = JSON.stringify(value);

@@ -33,7 +33,7 @@ onEveryStore("bad input", (bed) => {
     [
       "invalid date",
       "invalid-option",
-      /expected runAt to be a valid Date/,
+      /expected runAt to be a valid Date, got an invalid Date/,
       (app) => app.enqueue(job, 1, { runAt: new Date("x") }),
     ],
     [
