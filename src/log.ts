@@ -19,9 +19,10 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(lineOf(fields, message)),
 };
 
-/** Errors carry what jobs and servers said, which may hold anything. */
+/** One line, but for the stacks of errors. Errors carry what jobs and servers said, which may hold anything. */
 function lineOf(fields: object, message: string): string {
   const line = `escapement: ${printable(message)}`;
   if (Object.keys(fields).length === 0) return line;
-  return `${line} ${inspect(fields).split("\n").map(printable).join("\n")}`;
+  const shown = inspect(fields, { breakLength: Number.POSITIVE_INFINITY, compact: true });
+  return `${line} ${shown.split("\n").map(printable).join("\n")}`;
 }
