@@ -344,7 +344,7 @@ export class Client {
     const value =
       definition.schema === null
         ? withoutRawNumbers(input, text)
-        : await validate(definition.schema, JSON.parse(text), `job ${JSON.stringify(job.name)}`);
+        : await validate(definition.schema, JSON.parse(text), `job ${JSON.stringify(job.name)}`, input);
     return { input: text, ...limitKeys(definition, value) };
   }
 

@@ -50,7 +50,12 @@ export function makeJob(
   };
   if (definition.schema === null) return make(withoutRawNumbers(input, text));
   // What the worker will see has been through JSON, so that is what must fit the schema.
-  const checked = validate(definition.schema, JSON.parse(text), `job ${JSON.stringify(definition.name)}`);
+  const checked = validate(
+    definition.schema,
+    JSON.parse(text),
+    `job ${JSON.stringify(definition.name)}`,
+    input,
+  );
   return checked instanceof Promise ? checked.then(make) : make(checked);
 }
 

@@ -10,6 +10,7 @@ import { onEveryStore } from "./stores.ts";
 
 const job = defineJob<unknown>({ name: "job" });
 const typed = defineJob({ name: "typed", input: z.object({ n: z.number() }) });
+const dated = defineJob({ name: "dated", input: z.object({ due: z.object({ at: z.date() }) }) });
 
 onEveryStore("bad input", (bed) => {
   const refused: [
@@ -56,6 +57,12 @@ onEveryStore("bad input", (bed) => {
     ],
     ["oversized", "input-too-large", /1048576 are allowed/, (app) => app.enqueue(job, "x".repeat(1_048_577))],
     ["schema", "invalid-input", /n: /, (app) => app.enqueue(typed, { n: "1" } as never)],
+    [
+      "a Date where the schema takes nothing else",
+      "invalid-input",
+      /due\.at: .* \(inputs travel as JSON, where a Date is a string: .* z\.coerce\.date\(\)\)$/,
+      (app) => app.enqueue(dated, { due: { at: new Date(0) } }),
+    ],
     ["unknown name", "unknown-job", /"nobody" is not a job/, (app) => app.enqueue("nobody", 1)],
     [
       "empty id",
