@@ -5,6 +5,7 @@ import type { EnqueueOptions } from "../enqueue.ts";
 import { EscapementError } from "../errors.ts";
 import { withoutRawNumbers } from "../exact-json.ts";
 import { slotOf } from "../id.ts";
+import { jsonLoss } from "../json-loss.ts";
 import { checkId, checkKey, checkName } from "../names.ts";
 import { checkDate, checkInteger, checkKnown, checkOneOf } from "../options.ts";
 import { idOf, type JobRef } from "../receipt.ts";
@@ -168,7 +169,9 @@ export function encodeInput(name: string, input: unknown, maxBytes: number): str
       `the input of job ${JSON.stringify(name)} has ${bytes} bytes of JSON, and ${maxBytes} are allowed; store it elsewhere and enqueue a reference, or raise maxInputBytes`,
     );
   }
-  return text;
+  const loss = jsonLoss(input, text);
+  if (loss === null) return text;
+  throw notSerialisable(name, `it would lose ${loss}; convert that, or leave it out`, undefined);
 }
 
 function notSerialisable(name: string, why: string, cause: unknown): EscapementError {

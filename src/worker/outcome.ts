@@ -1,6 +1,7 @@
 import type { AnyDefinition } from "../definition.ts";
 import { EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { Snooze, type StopCause } from "../handler.ts";
+import { jsonLoss } from "../json-loss.ts";
 import { afterFailure, afterStoreFailure, type Outcome, resultNotKept, type Success } from "../state.ts";
 import type { ClaimedJob } from "../store/claims.ts";
 
@@ -91,24 +92,38 @@ export class UnkeptValue {
 
 /** The work is done, so a result that cannot be kept must not undo it: it is left out, and the success says why. */
 export function succeedWith(value: unknown, maxBytes: number): Success {
-  const without = (why: string): Success => ({
-    kind: "succeed",
-    result: null,
-    notKept: `${resultNotKept}${why}`,
-  });
-  if (value instanceof UnkeptValue) return without(value.why);
-  if (value === undefined) return { kind: "succeed", result: null };
+  const kept = encodeKept(value, maxBytes);
+  if (typeof kept !== "object") return { kind: "succeed", result: kept ?? null };
+  return { kind: "succeed", result: null, notKept: `${resultNotKept}${kept.why}` };
+}
+
+/** The JSON of what a handler gave, undefined for nothing; or why it cannot be kept. */
+export function encodeKept(value: unknown, maxBytes: number): string | undefined | { readonly why: string } {
+  if (value instanceof UnkeptValue) return value;
+  if (value === undefined) return undefined;
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
   } catch (error) {
-    return without(whyNoJson(error));
+    return { why: whyNoJson(error) };
   }
-  if (text === undefined) return without(`a ${typeof value} cannot be written as JSON`);
+  if (text === undefined) return { why: whyNoText(value) };
   const bytes = text.length * 3 <= maxBytes ? 0 : Buffer.byteLength(text);
-  if (bytes <= maxBytes) return { kind: "succeed", result: text };
-  const counted = [bytes, maxBytes].map((one) => one.toLocaleString("en"));
-  return without(`it has ${counted[0]} bytes of JSON, ${counted[1]} are allowed`);
+  if (bytes > maxBytes) {
+    const counted = [bytes, maxBytes].map((one) => one.toLocaleString("en"));
+    return { why: `it has ${counted[0]} bytes of JSON, ${counted[1]} are allowed` };
+  }
+  const loss = jsonLoss(value, text);
+  return loss === null ? text : { why: whyLost(loss) };
+}
+
+export function whyNoText(value: unknown): string {
+  return `a ${typeof value} cannot be written as JSON`;
+}
+
+/** @param loss what {@link jsonLoss} has found. */
+export function whyLost(loss: string): string {
+  return `JSON would lose ${loss}`;
 }
 
 export function whyNoJson(error: unknown): string {

@@ -45,6 +45,19 @@ onEveryStore("bad input", (bed) => {
     ],
     ["bigint", "input-not-serialisable", /cannot be written as JSON/, (app) => app.enqueue(job, 1n)],
     ["function", "input-not-serialisable", /it is a function/, (app) => app.enqueue(job, () => {})],
+    ["NaN", "input-not-serialisable", /would lose NaN;/, (app) => app.enqueue(job, Number.NaN)],
+    [
+      "Map inside",
+      "input-not-serialisable",
+      /would lose a Map at "orders\.0"; convert that, or leave it out/,
+      (app) => app.enqueue(job, { orders: [new Map([["a", 1]])] }),
+    ],
+    [
+      "Set among many",
+      "input-not-serialisable",
+      /would lose a Set at "tags"/,
+      (app) => app.enqueueMany(job, [{ input: 1 }, { input: { tags: new Set(["a"]) } }]),
+    ],
     [
       "cycle",
       "input-not-serialisable",

@@ -7,6 +7,9 @@ import { onEveryStore } from "./stores.ts";
 const values: Readonly<Record<string, { value: unknown; says: RegExp }>> = {
   bigint: { value: { total: 10n }, says: /result not kept: it cannot be written as JSON \(.*BigInt/ },
   large: { value: "x".repeat(2_000_000), says: /2,000,002 bytes of JSON, 1,048,576 are allowed/ },
+  map: { value: { byDay: new Map([["mon", 1]]) }, says: /JSON would lose a Map at "byDay"/ },
+  average: { value: { avg: 0 / 0 }, says: /JSON would lose NaN at "avg"/ },
+  promise: { value: [Promise.resolve(1)], says: /JSON would lose a Promise at "0"/ },
   function: { value: () => {}, says: /a function cannot be written as JSON/ },
 };
 
