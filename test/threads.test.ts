@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { Duration } from "../src/duration.ts";
 import { createEscapement, type Delivery, defineJob } from "../src/index.ts";
-import { silentLogger } from "../src/log.ts";
+import { type Logger, silentLogger } from "../src/log.ts";
 import type { StoreFactory } from "../src/store/opening.ts";
 import { sqlite } from "../src/stores/sqlite/index.ts";
 import { override } from "../src/testing/override.ts";
@@ -23,13 +23,13 @@ function define(delivery: Delivery = "at-least-once", timeout: Duration = "5m") 
 }
 
 describe("handlers in a thread", () => {
-  async function ending(how: string, delivery?: Delivery, timeout?: Duration) {
+  async function ending(how: string, delivery?: Delivery, timeout?: Duration, log: Logger = silentLogger) {
     const job = define(delivery, timeout);
     await using app = createEscapement({
       store: `sqlite:${join(newFolder(), "jobs.db")}`,
       jobs: [job],
       poll: 50,
-      log: silentLogger,
+      log,
     });
     await app.start();
     const { id } = await app.enqueue(job, { how });
@@ -97,6 +97,15 @@ describe("handlers in a thread", () => {
     const job = await ending("circular");
     assert.deepEqual([job.state, job.result], ["succeeded", null]);
     assert.match(job.reason ?? "", /result not kept: it cannot be written as JSON/);
+  });
+
+  test("what JSON would lose is neither a result nor progress, and the log says so", async () => {
+    const warnings: string[] = [];
+    const log = { ...silentLogger, warn: (_: object, line: string) => void warnings.push(line) };
+    const job = await ending("map", undefined, undefined, log);
+    assert.deepEqual([job.state, job.result, job.progress], ["succeeded", null, 50]);
+    assert.match(job.reason ?? "", /result not kept: JSON would lose a Map at "counts"/);
+    assert.equal(warnings.filter((line) => /progress of job .* is not kept: .* a Map/.test(line)).length, 1);
   });
 
   test("a handler in a thread enqueues and asks through the main thread", async () => {

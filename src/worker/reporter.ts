@@ -1,9 +1,11 @@
 import type { Clock } from "../clock.ts";
+import type { Logger } from "../log.ts";
 import type { Report } from "../store/claims.ts";
 import { maxTrailLength } from "../store/questions.ts";
 import type { Store } from "../store/store.ts";
 import type { Held } from "./held.ts";
-import { succeedWith } from "./outcome.ts";
+import { logLine } from "./log-line.ts";
+import { encodeKept } from "./outcome.ts";
 
 const flushMs = 200;
 const maxLineLength = 2_000;
@@ -22,7 +24,9 @@ export class Reporter {
   readonly #store: Store;
   readonly #claimer: string;
   readonly #clock: Clock;
+  readonly #log: Logger;
   readonly #onError: (error: unknown) => void;
+  readonly #warned = new WeakSet<Held>();
   #gathered = new Map<string, Gathered>();
   /** Whose reports are on their way to the store. */
   #sent: ReadonlySet<Held> = new Set();
@@ -33,24 +37,35 @@ export class Reporter {
   /** The write that takes what has accumulated once the one before it is answered. */
   #next: Promise<void> | null = null;
 
-  constructor(store: Store, claimer: string, clock: Clock, onError: (error: unknown) => void) {
+  constructor(store: Store, claimer: string, clock: Clock, log: Logger, onError: (error: unknown) => void) {
     this.#store = store;
     this.#claimer = claimer;
     this.#clock = clock;
+    this.#log = log;
     this.#onError = onError;
   }
 
   /** What is not JSON, or is too large, is left out: how far a job is must not decide whether it fails. */
   progress(held: Held, value: unknown): void {
-    const text = succeedWith(value, maxProgressBytes).result;
-    if (text !== null && held.mayReport) this.#of(held).progress = text;
+    if (!held.mayReport) return;
+    const kept = encodeKept(value, maxProgressBytes);
+    if (typeof kept === "object") this.#warn(held, kept.why);
+    else if (kept !== undefined) this.#of(held).progress = kept;
   }
 
-  line(held: Held, line: string): void {
+  /** Once for each run of a job: what cannot be kept once is likely to come again. */
+  #warn(held: Held, why: string): void {
+    if (this.#warned.has(held)) return;
+    this.#warned.add(held);
+    const { id, name } = held.job;
+    this.#log.warn({ job: id, name }, `progress of job ${JSON.stringify(id)} is not kept: ${why}`);
+  }
+
+  line(held: Held, line: unknown): void {
     if (!held.mayReport) return;
     const { lines } = this.#of(held);
     // Cut in the middle of a character, it would not be a string that every store can keep.
-    lines.push(String(line).slice(0, maxLineLength).toWellFormed());
+    lines.push(logLine(line).slice(0, maxLineLength).toWellFormed());
     if (lines.length > maxTrailLength) lines.shift();
   }
 

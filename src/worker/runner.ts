@@ -15,7 +15,7 @@ import { checkDispatchable } from "../unreadable.ts";
 import type { Held } from "./held.ts";
 import { inboxTransaction } from "./inbox-transaction.ts";
 import { JobTransaction } from "./job-transaction.ts";
-import type { Ending } from "./outcome.ts";
+import { type Ending, UnkeptValue } from "./outcome.ts";
 import type { Reporter } from "./reporter.ts";
 import { ThreadCrash, type Threads } from "./threads.ts";
 
@@ -113,7 +113,7 @@ function contextOf(
     log: (line) => reporter.line(held, line),
     progress(value) {
       reporter.progress(held, value);
-      parts.onProgress(held, value);
+      parts.onProgress(held, value instanceof UnkeptValue ? undefined : value);
     },
   };
 }

@@ -2,9 +2,11 @@
 import { parentPort } from "node:worker_threads";
 import { EscapementError, recordError, UnrecoverableError } from "../errors.ts";
 import { type HandlerContext, Snooze, type StopCause, StopReason } from "../handler.ts";
-import { whyNoJson } from "./outcome.ts";
+import { jsonLoss } from "../json-loss.ts";
+import { logLine } from "./log-line.ts";
+import { whyLost, whyNoJson, whyNoText } from "./outcome.ts";
 import { ThreadCalls } from "./thread-calls.ts";
-import { noTransaction, type ThreadAnswer, type ThreadNews, type ThreadOrder } from "./threads.ts";
+import { type Copy, noTransaction, type ThreadAnswer, type ThreadNews, type ThreadOrder } from "./threads.ts";
 
 let controller = new AbortController();
 let calls = new ThreadCalls(() => {});
@@ -21,8 +23,8 @@ async function run(
     signal: controller.signal,
     tx: noTransaction,
     ...calls.jobs,
-    log: (line) => tell({ kind: "log", line: String(line) }),
-    progress: (value) => tell({ kind: "progress", value: copy(value) }),
+    log: (line) => tell({ kind: "log", line: logLine(line) }),
+    progress: (value) => tell({ kind: "progress", ...copy(value) }),
   };
   try {
     const module: { default?: unknown } = await import(order.module);
@@ -37,27 +39,23 @@ async function run(
 }
 
 function returned(value: unknown): ThreadNews {
-  try {
-    const text = JSON.stringify(value);
-    if (text === undefined && value !== undefined) {
-      return { kind: "returned", value: undefined, why: `a ${typeof value} cannot be written as JSON` };
-    }
-    return { kind: "returned", value: text === undefined ? undefined : JSON.parse(text) };
-  } catch (error) {
-    return { kind: "returned", value: undefined, why: whyNoJson(error) };
-  }
+  return { kind: "returned", ...copy(value) };
 }
 
 /**
  * Results and progress are kept as JSON; going through it here also lets values cross that a structured clone would
- * refuse. What is not JSON is left out of progress: the work continues.
+ * refuse. Of what JSON does not carry only the reason crosses.
  */
-function copy(value: unknown): unknown {
+function copy(value: unknown): Copy {
   try {
     const text = JSON.stringify(value);
-    return text === undefined ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
+    if (text === undefined) {
+      return value === undefined ? { value } : { value: undefined, why: whyNoText(value) };
+    }
+    const loss = jsonLoss(value, text);
+    return loss === null ? { value: JSON.parse(text) } : { value: undefined, why: whyLost(loss) };
+  } catch (error) {
+    return { value: undefined, why: whyNoJson(error) };
   }
 }
 

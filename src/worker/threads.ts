@@ -24,17 +24,22 @@ export type CallAnswer = { readonly value: unknown } | { readonly error: ErrorRe
 /** What a handler's thread answers, and about which run. */
 export type ThreadAnswer = ThreadNews & { readonly run: number };
 
+/** A value that leaves the thread; `why`: it cannot. */
+export interface Copy {
+  readonly value: unknown;
+  readonly why?: string;
+}
+
 export type ThreadNews =
   | { readonly kind: "log"; readonly line: string }
-  | { readonly kind: "progress"; readonly value: unknown }
+  | ({ readonly kind: "progress" } & Copy)
   | {
       readonly kind: "call";
       readonly call: number;
       readonly verb: "enqueue" | "enqueueMany" | "get";
       readonly values: readonly unknown[];
     }
-  /** `why`: the value cannot leave the thread. */
-  | { readonly kind: "returned"; readonly value: unknown; readonly why?: string }
+  | ({ readonly kind: "returned" } & Copy)
   | { readonly kind: "snoozed"; readonly delayMs: number }
   | { readonly kind: "threw"; readonly error: ErrorRecord; readonly unrecoverable: boolean };
 
@@ -89,7 +94,7 @@ export class Threads {
         // What an earlier job left behind in this thread no longer counts.
         if (answer.run !== run) return;
         if (answer.kind === "log") context.log(answer.line);
-        else if (answer.kind === "progress") context.progress(answer.value);
+        else if (answer.kind === "progress") context.progress(crossed(answer));
         else if (answer.kind === "call") void within(callFor, context, answer).then(order);
         else settle(() => conclude(answer, resolve, reject), true);
       };
@@ -173,10 +178,14 @@ function conclude(
   reject: (error: unknown) => void,
 ): void {
   if (answer.kind === "returned") {
-    return resolve(answer.why === undefined ? answer.value : new UnkeptValue(answer.why));
+    return resolve(crossed(answer));
   }
   if (answer.kind === "snoozed") return resolve(new Snooze(answer.delayMs));
   reject(revive(answer.error, answer.unrecoverable));
+}
+
+function crossed({ value, why }: Copy): unknown {
+  return why === undefined ? value : new UnkeptValue(why);
 }
 
 type Call = Extract<ThreadNews, { kind: "call" }>;

@@ -82,7 +82,7 @@ export class Worker {
     const { store, claimer, runtime, settings, emit } = parts;
     this.#withoutEffect = new WithoutEffect(parts.log);
     const onReportError = (error: unknown): void => emit("error", { error, during: "reporting progress" });
-    this.#reporter = new Reporter(store, claimer, runtime.clock, onReportError);
+    this.#reporter = new Reporter(store, claimer, runtime.clock, parts.log, onReportError);
     this.#outbox = new Outbox({ onWritten: this.#written, reports: this.#reporter });
     this.#lookAhead = new LookAhead(settings.lookAheadMs, settings.concurrency);
     this.#ready = new Ready({

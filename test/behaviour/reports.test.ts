@@ -121,6 +121,35 @@ onEveryStore("reports", (bed) => {
     }
   });
 
+  test("progress that cannot be kept is told once for each job, and what was kept stays", async () => {
+    const clock = new VirtualClock();
+    const job = defineJob<null>({
+      name: "job",
+      run({ progress, log }) {
+        progress({ percent: 10 });
+        progress(1n);
+        progress("x".repeat(5_000_000));
+        progress({ rate: 0 / 0 });
+        log({ percent: 10 } as unknown as string);
+      },
+    });
+    const warnings: string[] = [];
+    const log = { ...silentLogger, warn: (_: object, line: string) => void warnings.push(line) };
+    await using app = new TestEscapement({ store: bed.store(), jobs: [job], log }, clock);
+    await app.start();
+    for (const id of ["first", "second"]) await app.enqueue(job, null, { id });
+    await app.runUntilIdle();
+    assert.deepEqual((await app.get("first"))?.progress, { percent: 10 });
+    assert.deepEqual(
+      (await app.trail("first")).map(({ text }) => text),
+      ["{ percent: 10 }"],
+    );
+    assert.deepEqual(
+      warnings.toSorted().map((line) => line.slice(0, line.indexOf(" ("))),
+      ["first", "second"].map((id) => `progress of job "${id}" is not kept: it cannot be written as JSON`),
+    );
+  });
+
   test("a job that reports nothing does not wait for the reports of others", async () => {
     const clock = new VirtualClock();
     const { store, calls } = slowly(bed.store(), clock);

@@ -16,6 +16,11 @@ export default async function work(context: HandlerContext<{ how: string } | nul
       progress(value);
       return value;
     }
+    case "map": {
+      const value = { counts: new Map([["a", 1]]) };
+      progress(value);
+      return value;
+    }
     case "enqueue": {
       const receipt = await enqueue("threaded", { how: "return" }, { id: `${job.id}/1` });
       const many = await enqueueMany([
