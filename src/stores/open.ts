@@ -7,6 +7,8 @@ const schemes: Readonly<Record<string, (url: string) => Promise<StoreFactory>>> 
   async sqlite(url) {
     const { sqlite } = await import("./sqlite/index.ts");
     const [path = "", query] = url.slice("sqlite:".length).split("?", 2);
+    // Two slashes begin the name of a host, which a file does not have.
+    if (/^\/\/(?!\/)/.test(path)) throw withHost(url, path.slice(2));
     return sqlite({ path, ...Object.fromEntries(new URLSearchParams(query)) });
   },
   postgres: postgresFromUrl,
@@ -52,6 +54,14 @@ export async function storeFromUrl(url: string): Promise<StoreFactory> {
     );
   }
   return load(url);
+}
+
+function withHost(url: string, file: string): EscapementError {
+  const name = file === "" ? "app.db" : file;
+  return new EscapementError(
+    "invalid-option",
+    `expected store to be sqlite: and the name of a file, got ${describe(url)}; write ${describe(`sqlite:${name}`)}, or ${describe(`sqlite:///${name}`)} for a file in the root`,
+  );
 }
 
 /** A URL may carry a password, so only its scheme is repeated; what is plainly a file's name is shown. */

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import pg from "pg";
+import { scratchFolder } from "../../test/scratch.ts";
 import { testbed } from "../../testbed/index.ts";
 import { systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
@@ -9,6 +12,7 @@ import { silentLogger } from "../log.ts";
 import { storeFromUrl } from "./open.ts";
 import { parseUrl } from "./postgres/connection/url.ts";
 import { postgres, postgresInbox } from "./postgres/index.ts";
+import { sqlite } from "./sqlite/index.ts";
 
 const server = await testbed.postgres();
 const mysqlServer = await testbed.mysql();
@@ -70,6 +74,21 @@ describe("the URL of a store", () => {
     assert.match((await refusal("oracle://user:secret@h")).message, /got "oracle:…"$/);
     assert.match((await refusal("user:secret@h")).message, /got "user:…"$/);
     assert.match((await refusal("USER:secret@h")).message, /got a string$/);
+  });
+
+  test("SQLite: two slashes do not lead to the root of the file system; three do", async () => {
+    const { code, message } = await refusal("sqlite://slash.db");
+    assert.equal(code, "invalid-option");
+    assert.match(
+      message,
+      /got "sqlite:\/\/slash\.db"; write "sqlite:slash\.db", or "sqlite:\/\/\/slash\.db"/,
+    );
+    assert.match((await refusal("sqlite://")).message, /write "sqlite:app\.db"/);
+    assert.throws(() => sqlite("sqlite:app.db"), /expected sqlite's path to be .*, got a URL/);
+    const file = join(scratchFolder(), "app.db");
+    const factory = await storeFromUrl(`sqlite://${file}`);
+    await (await factory.open({ namespace: "n", clock: systemClock, log: silentLogger })).close();
+    assert.ok(existsSync(file));
   });
 
   test("a parameter that nobody knows is refused; those of libpq and of hosts pass", async () => {

@@ -68,7 +68,7 @@ function resolve(given: unknown): Required<SqliteOptions> {
   }
   checkKnown(options, ["path", "durability", "mode"], "sqlite");
   const path = "path" in options ? options.path : undefined;
-  if (typeof path !== "string" || path === "" || path.includes("\0")) {
+  if (typeof path !== "string" || path === "" || path.includes("\0") || isUrl(path)) {
     throw new EscapementError(
       "invalid-option",
       `expected sqlite's path to be the name of a file, got ${describePath(path)}`,
@@ -82,7 +82,13 @@ function resolve(given: unknown): Required<SqliteOptions> {
   };
 }
 
+/** Such a file could be made, but nobody means it. */
+function isUrl(path: string): boolean {
+  return path.startsWith("sqlite:");
+}
+
 function describePath(path: unknown): string {
   if (typeof path !== "string") return typeof path;
+  if (isUrl(path)) return `a URL; leave out "sqlite:", or pass the URL as store`;
   return path === "" ? "an empty string" : "a string with a null byte";
 }
