@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, test } from "node:test";
@@ -222,6 +223,23 @@ describe("the command dev", () => {
       await until("the app has ended", () => !isAlive(pid));
     } finally {
       child.kill("SIGKILL");
+      other.close();
+    }
+  });
+
+  test("a port that is taken ends it: no change of a source could help", async () => {
+    const { folder } = await project();
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    try {
+      const { port } = other.address() as AddressInfo;
+      const { code, stdout, stderr } = await escapement(folder, "dev", "--port", String(port));
+      assert.deepEqual([code, stdout], [2, ""]);
+      assert.match(
+        stderr,
+        /^escapement: cannot listen on .*EADDRINUSE.*; choose another port with --port \[invalid-option\]$/m,
+      );
+    } finally {
       other.close();
     }
   });

@@ -46,6 +46,7 @@ class Session {
   readonly #stopping = new AbortController();
   #url: string | null = null;
   #child: AppChild | null = null;
+  #failure: EscapementError | null = null;
 
   constructor(flags: DevFlags, config: string, watcher: SourceWatcher) {
     this.#flags = flags;
@@ -68,6 +69,7 @@ class Session {
       if (await child.stop())
         say(this.#flags.json, "ended", { how: "killed" }, "the app did not stop in time and was killed");
     }
+    if (this.#failure !== null) throw this.#failure;
   }
 
   #start(): AppChild {
@@ -91,6 +93,11 @@ class Session {
       return;
     }
     const { code, message } = report.error;
+    if (report.isFinal) {
+      this.#failure = new EscapementError("invalid-option", message);
+      this.#stopping.abort();
+      return;
+    }
     say(
       this.#flags.json,
       "broken",

@@ -17,7 +17,12 @@ export interface Order {
 
 export type Report =
   | { readonly type: "running"; readonly url: string }
-  | { readonly type: "broken"; readonly error: { readonly code: string; readonly message: string } };
+  | {
+      readonly type: "broken";
+      readonly error: { readonly code: string; readonly message: string };
+      /** No change of a source can help. */
+      readonly isFinal: boolean;
+    };
 
 /** Beyond the time that jobs have: what a healthy process needs to load, to write outcomes and to close the store. */
 const graceMs = 10_000;

@@ -24,14 +24,23 @@ process.once("message", (order: Order) => {
   run(order).then(
     // Timers and connections of the app's own modules would keep the process.
     () => process.exit(0),
-    (error: unknown) => {
+    (thrown: unknown) => {
+      const isFinal = thrown instanceof NoDashboard && order.announced === null;
+      const error = thrown instanceof NoDashboard ? thrown.cause : thrown;
       const { code, name, message } = recordError(error);
       const place = placeOf(error, dirname(order.config));
       const said = place === null ? message : `${message} (${place})`;
-      report({ type: "broken", error: { code: code ?? name, message: said } }, () => process.exit(1));
+      report({ type: "broken", error: { code: code ?? name, message: said }, isFinal }, () =>
+        process.exit(1),
+      );
     },
   );
 });
+
+/** What is wrong is the port or the environment that dev was given, not a source. */
+class NoDashboard extends Error {
+  override readonly name = "NoDashboard";
+}
 
 async function run({ flags, config, port, mayMove, announced }: Order): Promise<void> {
   // Nothing runs yet that would have to come to an end.
@@ -40,7 +49,9 @@ async function run({ flags, config, port, mayMove, announced }: Order): Promise<
   stopping.signal.addEventListener("abort", leave);
   const { app, running } = await createStartApp(flags);
   stopping.signal.removeEventListener("abort", leave);
-  const served = await serveDashboard(app, port, mayMove);
+  const served = await serveDashboard(app, port, mayMove).catch((cause: unknown) => {
+    throw new NoDashboard("the dashboard cannot be served", { cause });
+  });
   if (served.url !== announced) say(flags.json, "dashboard", { url: served.url }, served.url);
   await startApp(app, flags);
   const count = app.definitions.length;
