@@ -105,6 +105,8 @@ export class Node {
   async #begin(store: Store): Promise<void> {
     const { settings, runtime, definitions, emit, log } = this.#parts;
     const { clock, random } = runtime;
+    // Without a schema every role would report that beside the error that is thrown.
+    if (!settings.migrate) await store.queues();
     if (this.#roles.includes("worker")) {
       const runnable = [...definitions.values()].filter(({ run, route }) => run !== null && route === null);
       checkDeliveries(runnable, store.capabilities, settings, log);

@@ -1,8 +1,33 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../src/clock.ts";
+import { defineJob, EscapementError } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
+import { TestEscapement } from "../../src/testing/kit.ts";
+import { VirtualClock } from "../../src/testing/virtual-clock.ts";
 import { onEveryStore } from "./stores.ts";
+
+onEveryStore("starting without a schema", (bed) => {
+  test("throws one error, and reports no other beside it", async (context) => {
+    const errors: unknown[] = [];
+    const job = defineJob({ name: "job", run: () => {} });
+    const app = new TestEscapement(
+      { store: bed.store(), jobs: [job], migrate: false, log: silentLogger },
+      new VirtualClock(),
+    );
+    app.on("error", (error) => void errors.push(error));
+    const { durability } = (await app.health()).capabilities;
+    const failure = await app.start().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    await app.stop();
+    if (failure === null && durability === "none") return context.skip("it needs no schema");
+    assert(failure instanceof EscapementError);
+    assert.match(`${failure.code}: ${failure.message}`, /^store-unmigrated: .* run "escapement migrate"/);
+    assert.deepEqual(errors, []);
+  });
+});
 
 onEveryStore("opening what must exist", (bed) => {
   test("makes nothing, and says what to do; what is there is read", async (context) => {
