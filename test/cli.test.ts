@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
@@ -179,6 +179,20 @@ describe("the command line", () => {
     rmSync(join(folder, "jobs/hello.mts"));
     const third = await escapement(folder, "init");
     assert.match(third.stderr, /escapement\.config\.mts already exists; nothing was written\. Remove it, or/);
+  });
+
+  test("init where nothing can be written says so in one line, and leaves nothing behind", async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, "jobs"), "in the way");
+    for (const target of [folder, join(folder, "jobs/below")]) {
+      const { code, stderr } = await escapement(folder, "init", target);
+      assert.equal(code, 2);
+      assert.match(
+        stderr,
+        /^escapement: cannot write a project to .+: (EEXIST|ENOTDIR).*; nothing was written\. Name a folder .* \[invalid-option\]\n$/,
+      );
+    }
+    assert.deepEqual(readdirSync(folder), ["jobs"]);
   });
 
   test("cron next and explain; days when the clocks change are marked [K12]", async () => {

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { Command } from "commander";
-import { EscapementError } from "../../errors.ts";
+import { EscapementError, recordError } from "../../errors.ts";
 import { print } from "../output.ts";
 
 /** `.mts` is an ES module whatever the package says; `.ts` is one only where it says so. */
@@ -76,11 +76,22 @@ function writeProject(folder: string, files: Readonly<Record<string, string>>): 
       `${existing.join(" and ")} already ${verb}; nothing was written. Remove ${them}, or init another folder`,
     );
   }
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
+  const written: string[] = [];
+  try {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text, { flag: "wx" });
+      written.push(name);
+    }
+  } catch (cause) {
+    for (const name of written) rmSync(join(folder, name), { force: true });
+    throw new EscapementError(
+      "invalid-option",
+      `cannot write a project to ${folder}: ${recordError(cause).message}; nothing was written. Name a folder that you may write to`,
+      { cause },
+    );
   }
-  return Object.keys(files);
+  return written;
 }
 
 function nextCommands(folder: string, extension: Extension): string[] {
