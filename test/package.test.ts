@@ -1,7 +1,18 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { cp, glob, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  cp,
+  glob,
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, sep } from "node:path";
 import { after, before, test } from "node:test";
@@ -278,6 +289,8 @@ for (const [what, packageJson, extension] of [
       run(project, process.execPath, [command, ...args]);
     const said = await escapement("init");
     assert.match(said, new RegExp(`next:\n  npx escapement start\n.*\n  node enqueue.${extension}\n`));
+    // As a config does that reads a secret before it exports.
+    await appendFile(join(project, `escapement.config.${extension}`), "await Promise.resolve();\n");
     const started = spawn(process.execPath, [command, "start"], { cwd: project });
     const lines = { all: "" };
     for (const stream of [started.stdout, started.stderr])
@@ -296,6 +309,9 @@ for (const [what, packageJson, extension] of [
     }
     assert.equal(await ended, 0, lines.all);
     assert.match(await escapement("status"), /default +hello +1/);
+    const elsewhere = { ...process.env, ESCAPEMENT_STORE: "sqlite:elsewhere.db" };
+    await promisify(execFile)(process.execPath, [`enqueue.${extension}`], { cwd: project, env: elsewhere });
+    assert(existsSync(join(project, "elsewhere.db")), "the environment wins, as for every command");
   });
 }
 

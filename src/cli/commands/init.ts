@@ -14,7 +14,7 @@ function filesWith(extension: Extension): Readonly<Record<string, string>> {
 import { hello } from "./jobs/hello.${extension}";
 
 const options: EscapementOptions = {
-  store: "sqlite:.escapement/escapement.db",
+  store: process.env.ESCAPEMENT_STORE ?? "sqlite:.escapement/escapement.db",
   jobs: [hello],
 };
 
@@ -32,9 +32,10 @@ export const hello = defineJob<{ name: string }>({
 });
 `,
     [`enqueue.${extension}`]: `import { createEscapement } from "escapement";
+import options from "./escapement.config.${extension}";
 import { hello } from "./jobs/hello.${extension}";
 
-const app = createEscapement();
+const app = createEscapement(options);
 const { id } = await app.enqueue(hello, { name: "world" });
 console.log(\`enqueued \${id}\`);
 await app.stop();
