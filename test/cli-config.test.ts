@@ -34,6 +34,23 @@ describe("the config file of the command line", () => {
     assert.deepEqual([code, /to be options, got an app/.test(stderr)], [2, true], stderr);
   });
 
+  test("exports options by default: one that does not is told so, however it is read", async () => {
+    const folder = newFolder();
+    const file = join(folder, "escapement.config.mts");
+    writeFileSync(file, `export const options = { store: "sqlite:app.db", jobs: [] };`);
+    writeFileSync(
+      join(folder, "main.mts"),
+      `import { createEscapement } from ${library}; createEscapement();`,
+    );
+    const { code, stderr } = await escapement(folder, "status");
+    const says = /config\.mts has no default export; export the options by it: export default options/;
+    assert.deepEqual([code, says.test(stderr)], [2, true], stderr);
+    const main = promisify(execFile)(process.execPath, ["main.mts"], { cwd: folder });
+    await assert.rejects(main, { stderr: says });
+    writeFileSync(file, "");
+    assert.match((await escapement(folder, "status")).stderr, /export default \{ store, jobs \}/);
+  });
+
   test("may import a job whose module has an app of its own, with store and jobs given", async () => {
     const folder = newFolder();
     const store = "sqlite:app.db";

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { types } from "node:util";
 import { EscapementError } from "../errors.ts";
 import { readSmallFile } from "./small-file.ts";
 
@@ -67,6 +68,7 @@ function refuseCycle(file: string): void {
 
 /** A CommonJS file exports its options itself, an ES module as its default. */
 function exportOf(file: string, module: unknown): ConfigFile {
+  if (types.isModuleNamespaceObject(module) && !hasDefault(module)) throw withoutDefault(file, module);
   const exported: unknown = hasDefault(module) ? module.default : module;
   const options = hasDefault(exported) ? exported.default : exported;
   if (isApp(options)) {
@@ -79,6 +81,14 @@ function exportOf(file: string, module: unknown): ConfigFile {
   throw new EscapementError(
     "invalid-option",
     `expected the default export of ${basename(file)} to be an object with options, got ${typeof options}`,
+  );
+}
+
+function withoutDefault(file: string, module: unknown): EscapementError {
+  const [first = "{ store, jobs }"] = Object.keys(Object(module));
+  return new EscapementError(
+    "invalid-option",
+    `${basename(file)} has no default export; export the options by it: export default ${first}`,
   );
 }
 
