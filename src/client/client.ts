@@ -349,7 +349,7 @@ export class Client {
   }
 
   #ask<T>(question: (store: Store) => Promise<T>): Promise<T> {
-    return withRetries(this.#runtime, async () => question(await this.#connection.store()));
+    return withRetries(this.#runtime, () => this.#connection.ask(question));
   }
 
   #definition(target: AnyDefinition | string): AnyDefinition {

@@ -16,11 +16,7 @@ export class Connection {
   }
 
   store = (): Promise<Store> => {
-    if (this.closing.aborted) {
-      return Promise.reject(
-        new EscapementError("stopped", "this app was stopped; create a new one to continue"),
-      );
-    }
+    if (this.closing.aborted) return Promise.reject(appStopped());
     if (this.#opening === null) {
       const opening = this.#open();
       this.#opening = opening;
@@ -41,6 +37,17 @@ export class Connection {
     return this.#closing.signal;
   }
 
+  /** Asks the store. Where the app is stopped meanwhile, the caller hears that, and not that a store is closed. */
+  ask = async <T>(question: (store: Store) => Promise<T>): Promise<T> => {
+    const store = await this.store();
+    try {
+      return await question(store);
+    } catch (error) {
+      const isClosed = this.closing.aborted && error instanceof EscapementError && error.code === "stopped";
+      throw isClosed ? appStopped() : error;
+    }
+  };
+
   /** The store where it is open already: a synchronous transaction cannot wait for it. */
   get opened(): Store | null {
     return this.closing.aborted ? null : this.#opened;
@@ -51,4 +58,8 @@ export class Connection {
     const store = await this.#opening?.catch(() => null);
     await store?.close();
   }
+}
+
+function appStopped(): EscapementError {
+  return new EscapementError("stopped", "this app was stopped; create a new one to continue");
 }

@@ -13,7 +13,8 @@ const pollMs = 500;
  * Waits until a job has ended and returns its result.
  *
  * @param why says why the job has not ended, for the message of a timeout.
- * @throws EscapementError `job-failed` when it ended in any other state than succeeded, `result-not-kept`, `result-timeout`, or `not-found`.
+ * @throws EscapementError `job-failed` when it ended in any other state than succeeded, `result-not-kept`, `result-timeout`, `not-found`, or
+ * `stopped` when the app was stopped meanwhile.
  */
 export async function waitForResult(
   connection: Connection,
@@ -27,13 +28,15 @@ export async function waitForResult(
   let wake = new AbortController();
   // An absorbed id waits for the job that stands for it, which is known once it was read.
   let known = id;
+  const stop = (): void => wake.abort();
   const unsubscribe = await store.subscribe((notice) => {
     if (notice.kind === "ended" && (notice.ids === null || notice.ids.includes(known))) wake.abort();
   });
+  connection.closing.addEventListener("abort", stop);
   try {
     for (;;) {
       const ended = wake.signal;
-      const [job] = await withRetries(runtime, () => store.get({ ids: [id] }));
+      const [job] = await withRetries(runtime, () => connection.ask((asked) => asked.get({ ids: [id] })));
       if (job === null || job === undefined) {
         throw new EscapementError(
           "not-found",
@@ -55,7 +58,8 @@ export async function waitForResult(
       if (ended.aborted) wake = new AbortController();
     }
   } finally {
-    await unsubscribe();
+    connection.closing.removeEventListener("abort", stop);
+    if (!connection.closing.aborted) await unsubscribe();
   }
 }
 

@@ -58,6 +58,16 @@ onEveryStore("results", (bed) => {
     assert.deepEqual(lines, []);
   });
 
+  test("result that waits when the app stops says at once that it was stopped", async () => {
+    const job = defineJob<null>({ name: "job" });
+    await using app = await bed.app({ jobs: [job] });
+    const receipt = await app.enqueue(job, null);
+    const result = assert.rejects(app.result(receipt), { code: "stopped", message: /^this app was stopped/ });
+    await app.advance("2s");
+    await app.stop();
+    await result;
+  });
+
   test("without a timeout, result waits for five minutes", async () => {
     const job = defineJob<null>({ name: "job", run: () => 1 });
     await using app = await bed.app({ jobs: [job] });
