@@ -362,7 +362,7 @@ export class Escapement implements AsyncDisposable {
    * app.use(async ({ job }, next) => log.time(job.name, next));
    */
   use(middleware: Middleware): this {
-    this.#life.assertNotStarted("use");
+    this.#life.assertNotStarted("call use before start");
     this.#middleware.push(...checkMiddleware([middleware], "the middleware of use"));
     return this;
   }
@@ -376,8 +376,9 @@ export class Escapement implements AsyncDisposable {
    * Runs what is due now, instead of start, and stops the app: for functions and machines woken by something else, such as
    * `handler = () => createEscapement({ jobs }).tick()`. What becomes due meanwhile is for the next one.
    */
-  tick(): Promise<Ticked> {
-    return tick(this);
+  async tick(): Promise<Ticked> {
+    this.#life.assertNotStarted("it runs what is due without a tick; call tick instead of start");
+    return await tick(this);
   }
 
   /** Stops gracefully: what runs may finish, every outcome is written, then the store is closed. Calling it again waits for the same end. */

@@ -50,10 +50,10 @@ export class Life {
   }
 
   /** For what must be known before the first handler starts. */
-  assertNotStarted(verb: string): void {
+  assertNotStarted(advice: string): void {
     this.assertUsable();
     if (this.#node === null) return;
-    throw new EscapementError("already-started", `this app is already started; call ${verb} before start`);
+    throw new EscapementError("already-started", `this app is already started; ${advice}`);
   }
 
   async start(options: StartOptions): Promise<void> {

@@ -154,6 +154,7 @@ onEveryStore("bad input", (bed) => {
       (app) => app.configureQueue("q", { paused: "" } as object),
     ],
     ["second start", "already-started", /already started/, (app) => app.start()],
+    ["tick of a started app", "already-started", /call tick instead of start$/, (app) => app.tick()],
   ];
 
   test("each gets one clear error with a code, and nothing is written", async () => {
