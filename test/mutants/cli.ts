@@ -24,7 +24,11 @@ type Row = readonly [mutant: Mutant, kind: Verdict["kind"] | "equivalent", by: s
 async function main(words: readonly string[]): Promise<number> {
   const isCheck = words.includes("--check");
   const wanted = words.filter((word) => word !== "--check");
+  const unknown = wanted.filter((word) => word.startsWith("-"));
+  if (unknown.length > 0) return refuse(`unknown option ${unknown.join(" ")}; the only one is --check`);
   const chosen = all.filter(({ file, name }) => wanted.every((word) => `${file} ${name}`.includes(word)));
+  if (chosen.length === 0)
+    return refuse(`no mutant has ${wanted.join(" and ")} in its file or name; lists/ has them all`);
   const misfits = chosen.filter((mutant) => occurrences(mutant) !== 1);
   for (const mutant of misfits)
     console.error(
@@ -36,6 +40,11 @@ async function main(words: readonly string[]): Promise<number> {
   await using _servers = await shareServers();
   const rows = await runAll(chosen);
   return report(rows) ? 0 : 1;
+}
+
+function refuse(why: string): number {
+  console.error(why);
+  return 2;
 }
 
 /** Tests with and without mutants share one set of servers; it ends with this process, in whatever way that ends. */
