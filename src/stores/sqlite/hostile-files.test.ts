@@ -24,6 +24,7 @@ import { type Logger, silentLogger } from "../../log.ts";
 import type { Notice } from "../../store/notices.ts";
 import type { Store } from "../../store/store.ts";
 import { newJob } from "../../testing/conformance/scene.ts";
+import { until } from "../../testing/until.ts";
 import { anyNotice } from "../notice.ts";
 import { sqlite } from "./index.ts";
 
@@ -49,14 +50,6 @@ async function open(path: string, { log = silentLogger, mode = 0o600 } = {}): Pr
 function collectWarnings(): { warnings: unknown[]; log: Logger } {
   const warnings: unknown[] = [];
   return { warnings, log: { ...silentLogger, warn: (fields, message) => warnings.push([message, fields]) } };
-}
-
-async function until(what: string, isTrue: () => boolean): Promise<void> {
-  const since = performance.now();
-  while (!isTrue()) {
-    assert(performance.now() - since < 60_000, `waited too long until ${what}`);
-    await delay(5);
-  }
 }
 
 const precious = "precious ".repeat(50_000);
