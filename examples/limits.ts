@@ -5,17 +5,19 @@ import { createEscapement, defineJob } from "../src/index.ts";
 const active = new Map<string, number>();
 let most = 0;
 
+async function renderFor(customer: string): Promise<void> {
+  active.set(customer, (active.get(customer) ?? 0) + 1);
+  most = Math.max(most, active.get(customer) ?? 0);
+  await sleep(20);
+  active.set(customer, (active.get(customer) ?? 0) - 1);
+}
+
 // #region key
 const render = defineJob<{ customer: string }>({
   name: "render",
   concurrency: { key: (input) => input.customer, limit: 1 }, // one at a time per customer
   rate: { limit: 20, per: "1s" }, // and 20 starts per second in total
-  run: async ({ input }) => {
-    active.set(input.customer, (active.get(input.customer) ?? 0) + 1);
-    most = Math.max(most, active.get(input.customer) ?? 0);
-    await sleep(20);
-    active.set(input.customer, (active.get(input.customer) ?? 0) - 1);
-  },
+  run: ({ input }) => renderFor(input.customer), // your own function
 });
 // #endregion
 

@@ -4,6 +4,10 @@ import { createEscapement, defineJob } from "../src/index.ts";
 
 let bankIsDown = true;
 
+function payAtBank(_invoice: number): void {
+  if (bankIsDown) throw new Error("the bank does not answer");
+}
+
 // #region handler
 const pay = defineJob<{ invoice: number }>({
   name: "pay",
@@ -11,7 +15,7 @@ const pay = defineJob<{ invoice: number }>({
   run: ({ input, log, progress }) => {
     log(`paying invoice ${input.invoice}`);
     progress({ percent: 50 });
-    if (bankIsDown) throw new Error("the bank does not answer");
+    payAtBank(input.invoice); // your own function; the job fails with what it throws
   },
 });
 // #endregion
@@ -29,7 +33,7 @@ await app.start();
 const copying = await app.enqueue(copy, null);
 while ((await app.get(copying.id))?.state !== "active") await sleep(10);
 // #region cancel
-await app.cancel(copying.id, { reason: "wrong folder" }); // or a list of ids, or a filter
+await app.cancel(copying, { reason: "wrong folder" }); // what enqueue returned; or an id, a list of ids, a filter
 // #endregion
 await app.result(copying.id).catch(() => {});
 console.log(`copy is ${(await app.get(copying.id))?.state}`);

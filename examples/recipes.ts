@@ -33,7 +33,7 @@ const cancelSubscription = defineJob<string>({
   retry,
   run(context) {
     database.prepare("update subscriptions set state = 'cancelled' where id = ?").run(context.input);
-    crashOnce(context);
+    crashOnce(context); // stands for a crash right here: leave it out
   },
 });
 // #endregion
@@ -59,7 +59,7 @@ const deposit = defineJob<{ customer: string; cents: number }>({
       database.exec("rollback");
       throw error;
     }
-    crashOnce(context);
+    crashOnce(context); // stands for a crash right here: leave it out
   },
 });
 // #endregion
@@ -79,7 +79,7 @@ const charge = defineJob<{ cents: number }>({
       signal,
     });
     if (!answer.ok) throw new Error(`the bank answered ${answer.status}`);
-    crashOnce(context);
+    crashOnce(context); // stands for a crash right here: leave it out
   },
 });
 // #endregion
@@ -96,7 +96,7 @@ const receipt = defineJob<string>({
       .run(job.idempotencyKey);
     if (row.changes === 0) return;
     mailbox.push(`receipt for ${input}`);
-    crashOnce(context);
+    crashOnce(context); // stands for a crash right here: leave it out
   },
 });
 // #endregion
@@ -111,7 +111,7 @@ const payOut = defineJob<{ cents: number }>({
     const key = job.idempotencyKey;
     const begun = database.prepare("insert or ignore into payment_attempts values (?, 'begun')").run(key);
     if (begun.changes === 1 || !(await bank.knows(key))) await bank.pay(key, input.cents);
-    crashOnce(context);
+    crashOnce(context); // stands for a crash right here: leave it out
     database.prepare("update payment_attempts set state = 'done' where key = ?").run(key);
   },
 });
@@ -127,7 +127,7 @@ const shipped = defineJob<{ order: string }>({
     database
       .prepare("insert or ignore into events (key, body) values (?, ?)")
       .run(job.idempotencyKey, JSON.stringify(input));
-    crashOnce(context);
+    crashOnce(context); // stands for a crash right here: leave it out
   },
 });
 // #endregion

@@ -23,7 +23,7 @@ const isReady = (): boolean => {
 // #region snooze
 const report = defineJob<null>({
   name: "report",
-  run: () => (isReady() ? "written" : snooze("100ms")), // uses up no attempt
+  run: () => (isReady() ? "written" : snooze("100ms")), // isReady is your own; a snooze uses up no attempt
 });
 // #endregion
 

@@ -44,6 +44,7 @@ const charge = defineJob({
 const store = "sqlite:.escapement/sentry.db";
 const log = { debug() {}, info() {}, warn() {}, error: console.error };
 // #region use
+// The tracker: import * as tracker from "@sentry/node"
 const app = createEscapement({ store, jobs: [charge], log, middleware: [reportTo(tracker)] });
 // #endregion
 await app.start();
