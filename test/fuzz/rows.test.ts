@@ -38,6 +38,9 @@ const garbage: Readonly<Record<Column["kind"], readonly (string | number)[]>> = 
     9e15,
     Number.MAX_SAFE_INTEGER,
     2_147_483_647,
+    // What no number here holds exactly.
+    "9223372036854775807",
+    "-9223372036854775808",
   ],
   flag: [0, 1],
   texts: ["{not json"],

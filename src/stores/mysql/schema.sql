@@ -81,7 +81,8 @@ CREATE TABLE `escapement_gates` (
   `ready_at` bigint(20) DEFAULT NULL,
   `concurrency_limit` bigint(20) DEFAULT NULL,
   PRIMARY KEY (`ns`,`lane`,`queue`,`name`),
-  KEY `escapement_gates_ready` (`ns`,`queue`,`name`,`ready_at`)
+  KEY `escapement_gates_ready` (`ns`,`queue`,`name`,`ready_at`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`ready_at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_hints` (
@@ -126,7 +127,8 @@ CREATE TABLE `escapement_history` (
   `late_6` bigint(20) NOT NULL,
   `run_max_ms` bigint(20) NOT NULL,
   `late_max_ms` bigint(20) NOT NULL,
-  PRIMARY KEY (`ns`,`step`,`at`,`queue`,`name`)
+  PRIMARY KEY (`ns`,`step`,`at`,`queue`,`name`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`succeeded` between 0 and 9007199254740991 and `failed` between 0 and 9007199254740991 and `crashed` between 0 and 9007199254740991 and `dead` between 0 and 9007199254740991 and `lost` between 0 and 9007199254740991 and `cancelled` between 0 and 9007199254740991 and `existing` between 0 and 9007199254740991 and `absorbed` between 0 and 9007199254740991 and `stale` between 0 and 9007199254740991 and `naming_retries` between 0 and 9007199254740991 and `publish_retries` between 0 and 9007199254740991 and `rollback_retries` between 0 and 9007199254740991 and `runs` between 0 and 9007199254740991 and `run_sum_ms` between 0 and 9007199254740991 and `late_sum_ms` between 0 and 9007199254740991 and `late_0` between 0 and 9007199254740991 and `late_1` between 0 and 9007199254740991 and `late_2` between 0 and 9007199254740991 and `late_3` between 0 and 9007199254740991 and `late_4` between 0 and 9007199254740991 and `late_5` between 0 and 9007199254740991 and `late_6` between 0 and 9007199254740991 and `run_max_ms` between 0 and 9007199254740991 and `late_max_ms` between 0 and 9007199254740991 and `at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_history_writers` (
@@ -190,7 +192,8 @@ CREATE TABLE `escapement_jobs` (
   `input` longtext NOT NULL,
   PRIMARY KEY (`seq`),
   UNIQUE KEY `escapement_jobs_id` (`ns`,`id`),
-  KEY `escapement_jobs_line` (`line`,`urgency`,`at`)
+  KEY `escapement_jobs_line` (`line`,`urgency`,`at`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`attempt` between 0 and 1000000000 and `token` between 0 and 1000000000 and `settled` between 0 and 1000000000 and `crashes` between 0 and 1000000000 and `redrives` between 0 and 1000000000 and `rollbacks` between 0 and 1000000000 and `version` between 0 and 1000000000 and `priority` between -2147483647 and 2147483647 and `run_at` between -9007199254740991 and 9007199254740991 and `fire_at` between -9007199254740991 and 9007199254740991 and `enqueued_at` between -9007199254740991 and 9007199254740991 and `claimed_at` between -9007199254740991 and 9007199254740991 and `expire_at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_lane_jobs` (
@@ -204,7 +207,8 @@ CREATE TABLE `escapement_lane_jobs` (
   `name` varbinary(400) NOT NULL,
   PRIMARY KEY (`job`),
   KEY `escapement_lane_jobs_lane` (`ns`,`place`,`lane`,`urgency`,`run_at`),
-  KEY `escapement_lane_jobs_gate` (`ns`,`lane`,`queue`,`name`,`run_at`)
+  KEY `escapement_lane_jobs_gate` (`ns`,`lane`,`queue`,`name`,`run_at`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`urgency` between -2147483647 and 2147483647 and `run_at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_lines` (
@@ -256,7 +260,8 @@ CREATE TABLE `escapement_occurrences` (
   `planned_at` bigint(20) NOT NULL,
   `node` varbinary(1024) NOT NULL,
   PRIMARY KEY (`ns`,`schedule_key`,`fire_at`),
-  KEY `escapement_occurrences_planned` (`ns`,`planned_at`)
+  KEY `escapement_occurrences_planned` (`ns`,`planned_at`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`fire_at` between -9007199254740991 and 9007199254740991 and `until` between -9007199254740991 and 9007199254740991 and `planned_at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_parents` (
@@ -276,7 +281,8 @@ CREATE TABLE `escapement_partitions` (
   `owner` varbinary(1024) DEFAULT NULL,
   `lease_until` bigint(20) NOT NULL DEFAULT 0,
   `mark` bigint(20) DEFAULT NULL,
-  PRIMARY KEY (`ns`,`partition_number`)
+  PRIMARY KEY (`ns`,`partition_number`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`epoch` between 0 and 1000000000 and `lease_until` between -9007199254740991 and 9007199254740991 and `mark` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_queues` (
@@ -286,7 +292,8 @@ CREATE TABLE `escapement_queues` (
   `concurrency` bigint(20) DEFAULT NULL,
   `rate_limit` bigint(20) DEFAULT NULL,
   `rate_per_ms` bigint(20) DEFAULT NULL,
-  PRIMARY KEY (`ns`,`queue`)
+  PRIMARY KEY (`ns`,`queue`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`concurrency` between 1 and 9007199254740991 and `rate_limit` between 1 and 9007199254740991 and `rate_per_ms` between 1 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_schedules` (
@@ -302,7 +309,8 @@ CREATE TABLE `escapement_schedules` (
   `created_at` bigint(20) NOT NULL,
   `updated_at` bigint(20) NOT NULL,
   PRIMARY KEY (`ns`,`schedule_key`),
-  KEY `escapement_schedules_next` (`ns`,`paused`,`next_at`)
+  KEY `escapement_schedules_next` (`ns`,`paused`,`next_at`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`version` between 0 and 1000000000 and `fired` between 0 and 9007199254740991 and `next_at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_schedule_versions` (
@@ -342,5 +350,6 @@ CREATE TABLE `escapement_windows` (
   `started_at` bigint(20) NOT NULL,
   `used` bigint(20) NOT NULL,
   `per_ms` bigint(20) NOT NULL,
-  PRIMARY KEY (`ns`,`kind`,`window_key`)
+  PRIMARY KEY (`ns`,`kind`,`window_key`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`used` between 0 and 9007199254740991 and `per_ms` between 0 and 9007199254740991 and `started_at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci ROW_FORMAT=DYNAMIC;

@@ -17,6 +17,7 @@ create table active (
   concurrency_key text collate "C",
   retention bigint[],
   reason text,
+  constraint active_check CHECK ((((attempt >= 0) AND (attempt <= 1000000000)) AND ((token >= 0) AND (token <= 1000000000)) AND ((claimed_at >= '-9007199254740991'::bigint) AND (claimed_at <= '9007199254740991'::bigint)) AND ((lease_until >= '-9007199254740991'::bigint) AND (lease_until <= '9007199254740991'::bigint)))),
   constraint active_pkey PRIMARY KEY (seq)
 ) with (autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000);
 CREATE INDEX active_key ON escapement.active USING btree (ns, concurrency_key) WHERE ((concurrency_key IS NOT NULL) AND (NOT relayed));
@@ -62,7 +63,8 @@ create table claimers (
   claimer text collate "C" not null,
   sequence bigint not null,
   seen_at bigint not null,
-  constraint claimers_pkey PRIMARY KEY (ns, claimer)
+  constraint claimers_pkey PRIMARY KEY (ns, claimer),
+  constraint claimers_sequence_check CHECK (((sequence >= '-9007199254740991'::bigint) AND (sequence <= '9007199254740991'::bigint)))
 ) with (fillfactor=50);
 
 create table claims (
@@ -73,7 +75,8 @@ create table claims (
   claimer text collate "C" not null,
   queues text[] collate "C" not null,
   seqs bigint[] not null /* storage e */,
-  constraint claims_pkey PRIMARY KEY (ns, claimer, sequence)
+  constraint claims_pkey PRIMARY KEY (ns, claimer, sequence),
+  constraint claims_until_check CHECK (((until >= '-9007199254740991'::bigint) AND (until <= '9007199254740991'::bigint)))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, fillfactor=50);
 CREATE INDEX claims_until ON escapement.claims USING btree (ns, until);
 
@@ -113,6 +116,7 @@ create table ended (
   claimer text collate "C",
   reason text,
   result text,
+  constraint ended_check CHECK ((((attempt >= 0) AND (attempt <= 1000000000)) AND ((token >= 0) AND (token <= 1000000000)) AND ((finished_at >= '-9007199254740991'::bigint) AND (finished_at <= '9007199254740991'::bigint)) AND ((claimed_at >= '-9007199254740991'::bigint) AND (claimed_at <= '9007199254740991'::bigint)) AND ((forget_at >= '-9007199254740991'::bigint) AND (forget_at <= '9007199254740991'::bigint)))),
   constraint ended_pkey PRIMARY KEY (seq)
 );
 CREATE INDEX ended_finished ON escapement.ended USING btree (ns, state, finished_at, seq) WHERE ((state <> 'succeeded'::text) AND (forget_at IS NULL));
@@ -144,7 +148,8 @@ create table gates (
   name text collate "C" not null,
   ready_at bigint,
   concurrency_limit integer,
-  constraint gates_pkey PRIMARY KEY (ns, lane, queue, name)
+  constraint gates_pkey PRIMARY KEY (ns, lane, queue, name),
+  constraint gates_ready_at_check CHECK (((ready_at >= '-9007199254740991'::bigint) AND (ready_at <= '9007199254740991'::bigint)))
 ) with (fillfactor=80);
 CREATE INDEX gates_ready ON escapement.gates USING btree (((ns + 0)), queue, name, ready_at, concurrency_limit);
 
@@ -178,6 +183,7 @@ create table history (
   late_6 bigint not null,
   run_max_ms bigint not null,
   late_max_ms bigint not null,
+  constraint history_check CHECK ((((succeeded >= 0) AND (succeeded <= '9007199254740991'::bigint)) AND ((failed >= 0) AND (failed <= '9007199254740991'::bigint)) AND ((crashed >= 0) AND (crashed <= '9007199254740991'::bigint)) AND ((dead >= 0) AND (dead <= '9007199254740991'::bigint)) AND ((lost >= 0) AND (lost <= '9007199254740991'::bigint)) AND ((cancelled >= 0) AND (cancelled <= '9007199254740991'::bigint)) AND ((existing >= 0) AND (existing <= '9007199254740991'::bigint)) AND ((absorbed >= 0) AND (absorbed <= '9007199254740991'::bigint)) AND ((stale >= 0) AND (stale <= '9007199254740991'::bigint)) AND ((naming_retries >= 0) AND (naming_retries <= '9007199254740991'::bigint)) AND ((publish_retries >= 0) AND (publish_retries <= '9007199254740991'::bigint)) AND ((rollback_retries >= 0) AND (rollback_retries <= '9007199254740991'::bigint)) AND ((runs >= 0) AND (runs <= '9007199254740991'::bigint)) AND ((run_sum_ms >= 0) AND (run_sum_ms <= '9007199254740991'::bigint)) AND ((late_sum_ms >= 0) AND (late_sum_ms <= '9007199254740991'::bigint)) AND ((late_0 >= 0) AND (late_0 <= '9007199254740991'::bigint)) AND ((late_1 >= 0) AND (late_1 <= '9007199254740991'::bigint)) AND ((late_2 >= 0) AND (late_2 <= '9007199254740991'::bigint)) AND ((late_3 >= 0) AND (late_3 <= '9007199254740991'::bigint)) AND ((late_4 >= 0) AND (late_4 <= '9007199254740991'::bigint)) AND ((late_5 >= 0) AND (late_5 <= '9007199254740991'::bigint)) AND ((late_6 >= 0) AND (late_6 <= '9007199254740991'::bigint)) AND ((run_max_ms >= 0) AND (run_max_ms <= '9007199254740991'::bigint)) AND ((late_max_ms >= 0) AND (late_max_ms <= '9007199254740991'::bigint)) AND ((at >= '-9007199254740991'::bigint) AND (at <= '9007199254740991'::bigint)))),
   constraint history_pkey PRIMARY KEY (ns, step, at, queue, name)
 );
 
@@ -233,6 +239,7 @@ create table jobs (
   reason text,
   error text,
   progress text,
+  constraint jobs_check CHECK ((((attempt >= 0) AND (attempt <= 1000000000)) AND ((token >= 0) AND (token <= 1000000000)) AND ((settled >= 0) AND (settled <= 1000000000)) AND ((crashes >= 0) AND (crashes <= 1000000000)) AND ((redrives >= 0) AND (redrives <= 1000000000)) AND ((rollbacks >= 0) AND (rollbacks <= 1000000000)) AND ((version >= 0) AND (version <= 1000000000)) AND ((priority >= '-2147483647'::integer) AND (priority <= 2147483647)) AND ((run_at >= '-9007199254740991'::bigint) AND (run_at <= '9007199254740991'::bigint)) AND ((fire_at >= '-9007199254740991'::bigint) AND (fire_at <= '9007199254740991'::bigint)) AND ((enqueued_at >= '-9007199254740991'::bigint) AND (enqueued_at <= '9007199254740991'::bigint)) AND ((claimed_at >= '-9007199254740991'::bigint) AND (claimed_at <= '9007199254740991'::bigint)) AND ((expire_at >= '-9007199254740991'::bigint) AND (expire_at <= '9007199254740991'::bigint)))),
   constraint jobs_pkey PRIMARY KEY (seq)
 ) with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000);
 CREATE INDEX jobs_blocked ON escapement.jobs USING btree (ns, seq) WHERE blocked;
@@ -248,7 +255,8 @@ create table keys (
   key text collate "C" not null,
   job bigint not null,
   until bigint,
-  constraint keys_pkey PRIMARY KEY (ns, kind, key)
+  constraint keys_pkey PRIMARY KEY (ns, kind, key),
+  constraint keys_until_check CHECK (((until >= '-9007199254740991'::bigint) AND (until <= '9007199254740991'::bigint)))
 );
 CREATE INDEX keys_job ON escapement.keys USING btree (job);
 
@@ -294,6 +302,7 @@ create table occurrences (
   job_id text,
   planned_at bigint not null,
   node text not null,
+  constraint occurrences_check CHECK ((((count >= 0) AND (count <= '9007199254740991'::bigint)) AND ((fire_at >= '-9007199254740991'::bigint) AND (fire_at <= '9007199254740991'::bigint)) AND ((until >= '-9007199254740991'::bigint) AND (until <= '9007199254740991'::bigint)) AND ((planned_at >= '-9007199254740991'::bigint) AND (planned_at <= '9007199254740991'::bigint)))),
   constraint occurrences_pkey PRIMARY KEY (ns, key, fire_at)
 );
 CREATE INDEX occurrences_planned ON escapement.occurrences USING btree (ns, planned_at, key, fire_at);
@@ -315,6 +324,7 @@ create table partitions (
   owner text,
   lease_until bigint,
   mark bigint,
+  constraint partitions_check CHECK ((((epoch >= 0) AND (epoch <= 1000000000)) AND ((lease_until >= '-9007199254740991'::bigint) AND (lease_until <= '9007199254740991'::bigint)) AND ((mark >= '-9007199254740991'::bigint) AND (mark <= '9007199254740991'::bigint)))),
   constraint partitions_pkey PRIMARY KEY (ns, partition)
 ) with (fillfactor=50);
 
@@ -325,6 +335,7 @@ create table queues (
   concurrency integer,
   rate_limit integer,
   rate_per_ms bigint,
+  constraint queues_check CHECK ((((concurrency >= 1) AND (concurrency <= '9007199254740991'::bigint)) AND ((rate_limit >= 1) AND (rate_limit <= '9007199254740991'::bigint)) AND ((rate_per_ms >= 1) AND (rate_per_ms <= '9007199254740991'::bigint)))),
   constraint queues_pkey PRIMARY KEY (ns, queue)
 );
 
@@ -347,6 +358,7 @@ create table schedules (
   last_job_id text,
   created_at bigint not null,
   updated_at bigint not null,
+  constraint schedules_check CHECK ((((version >= 0) AND (version <= 1000000000)) AND ((fired >= 0) AND (fired <= '9007199254740991'::bigint)) AND ((next_at >= '-9007199254740991'::bigint) AND (next_at <= '9007199254740991'::bigint)))),
   constraint schedules_pkey PRIMARY KEY (ns, key)
 );
 CREATE INDEX schedules_next ON escapement.schedules USING btree (ns, next_at) WHERE ((NOT paused) AND (next_at IS NOT NULL));
@@ -381,6 +393,7 @@ create table turns (
   direct boolean not null,
   queue text collate "C" not null,
   name text collate "C" not null,
+  constraint turns_check CHECK ((((rank >= '-2147483647'::integer) AND (rank <= 2147483647)) AND ((run_at >= '-9007199254740991'::bigint) AND (run_at <= '9007199254740991'::bigint)) AND ((expire_at >= '-9007199254740991'::bigint) AND (expire_at <= '9007199254740991'::bigint)))),
   constraint turns_pkey PRIMARY KEY (ns, queue, name, rank, run_at, seq)
 ) with (autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000);
 
@@ -389,6 +402,7 @@ create table untried (
   ns integer not null,
   expire_at bigint,
   debounce_key text collate "C",
+  constraint untried_expire_at_check CHECK (((expire_at >= '-9007199254740991'::bigint) AND (expire_at <= '9007199254740991'::bigint))),
   constraint untried_pkey PRIMARY KEY (seq)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000);
 CREATE INDEX untried_debounce ON escapement.untried USING btree (ns, debounce_key, seq) WHERE (debounce_key IS NOT NULL);
@@ -402,6 +416,7 @@ create table windows (
   started_at bigint not null,
   used integer not null,
   per_ms bigint not null,
+  constraint windows_check CHECK ((((used >= 0) AND (used <= '9007199254740991'::bigint)) AND ((per_ms >= 0) AND (per_ms <= '9007199254740991'::bigint)) AND ((started_at >= '-9007199254740991'::bigint) AND (started_at <= '9007199254740991'::bigint)))),
   constraint windows_pkey PRIMARY KEY (ns, kind, key)
 ) with (fillfactor=80);
 

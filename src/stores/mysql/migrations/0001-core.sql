@@ -87,7 +87,15 @@ create table if not exists escapement_jobs (
   result longtext,
   input longtext not null,
   unique key escapement_jobs_id (ns, id),
-  key escapement_jobs_line (line, urgency, at)
+  key escapement_jobs_line (line, urgency, at),
+  check (
+    attempt between 0 and 1000000000 and token between 0 and 1000000000 and settled between 0 and 1000000000 and
+    crashes between 0 and 1000000000 and redrives between 0 and 1000000000 and rollbacks between 0 and 1000000000 and
+    version between 0 and 1000000000 and priority between -2147483647 and 2147483647 and
+    run_at between -9007199254740991 and 9007199254740991 and fire_at between -9007199254740991 and 9007199254740991 and
+    enqueued_at between -9007199254740991 and 9007199254740991 and
+    claimed_at between -9007199254740991 and 9007199254740991 and expire_at between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
 -- How many jobs of a queue and name there are (kind all), and how many of them have ended in each state: the sum of counts and
@@ -130,7 +138,10 @@ create table if not exists escapement_lane_jobs (
   queue varbinary(400) not null,
   name varbinary(400) not null,
   key escapement_lane_jobs_lane (ns, place, lane, urgency, run_at),
-  key escapement_lane_jobs_gate (ns, lane, queue, name, run_at)
+  key escapement_lane_jobs_gate (ns, lane, queue, name, run_at),
+  check (
+    urgency between -2147483647 and 2147483647 and run_at between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic;
 
 -- One row for each lane, queue and name with waiting jobs in a lane: when looking at them may find a job. Only claims write here,
@@ -145,7 +156,10 @@ create table if not exists escapement_gates (
   ready_at bigint,
   concurrency_limit bigint,
   primary key (ns, lane, queue, name),
-  key escapement_gates_ready (ns, queue, name, ready_at)
+  key escapement_gates_ready (ns, queue, name, ready_at),
+  check (
+    ready_at between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic;
 
 -- What happened to lanes since the last claim that looked at them. Rows are only added, so no call waits for another here.
@@ -225,7 +239,11 @@ create table if not exists escapement_windows (
   started_at bigint not null,
   used bigint not null,
   per_ms bigint not null,
-  primary key (ns, kind, window_key)
+  primary key (ns, kind, window_key),
+  check (
+    used between 0 and 9007199254740991 and per_ms between 0 and 9007199254740991 and
+    started_at between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic;
 
 -- Every node that ever claimed. Rows stay: jobs refer to them by number for as long as they are kept.
@@ -245,7 +263,11 @@ create table if not exists escapement_queues (
   concurrency bigint,
   rate_limit bigint,
   rate_per_ms bigint,
-  primary key (ns, queue)
+  primary key (ns, queue),
+  check (
+    concurrency between 1 and 9007199254740991 and rate_limit between 1 and 9007199254740991 and
+    rate_per_ms between 1 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic;
 
 create table if not exists escapement_nodes (
@@ -270,7 +292,11 @@ create table if not exists escapement_schedules (
   created_at bigint not null,
   updated_at bigint not null,
   primary key (ns, schedule_key),
-  key escapement_schedules_next (ns, paused, next_at)
+  key escapement_schedules_next (ns, paused, next_at),
+  check (
+    version between 0 and 1000000000 and fired between 0 and 9007199254740991 and
+    next_at between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
 -- Outlives its schedule, so no version is used twice. It is also the lock under which a schedule is changed.
@@ -293,7 +319,11 @@ create table if not exists escapement_occurrences (
   planned_at bigint not null,
   node varbinary(1024) not null,
   primary key (ns, schedule_key, fire_at),
-  key escapement_occurrences_planned (ns, planned_at)
+  key escapement_occurrences_planned (ns, planned_at),
+  check (
+    fire_at between -9007199254740991 and 9007199254740991 and until between -9007199254740991 and 9007199254740991 and
+    planned_at between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
 create table if not exists escapement_partitions (
@@ -305,7 +335,11 @@ create table if not exists escapement_partitions (
   owner varbinary(1024),
   lease_until bigint not null default 0,
   mark bigint,
-  primary key (ns, partition_number)
+  primary key (ns, partition_number),
+  check (
+    epoch between 0 and 1000000000 and lease_until between -9007199254740991 and 9007199254740991 and
+    mark between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic;
 
 -- What people did to jobs, queues and schedules. id comes from the caller, so a repeated write is the same entry. outcome is JSON, null
@@ -355,7 +389,22 @@ create table if not exists escapement_history (
   late_6 bigint not null,
   run_max_ms bigint not null,
   late_max_ms bigint not null,
-  primary key (ns, step, at, queue, name)
+  primary key (ns, step, at, queue, name),
+  check (
+    succeeded between 0 and 9007199254740991 and failed between 0 and 9007199254740991 and
+    crashed between 0 and 9007199254740991 and dead between 0 and 9007199254740991 and
+    lost between 0 and 9007199254740991 and cancelled between 0 and 9007199254740991 and
+    existing between 0 and 9007199254740991 and absorbed between 0 and 9007199254740991 and
+    stale between 0 and 9007199254740991 and naming_retries between 0 and 9007199254740991 and
+    publish_retries between 0 and 9007199254740991 and rollback_retries between 0 and 9007199254740991 and
+    runs between 0 and 9007199254740991 and run_sum_ms between 0 and 9007199254740991 and
+    late_sum_ms between 0 and 9007199254740991 and late_0 between 0 and 9007199254740991 and
+    late_1 between 0 and 9007199254740991 and late_2 between 0 and 9007199254740991 and
+    late_3 between 0 and 9007199254740991 and late_4 between 0 and 9007199254740991 and
+    late_5 between 0 and 9007199254740991 and late_6 between 0 and 9007199254740991 and
+    run_max_ms between 0 and 9007199254740991 and late_max_ms between 0 and 9007199254740991 and
+    at between -9007199254740991 and 9007199254740991
+  )
 ) engine = innodb row_format = dynamic;
 
 -- How far each node has written the history, so a repeated call adds nothing.

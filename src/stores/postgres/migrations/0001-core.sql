@@ -65,7 +65,15 @@ create table jobs (
   settled_by text collate "C",
   reason text,
   error text,
-  progress text
+  progress text,
+  check (
+    attempt between 0 and 1000000000 and token between 0 and 1000000000 and settled between 0 and 1000000000 and
+    crashes between 0 and 1000000000 and redrives between 0 and 1000000000 and rollbacks between 0 and 1000000000 and
+    version between 0 and 1000000000 and priority between -2147483647 and 2147483647 and
+    run_at between -9007199254740991 and 9007199254740991 and fire_at between -9007199254740991 and 9007199254740991 and
+    enqueued_at between -9007199254740991 and 9007199254740991 and
+    claimed_at between -9007199254740991 and 9007199254740991 and expire_at between -9007199254740991 and 9007199254740991
+  )
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_scale_factor = 0.05);
 
 create unique index jobs_id on jobs (ns, id);
@@ -86,7 +94,11 @@ create table turns (
   direct boolean not null,
   queue text collate "C" not null,
   name text collate "C" not null,
-  primary key (ns, queue, name, rank, run_at, seq)
+  primary key (ns, queue, name, rank, run_at, seq),
+  check (
+    rank between -2147483647 and 2147483647 and run_at between -9007199254740991 and 9007199254740991 and
+    expire_at between -9007199254740991 and 9007199254740991
+  )
 ) with (
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
   autovacuum_analyze_scale_factor = 0.05
@@ -97,7 +109,10 @@ create table untried (
   seq bigint primary key,
   ns integer not null,
   expire_at bigint,
-  debounce_key text collate "C"
+  debounce_key text collate "C",
+  check (
+    expire_at between -9007199254740991 and 9007199254740991
+  )
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 create index untried_expiring on untried (ns, expire_at, seq) where expire_at is not null;
 create index untried_debounce on untried (ns, debounce_key, seq) where debounce_key is not null;
@@ -120,7 +135,11 @@ create table active (
   claimer text collate "C" not null,
   concurrency_key text collate "C",
   retention bigint[],
-  reason text
+  reason text,
+  check (
+    attempt between 0 and 1000000000 and token between 0 and 1000000000 and
+    claimed_at between -9007199254740991 and 9007199254740991 and lease_until between -9007199254740991 and 9007199254740991
+  )
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index active_key on active (ns, concurrency_key) where concurrency_key is not null and not relayed;
 create index active_named on active (ns, slot) where relayed;
@@ -136,7 +155,10 @@ create table claims (
   claimer text collate "C" not null,
   queues text[] collate "C" not null,
   seqs bigint[] not null,
-  primary key (ns, claimer, sequence)
+  primary key (ns, claimer, sequence),
+  check (
+    until between -9007199254740991 and 9007199254740991
+  )
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 create index claims_until on claims (ns, until);
 -- Not worth compressing: it is written once and rarely read.
@@ -156,7 +178,12 @@ create table ended (
   state text collate "C" not null,
   claimer text collate "C",
   reason text,
-  result text
+  result text,
+  check (
+    attempt between 0 and 1000000000 and token between 0 and 1000000000 and
+    finished_at between -9007199254740991 and 9007199254740991 and
+    claimed_at between -9007199254740991 and 9007199254740991 and forget_at between -9007199254740991 and 9007199254740991
+  )
 );
 create index ended_forget on ended (ns, forget_at, seq) where forget_at is not null;
 create index ended_notable on ended (ns, state, seq) where state <> 'succeeded';
@@ -220,7 +247,10 @@ create table keys (
   key text collate "C" not null,
   job bigint not null,
   until bigint,
-  primary key (ns, kind, key)
+  primary key (ns, kind, key),
+  check (
+    until between -9007199254740991 and 9007199254740991
+  )
 );
 create index keys_job on keys (job);
 
@@ -285,7 +315,10 @@ create table gates (
   name text collate "C" not null,
   ready_at bigint,
   concurrency_limit integer,
-  primary key (ns, lane, queue, name)
+  primary key (ns, lane, queue, name),
+  check (
+    ready_at between -9007199254740991 and 9007199254740991
+  )
 ) with (fillfactor = 80);
 -- The sum hides this index from queries that look for a lane: in a plan made while there were no gates, either index looks as good.
 create index gates_ready on gates ((ns + 0), queue, name, ready_at, concurrency_limit);
@@ -298,7 +331,11 @@ create table windows (
   started_at bigint not null,
   used integer not null,
   per_ms bigint not null,
-  primary key (ns, kind, key)
+  primary key (ns, kind, key),
+  check (
+    used between 0 and 9007199254740991 and per_ms between 0 and 9007199254740991 and
+    started_at between -9007199254740991 and 9007199254740991
+  )
 ) with (fillfactor = 80);
 
 create table claimers (
@@ -306,7 +343,10 @@ create table claimers (
   claimer text collate "C" not null,
   sequence bigint not null,
   seen_at bigint not null,
-  primary key (ns, claimer)
+  primary key (ns, claimer),
+  check (
+    sequence between -9007199254740991 and 9007199254740991
+  )
 ) with (fillfactor = 50);
 
 create table queues (
@@ -316,7 +356,11 @@ create table queues (
   concurrency integer,
   rate_limit integer,
   rate_per_ms bigint,
-  primary key (ns, queue)
+  primary key (ns, queue),
+  check (
+    concurrency between 1 and 9007199254740991 and rate_limit between 1 and 9007199254740991 and
+    rate_per_ms between 1 and 9007199254740991
+  )
 );
 
 create table nodes (
@@ -340,7 +384,11 @@ create table schedules (
   last_job_id text,
   created_at bigint not null,
   updated_at bigint not null,
-  primary key (ns, key)
+  primary key (ns, key),
+  check (
+    version between 0 and 1000000000 and fired between 0 and 9007199254740991 and
+    next_at between -9007199254740991 and 9007199254740991
+  )
 );
 create index schedules_next on schedules (ns, next_at) where not paused and next_at is not null;
 
@@ -363,7 +411,11 @@ create table occurrences (
   job_id text,
   planned_at bigint not null,
   node text not null,
-  primary key (ns, key, fire_at)
+  primary key (ns, key, fire_at),
+  check (
+    count between 0 and 9007199254740991 and fire_at between -9007199254740991 and 9007199254740991 and
+    until between -9007199254740991 and 9007199254740991 and planned_at between -9007199254740991 and 9007199254740991
+  )
 );
 create index occurrences_planned on occurrences (ns, planned_at, key, fire_at);
 
@@ -376,7 +428,11 @@ create table partitions (
   owner text,
   lease_until bigint,
   mark bigint,
-  primary key (ns, partition)
+  primary key (ns, partition),
+  check (
+    epoch between 0 and 1000000000 and lease_until between -9007199254740991 and 9007199254740991 and
+    mark between -9007199254740991 and 9007199254740991
+  )
 ) with (fillfactor = 50);
 
 -- What people did to jobs, queues and schedules. id comes from the caller, so a repeated write is the same entry. outcome is JSON, null
@@ -426,7 +482,22 @@ create table history (
   late_6 bigint not null,
   run_max_ms bigint not null,
   late_max_ms bigint not null,
-  primary key (ns, step, at, queue, name)
+  primary key (ns, step, at, queue, name),
+  check (
+    succeeded between 0 and 9007199254740991 and failed between 0 and 9007199254740991 and
+    crashed between 0 and 9007199254740991 and dead between 0 and 9007199254740991 and
+    lost between 0 and 9007199254740991 and cancelled between 0 and 9007199254740991 and
+    existing between 0 and 9007199254740991 and absorbed between 0 and 9007199254740991 and
+    stale between 0 and 9007199254740991 and naming_retries between 0 and 9007199254740991 and
+    publish_retries between 0 and 9007199254740991 and rollback_retries between 0 and 9007199254740991 and
+    runs between 0 and 9007199254740991 and run_sum_ms between 0 and 9007199254740991 and
+    late_sum_ms between 0 and 9007199254740991 and late_0 between 0 and 9007199254740991 and
+    late_1 between 0 and 9007199254740991 and late_2 between 0 and 9007199254740991 and
+    late_3 between 0 and 9007199254740991 and late_4 between 0 and 9007199254740991 and
+    late_5 between 0 and 9007199254740991 and late_6 between 0 and 9007199254740991 and
+    run_max_ms between 0 and 9007199254740991 and late_max_ms between 0 and 9007199254740991 and
+    at between -9007199254740991 and 9007199254740991
+  )
 );
 
 -- How far each node has written the history, so a repeated call adds nothing.

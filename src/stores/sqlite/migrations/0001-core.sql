@@ -69,7 +69,15 @@ create table escapement_jobs (
   reason text,
   error text,
   progress text,
-  input text not null
+  input text not null,
+  check (
+    attempt between 0 and 1000000000 and token between 0 and 1000000000 and settled between 0 and 1000000000 and
+    crashes between 0 and 1000000000 and redrives between 0 and 1000000000 and rollbacks between 0 and 1000000000 and
+    version between 0 and 1000000000 and priority between -2147483647 and 2147483647 and
+    run_at between -9007199254740991 and 9007199254740991 and fire_at between -9007199254740991 and 9007199254740991 and
+    enqueued_at between -9007199254740991 and 9007199254740991 and
+    claimed_at between -9007199254740991 and 9007199254740991 and expire_at between -9007199254740991 and 9007199254740991
+  )
 ) strict;
 
 create unique index escapement_jobs_id on escapement_jobs (ns, id);
@@ -97,7 +105,11 @@ create table escapement_plain (
   expire_at integer,
   direct integer not null default 0,
   untried integer not null default 0,
-  primary key (ns, queue, name, priority desc, run_at, seq)
+  primary key (ns, queue, name, priority desc, run_at, seq),
+  check (
+    priority between -2147483647 and 2147483647 and run_at between -9007199254740991 and 9007199254740991 and
+    expire_at between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 
 -- What may happen to an idle job before its first attempt: it expires, or, never claimed, takes the input of another job with its key.
@@ -105,7 +117,10 @@ create table escapement_untried (
   seq integer primary key,
   ns integer not null,
   expire_at integer,
-  debounce_key text
+  debounce_key text,
+  check (
+    expire_at between -9007199254740991 and 9007199254740991
+  )
 ) strict;
 create index escapement_untried_expiring on escapement_untried (ns, expire_at) where expire_at is not null;
 create index escapement_untried_debounce on escapement_untried (ns, debounce_key) where debounce_key is not null;
@@ -129,7 +144,11 @@ create table escapement_active (
   slot integer not null,
   concurrency_key text,
   retention text,
-  reason text
+  reason text,
+  check (
+    attempt between 0 and 1000000000 and token between 0 and 1000000000 and
+    claimed_at between -9007199254740991 and 9007199254740991 and lease_until between -9007199254740991 and 9007199254740991
+  )
 ) strict;
 create index escapement_active_limited on escapement_active (ns, queue) where limited = 1;
 create index escapement_active_key on escapement_active (ns, concurrency_key) where concurrency_key is not null and relayed = 0;
@@ -149,7 +168,12 @@ create table escapement_ended (
   claimed_at integer,
   forget_at integer,
   reason text,
-  result text
+  result text,
+  check (
+    attempt between 0 and 1000000000 and token between 0 and 1000000000 and
+    finished_at between -9007199254740991 and 9007199254740991 and
+    claimed_at between -9007199254740991 and 9007199254740991 and forget_at between -9007199254740991 and 9007199254740991
+  )
 ) strict;
 
 create index escapement_ended_finished on escapement_ended (ns, state, finished_at) where forget_at is null;
@@ -170,7 +194,10 @@ create table escapement_figures (
   name text not null,
   value integer not null,
   seen_at integer,
-  primary key (ns, kind, key, name)
+  primary key (ns, kind, key, name),
+  check (
+    value between -9007199254740991 and 9007199254740991 and seen_at between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 
 -- Every job in its current state.
@@ -209,7 +236,10 @@ create table escapement_unique_keys (
   key text not null,
   job integer not null,
   until integer,
-  primary key (ns, key)
+  primary key (ns, key),
+  check (
+    until between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 create index escapement_unique_keys_job on escapement_unique_keys (job);
 
@@ -245,7 +275,10 @@ create table escapement_gates (
   name text not null,
   ready_at integer,
   concurrency_limit integer,
-  primary key (ns, lane, queue, name)
+  primary key (ns, lane, queue, name),
+  check (
+    ready_at between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 create index escapement_gates_ready on escapement_gates (ns, queue, name, ready_at, concurrency_limit);
 
@@ -257,7 +290,11 @@ create table escapement_windows (
   started_at integer not null,
   used integer not null,
   per_ms integer not null,
-  primary key (ns, kind, key)
+  primary key (ns, kind, key),
+  check (
+    used between 0 and 9007199254740991 and per_ms between 0 and 9007199254740991 and
+    started_at between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 
 create table escapement_queues (
@@ -267,7 +304,11 @@ create table escapement_queues (
   concurrency integer,
   rate_limit integer,
   rate_per_ms integer,
-  primary key (ns, queue)
+  primary key (ns, queue),
+  check (
+    concurrency between 1 and 9007199254740991 and rate_limit between 1 and 9007199254740991 and
+    rate_per_ms between 1 and 9007199254740991
+  )
 ) strict, without rowid;
 
 create table escapement_nodes (
@@ -291,7 +332,11 @@ create table escapement_schedules (
   last_job_id text,
   created_at integer not null,
   updated_at integer not null,
-  primary key (ns, key)
+  primary key (ns, key),
+  check (
+    version between 0 and 1000000000 and fired between 0 and 9007199254740991 and
+    next_at between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 -- Outlives its schedule, so no version is used twice.
 create table escapement_schedule_versions (
@@ -313,7 +358,11 @@ create table escapement_occurrences (
   job_id text,
   planned_at integer not null,
   node text not null,
-  primary key (ns, key, fire_at)
+  primary key (ns, key, fire_at),
+  check (
+    count between 0 and 9007199254740991 and fire_at between -9007199254740991 and 9007199254740991 and
+    until between -9007199254740991 and 9007199254740991 and planned_at between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 
 create index escapement_occurrences_planned on escapement_occurrences (ns, planned_at);
@@ -328,7 +377,11 @@ create table escapement_partitions (
   lease_boot integer,
   lease_until integer,
   mark integer,
-  primary key (ns, partition)
+  primary key (ns, partition),
+  check (
+    epoch between 0 and 1000000000 and lease_until between -9007199254740991 and 9007199254740991 and
+    mark between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 
 -- What people did to jobs, queues and schedules. id comes from the caller, so a repeated write is the same entry. outcome is JSON, null
@@ -378,7 +431,22 @@ create table escapement_history (
   late_6 integer not null,
   run_max_ms integer not null,
   late_max_ms integer not null,
-  primary key (ns, step, at, queue, name)
+  primary key (ns, step, at, queue, name),
+  check (
+    succeeded between 0 and 9007199254740991 and failed between 0 and 9007199254740991 and
+    crashed between 0 and 9007199254740991 and dead between 0 and 9007199254740991 and
+    lost between 0 and 9007199254740991 and cancelled between 0 and 9007199254740991 and
+    existing between 0 and 9007199254740991 and absorbed between 0 and 9007199254740991 and
+    stale between 0 and 9007199254740991 and naming_retries between 0 and 9007199254740991 and
+    publish_retries between 0 and 9007199254740991 and rollback_retries between 0 and 9007199254740991 and
+    runs between 0 and 9007199254740991 and run_sum_ms between 0 and 9007199254740991 and
+    late_sum_ms between 0 and 9007199254740991 and late_0 between 0 and 9007199254740991 and
+    late_1 between 0 and 9007199254740991 and late_2 between 0 and 9007199254740991 and
+    late_3 between 0 and 9007199254740991 and late_4 between 0 and 9007199254740991 and
+    late_5 between 0 and 9007199254740991 and late_6 between 0 and 9007199254740991 and
+    run_max_ms between 0 and 9007199254740991 and late_max_ms between 0 and 9007199254740991 and
+    at between -9007199254740991 and 9007199254740991
+  )
 ) strict, without rowid;
 
 -- How far each node has written the history, so a repeated call adds nothing.
