@@ -1,5 +1,4 @@
-import { readFileSync } from "node:fs";
-import { text } from "node:stream/consumers";
+import { createReadStream } from "node:fs";
 import { describe, EscapementError } from "../errors.ts";
 import { parseExact } from "../exact-json.ts";
 
@@ -18,14 +17,32 @@ export async function readInput(given: string): Promise<unknown> {
 }
 
 async function sourceOf(given: string): Promise<[source: string, where: string]> {
-  if (given === "-") return [await text(process.stdin), "standard input"];
+  if (given === "-") return [await readBounded(process.stdin, "standard input"), "standard input"];
   if (!given.startsWith("@")) return [given, "--input"];
   const path = given.slice(1);
   try {
-    return [readFileSync(path, "utf8"), path];
+    // As a stream, because it may be a pipe: `@<(jq …)`.
+    return [await readBounded(createReadStream(path), path), path];
   } catch (error) {
+    if (error instanceof EscapementError) throw error;
     throw new EscapementError("invalid-input", `cannot read ${path}: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+/** More than any store takes. A device would never end. */
+const maxBytes = 64 * 1_048_576;
+
+async function readBounded(stream: AsyncIterable<unknown>, where: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    const part = Buffer.from(chunk as Uint8Array);
+    bytes += part.length;
+    if (bytes > maxBytes)
+      throw new EscapementError("invalid-input", `expected ${where} to have at most ${maxBytes} bytes`);
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 const reasons: Readonly<Record<string, string>> = {
