@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { systemClock } from "../clock.ts";
@@ -64,11 +65,12 @@ export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
   const endpoint = new Endpoint(options, keys);
   const receive = async (request: IncomingMessage): Promise<Reply> => {
     if (request.method !== "POST") return { status: 405, text: "expected a POST" };
-    const body = await readBody(request, maxBodyBytes);
-    if (body === null) return tooLarge(maxBodyBytes);
+    const bytes = await readBody(request, maxBodyBytes);
+    if (bytes === null) return tooLarge(maxBodyBytes);
+    if (!isUtf8(bytes)) return notText;
     const headers: Record<string, string | undefined> = {};
     for (const [name, value] of Object.entries(request.headers)) headers[name] = value?.toString();
-    return endpoint.answer(headers, body);
+    return endpoint.answer(headers, bytes.toString());
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     receive(request)
@@ -83,9 +85,10 @@ export function httpEndpoint(options: HttpEndpointOptions): HttpEndpoint {
   return Object.assign(handle, {
     async fetch(request: Request): Promise<Response> {
       if (request.method !== "POST") return respond({ status: 405, text: "expected a POST" });
-      const body = await readFetched(request, maxBodyBytes);
-      if (body === null) return respond(tooLarge(maxBodyBytes));
-      return respond(await endpoint.answer(Object.fromEntries(request.headers), body));
+      const bytes = await readFetched(request, maxBodyBytes);
+      if (bytes === null) return respond(tooLarge(maxBodyBytes));
+      if (!isUtf8(bytes)) return respond(notText);
+      return respond(await endpoint.answer(Object.fromEntries(request.headers), bytes.toString()));
     },
     metrics: () => endpoint.metrics(),
     stop: (options?: { readonly timeout?: Duration }) => endpoint.stop(options),
@@ -236,8 +239,11 @@ function respond(reply: Reply): Response {
   return new Response(reply.text, { status: reply.status, headers: headersOf(reply) });
 }
 
+/** What is signed is bytes, and other bytes could become the same string. */
+const notText: Reply = { status: 400, text: "expected a body in UTF-8" };
+
 /** Null when it is larger than allowed; the rest is not read. */
-async function readFetched(request: Request, maxBytes: number): Promise<string | null> {
+async function readFetched(request: Request, maxBytes: number): Promise<Buffer | null> {
   if (Number(request.headers.get("content-length")) > maxBytes) return null;
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -247,16 +253,16 @@ async function readFetched(request: Request, maxBytes: number): Promise<string |
     if (bytes > maxBytes) return null;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString();
+  return Buffer.concat(chunks);
 }
 
 /** Null when it is larger than allowed. The rest is read and discarded, so the answer arrives. */
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | null> {
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request) {
     bytes += (chunk as Buffer).length;
     if (bytes <= maxBytes) chunks.push(chunk as Buffer);
   }
-  return bytes > maxBytes ? null : Buffer.concat(chunks).toString();
+  return bytes > maxBytes ? null : Buffer.concat(chunks);
 }
