@@ -30,7 +30,7 @@ export function decodeMessage(encoded: Encoded): Pick<Delivered, "message" | "un
   };
   const headers = attempt(() => encoded.headers(), {});
   const key = attempt(() => encoded.key(), "");
-  const bytes = attempt(() => encoded.body(), none);
+  const bytes = attempt(() => bounded(encoded.body()), none);
   if (errors.length === 0 && isUtf8(bytes)) return { message: { key, headers, body: textOf(bytes) } };
   const [cause] = errors;
   const what = cause === undefined ? "the body is not UTF-8" : String(cause);
@@ -40,6 +40,17 @@ export function decodeMessage(encoded: Encoded): Pick<Delivered, "message" | "un
   if (isUtf8(bytes)) return { message: { key, headers, body: textOf(bytes) }, unreadable };
   const body = Buffer.from(bytes).toString("base64");
   return { message: { key, headers: { ...headers, [bodyEncodingHeader]: "base64" }, body }, unreadable };
+}
+
+/**
+ * What a consumer holds as a string, and as base64 where it is dead. Compressed, a small message becomes far larger than any string may be, and
+ * making one of it would throw in the loop that reads.
+ */
+const maxBodyBytes = 128 * 1_048_576;
+
+function bounded(bytes: Uint8Array): Uint8Array {
+  if (bytes.byteLength <= maxBodyBytes) return bytes;
+  throw new RangeError(`expected a body of at most ${maxBodyBytes} bytes, got ${bytes.byteLength}`);
 }
 
 function textOf(bytes: Uint8Array): string {
