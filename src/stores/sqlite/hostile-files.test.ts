@@ -167,6 +167,24 @@ test("what the store makes is its owner's alone, under any umask", async () => {
   assert.deepEqual(await made(0o600, 0o77), each("700", "600"));
 });
 
+test("what the store makes behind a link that leads nowhere yet is its owner's alone, too", async () => {
+  const before = process.umask(0o22);
+  try {
+    const folder = newFolder();
+    const link = join(folder, "link.db");
+    symlinkSync("between.db", link);
+    symlinkSync("real.db", join(folder, "between.db"));
+    const store = await open(link);
+    await store.subscribe(() => undefined);
+    await store.enqueue({ jobs: [newJob("a")] });
+    for (const name of ["real.db", "real.db-wal", "real.db-notices"])
+      assert.equal(permissionsOf(join(folder, name)), "600", name);
+    await store.close();
+  } finally {
+    process.umask(before);
+  }
+});
+
 test("mode shares what the store makes with a group, under any umask", async () => {
   assert.deepEqual(await made(0o660, 0o77), each("770", "660"));
   assert.deepEqual(await made(0o640, 0), each("750", "640"));

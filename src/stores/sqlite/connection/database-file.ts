@@ -3,8 +3,10 @@ import {
   closeSync,
   fchmodSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
+  readlinkSync,
   rmSync,
   type Stats,
   statSync,
@@ -32,7 +34,7 @@ export function checkMode(value: unknown): number {
 export function prepareDatabaseFile(file: string, mode: number): void {
   makeFolder(file, mode);
   const existing = statusOf(file);
-  if (existing === null) return createFile(file, mode);
+  if (existing === null) return createFile(behindLinks(file), mode);
   if (existing.isFile()) return;
   throw new EscapementError(
     "store-unavailable",
@@ -84,6 +86,19 @@ function createFile(file: string, mode: number): void {
     // Another process was faster, or SQLite is about to report what is wrong. File systems without links have no permissions either.
   }
 }
+
+/** Where SQLite would create the file: a link may lead to one that is not there yet. */
+function behindLinks(file: string): string {
+  let place = file;
+  for (let links = 0; links < mostLinks; links += 1) {
+    if (lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() !== true) break;
+    place = resolve(dirname(place), readlinkSync(place));
+  }
+  return place;
+}
+
+/** As many as Linux follows. */
+const mostLinks = 40;
 
 function statusOf(file: string): Stats | null {
   try {
