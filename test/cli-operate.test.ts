@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { createEscapement, defineJob, type EscapementOptions, type HandlerContext } from "../src/index.ts";
@@ -258,6 +259,17 @@ describe("operating from a program [K12]", () => {
       /no config file here defines the job "nothing" \(it defines mail, report, checked\)/,
     );
     assert.equal((await run("enqueue", "nothing", "--delivery", "at-most-once", "--delay", "1h")).code, 0);
+  });
+
+  test("enqueue reads an input from a pipe, and stops at what no store takes", async () => {
+    const args = ["enqueue", "report", "--json", "--delay", "1h", "--input"];
+    execFileSync("mkfifo", [join(folder, "pipe")]);
+    const piped = run(...args, "@pipe", "--id", "piped");
+    await writeFile(join(folder, "pipe"), '{"month":10}');
+    assert.equal((await piped).code, 0);
+    const endless = await run(...args, "@/dev/zero");
+    assert.equal(endless.code, 2);
+    assert.match(endless.stderr, /expected \/dev\/zero to have at most 67108864 bytes/);
   });
 
   test("inputs keep all digits of their numbers, with a schema too", async () => {

@@ -219,6 +219,29 @@ describe("an HTTP endpoint, called by others", () => {
     await endpoint.stop();
   });
 
+  test("a body in other bytes than UTF-8 is refused, though a string of it would be what was signed", async () => {
+    const endpoint = newEndpoint([job]);
+    const before = runs;
+    const { headers, body } = newReceived("pay", "\ufffd", { "escapement-id": "bytes" });
+    const signedHeaders = signMessage({ headers, body, secret });
+    const bytes = Buffer.from(body.replace("\ufffd", "\xff"), "latin1");
+    assert.equal(bytes.toString(), body);
+    const fetched = new Request("http://receiver.example/jobs", {
+      method: "POST",
+      headers: signedHeaders,
+      body: bytes,
+    });
+    assert.equal((await endpoint.fetch(fetched)).status, 400);
+    const server = createServer(endpoint).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jobs`;
+    const posted = await fetch(url, { method: "POST", headers: signedHeaders, body: bytes });
+    assert.deepEqual([posted.status, await posted.text()], [400, "expected a body in UTF-8"]);
+    assert.equal(runs, before);
+    server.close();
+    await endpoint.stop();
+  });
+
   test("a body without end is not read to its end", async () => {
     const endpoint = newEndpoint([job], { maxBodyBytes: 1_000 });
     let pulled = 0;
