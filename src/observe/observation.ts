@@ -1,4 +1,4 @@
-import { MetricsListener, type ProbeAnswers } from "./listener.ts";
+import type { MetricsListener, ProbeAnswers } from "./listener.ts";
 import type { Prometheus } from "./prometheus.ts";
 
 /** The metrics of an app or a consumer and, if wanted, the port at which they are shown. */
@@ -25,8 +25,11 @@ export class Observation {
   }
 
   async start({ port, host }: { readonly port: number | null; readonly host: string }): Promise<void> {
-    const listener = new MetricsListener(await this.#metrics, this.#probes);
+    const metrics = await this.#metrics;
     if (port === null) return;
+    // Imported by name, node:http loads undici too: 17 MB that only those who serve metrics need.
+    const { MetricsListener } = await import("./listener.ts");
+    const listener = new MetricsListener(metrics, this.#probes);
     this.#port = await listener.start(port, host);
     this.#listener = listener;
   }
