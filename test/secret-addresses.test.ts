@@ -94,7 +94,7 @@ describe("verify keeps passwords out of the arguments of its processes", () => {
 
   test("--store env:NAME reads a variable, and says when it is missing", async () => {
     const { stderr, code } = await escapement(scratchFolder(), "verify", "--store", "env:NOT_THERE");
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(stderr, /expected --store env:NOT_THERE to name an environment variable that is set/);
   });
 });

@@ -77,7 +77,7 @@ describe("escapement verify", () => {
       const { status, stderr } = spawnSync(process.execPath, [main, "verify", ...flags], {
         encoding: "utf8",
       });
-      assert.equal(status, 1);
+      assert.equal(status, 2);
       assert.match(stderr, /expected .* got .*\[invalid-option\]/);
     }
   });
