@@ -32,10 +32,11 @@ export async function planTheDay(app: Escapement, tags: readonly string[] = []):
  * and some feeds were down, backups were slow, somebody paused the prices, nothing ran for an hour, and in the end a node was killed.
  */
 export async function simulateYesterday(file: string): Promise<void> {
-  const clock = new VirtualClock(new Date(Date.now() - 24 * hour));
+  const present = Date.now();
+  const clock = new VirtualClock(new Date(present - 24 * hour));
   // A made-up day need not survive a power cut, and a long lease needs few heartbeats.
   const store = sqlite({ path: file, durability: "normal" });
-  const node = { clock, jobs: badDay(clock), log: silentLogger };
+  const node = { clock, jobs: badDay(clock, present), log: silentLogger };
   const options = { ...node, store, acceptWeakDurability: true, lease: 12 * hour, poll: 10 * minute };
   {
     await using day = await startNode(options);
@@ -49,7 +50,7 @@ export async function simulateYesterday(file: string): Promise<void> {
       await clock.advance(hour);
     }
   }
-  await freezeANode(store, clock);
+  await freezeANode(store, clock, present);
   clock.skip(hour + 2 * minute);
   {
     await using _day = await startNode(options);
@@ -65,16 +66,16 @@ export async function simulateYesterday(file: string): Promise<void> {
  * A node stands still in the middle of a job, as in a long pause of its machine. Its lease runs out, another node runs the job again, and what the
  * first one has to say when it goes on is refused.
  */
-async function freezeANode(store: StoreFactory, clock: VirtualClock): Promise<void> {
+async function freezeANode(store: StoreFactory, clock: VirtualClock, present: number): Promise<void> {
   const itsClock = new VirtualClock(new Date(clock.now()));
   const options = { log: silentLogger, store, acceptWeakDurability: true, poll: 1_000 };
-  const handlers = badDay(itsClock);
+  const handlers = badDay(itsClock, present);
   await using frozen = await startNode({ ...options, clock: itsClock, jobs: handlers, concurrency: 1 });
   await frozen.app.enqueue(resizeImage, { file: "poster.jpg" }, { tags: [simulated] });
   await itsClock.advance(1_000);
   await clock.advance(40_000);
   {
-    await using _other = await startNode({ ...options, clock, jobs: badDay(clock) });
+    await using _other = await startNode({ ...options, clock, jobs: badDay(clock, present) });
     await clock.advance(2 * minute);
   }
   await itsClock.advance(10_000);
@@ -107,7 +108,7 @@ function charges(n: number) {
 }
 
 /** The definitions of the demo, with handlers that take virtual time and have bad luck. */
-function badDay(clock: VirtualClock): AnyDefinition[] {
+function badDay(clock: VirtualClock, present: number): AnyDefinition[] {
   // A handler that heeds its signal is run again by the next node at once; one that does not, when its lease would have ended.
   const take = (ms: number, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
@@ -115,7 +116,7 @@ function badDay(clock: VirtualClock): AnyDefinition[] {
       signal.addEventListener("abort", () => reject(signal.reason));
     });
   const hoursAgo = ({ job }: HandlerContext<unknown>): number =>
-    Math.round((Date.now() - job.fireAt.getTime()) / hour);
+    Math.round((present - job.fireAt.getTime()) / hour);
   const handlers: Readonly<Record<string, (context: HandlerContext<never>) => unknown>> = {
     [backUp.name]: async (context) => {
       if (hoursAgo(context) === 5) throw new Error("the disk of the backup server is full");
