@@ -25,14 +25,14 @@ export function finishFrames(finishes: readonly Finish[]): Buffer {
     const to = plainUntil(finishes, from);
     const { id, token, outcome } = finishes[from] as Finish;
     if (to === from) {
-      writer.u8(1).i32(token).u32(1).short(id).u8(numberOf(outcome));
+      writer.u8(1).u32(token).u32(1).short(id).u8(numberOf(outcome));
       writer.f64(("delayMs" in outcome ? outcome.delayMs : undefined) ?? -1);
       writer.long(textOf(outcome)).long(("error" in outcome ? outcome.error : undefined) ?? "");
       from += 1;
     } else {
       writer
         .u8(0)
-        .i32(token)
+        .u32(token)
         .u32(to - from);
       for (; from < to; from += 1) writer.short((finishes[from] as Finish).id);
     }
@@ -196,7 +196,7 @@ async function claimEverywhere(
 
 function refFrames(claims: readonly ClaimRef[]): Buffer {
   const writer = new Writer();
-  for (const { id, token } of claims) writer.short(id).i32(token);
+  for (const { id, token } of claims) writer.short(id).u32(token);
   return writer.toBuffer();
 }
 

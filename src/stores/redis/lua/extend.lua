@@ -6,7 +6,7 @@
 
 local position, ids, tokens, answers, leases = 1, {}, {}, {}, {}
 for n = 1, tonumber(ARGV[4]) do
-  ids[n], tokens[n], position = struct.unpack(">Hc0i4", ARGV[5], position)
+  ids[n], tokens[n], position = struct.unpack(">Hc0I4", ARGV[5], position)
 end
 readJobs(ids)
 for n, id in ipairs(ids) do

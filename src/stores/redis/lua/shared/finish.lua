@@ -7,7 +7,7 @@ local function readFinishes(frames, amount)
   local ids, tokens, kinds, position, n = list.ids, list.tokens, list.kinds, 1, 0
   while n < amount do
     local kind, token, many
-    kind, token, many, position = struct.unpack(">Bi4I4", frames, position)
+    kind, token, many, position = struct.unpack(">BI4I4", frames, position)
     for _ = 1, many do
       n = n + 1
       tokens[n], kinds[n] = token, SUCCEED
