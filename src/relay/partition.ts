@@ -3,6 +3,7 @@ import type { Sending } from "../claims/outbox.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { isTransient, recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
+import { Patience } from "../runtime/patience.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { reconnectDelayMs } from "../runtime/transient.ts";
 import { Wakeup } from "../runtime/wakeup.ts";
@@ -32,8 +33,6 @@ export interface PartitionParts {
 
 /** How many jobs one read brings for each that a worker would claim at once: reading takes nothing away from others. */
 const readPerBatch = 5;
-/** After a checkpoint that named less than it asked for, the next read comes after this time, not at once. */
-const minRepeatMs = 20;
 
 /**
  * Publishes the jobs of one partition for as long as this process owns it. One checkpoint at a time settles published
@@ -43,6 +42,8 @@ export class Partition {
   readonly #parts: PartitionParts;
   readonly #grant: PartitionGrant;
   readonly #wakeup: Wakeup;
+  /** For checkpoints that name less than they ask for. */
+  readonly #patience = new Patience();
   readonly #pace: CheckpointPace;
   readonly reader: Reader;
   readonly #inFlight: InFlight;
@@ -234,7 +235,7 @@ export class Partition {
   // ── The checkpoint: settles and names in one write ──
 
   async #checkpoint(jobs: readonly DueJob[]): Promise<boolean> {
-    const { store, owner, runtime } = this.#parts;
+    const { store, owner, runtime, settings } = this.#parts;
     const { outbox } = this.#inFlight;
     const sending = outbox.take();
     this.#unanswered = new Map(jobs.map((job) => [job.id, job]));
@@ -256,7 +257,9 @@ export class Partition {
       this.#inFlight.add(answer.named);
       if (this.#state !== "serving") this.#inFlight.releaseWaiting();
       // What was left out has changed, or is not due by the store's clock after all.
-      if (answer.named.length < jobs.length) runtime.clock.after(minRepeatMs, () => this.reader.readSoon());
+      if (answer.named.length > 0) this.#patience.reset();
+      if (answer.named.length < jobs.length)
+        runtime.clock.after(this.#patience.waitMs(settings.pollMs), () => this.reader.readSoon());
       return true;
     } catch (error) {
       this.#failed(error, sending, jobs);

@@ -1,6 +1,7 @@
 import type { Outbox, Sending } from "../claims/outbox.ts";
 import { EscapementError, isTransient } from "../errors.ts";
 import type { Emit } from "../events.ts";
+import { Patience } from "../runtime/patience.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { reconnectDelayMs } from "../runtime/transient.ts";
 import { Wakeup } from "../runtime/wakeup.ts";
@@ -67,9 +68,6 @@ function isOutcomesFault(error: unknown): boolean {
 /** How many leases to work normally between two attempts to become idle. */
 const drainPauseLeases = 4;
 
-/** A claim that found nothing although the store said "now": do not ask again in a tight loop. */
-const minRepeatMs = 20;
-
 /** How far jobs claimed ahead may run down before more are asked for: a trip for each would cost more than it saves. */
 const refillBelow = 0.5;
 
@@ -97,6 +95,8 @@ export class Claimer {
   #pausedUntilMs = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
+  /** For claims that take nothing although something is due. */
+  readonly #patience = new Patience();
   /** The last claim returned all it had asked for, so there may be more to claim ahead. */
   #hasMore = false;
   /** Notified, since the last claim was sent, that there may be something: its answer may be older than that. */
@@ -316,8 +316,10 @@ export class Claimer {
     }
     const dueInMs =
       claimed.nextAt === null ? settings.pollMs : claimed.nextAt.getTime() - claimed.now.getTime();
-    const floorMs = claimed.jobs.length === 0 ? minRepeatMs : 0;
-    this.#askAtMs = runtime.clock.monotonic() + Math.min(Math.max(dueInMs, floorMs), settings.pollMs);
+    const isVain = claimed.jobs.length === 0 && dueInMs <= 0;
+    if (!isVain) this.#patience.reset();
+    const waitMs = isVain ? this.#patience.waitMs(settings.pollMs) : Math.min(dueInMs, settings.pollMs);
+    this.#askAtMs = runtime.clock.monotonic() + waitMs;
   }
 
   #idleMs(): number {

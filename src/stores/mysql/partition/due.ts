@@ -95,7 +95,7 @@ async function firstInLines(
 }
 
 async function readLines(
-  { link }: Session,
+  { link, ns }: Session,
   lines: readonly number[],
   { firstSlot, endSlot }: Slots,
   limit: number,
@@ -105,10 +105,11 @@ async function readLines(
   const behind = (runAt: number, order: number): Sql =>
     sql`and at >= ${runAt} and (at > ${runAt} or seq > ${order})`;
   const place = after === null ? fixed("") : behind(after.runAt.getTime(), after.order);
+  // Something else may have moved a row to another namespace; no checkpoint would ever take it.
   const parts = lines.map(
     (line) =>
       sql`(select ${dueColumns} from escapement_jobs force index (escapement_jobs_line) where line = ${line} and urgency = 0 ${place}
-        and slot >= ${firstSlot} and slot < ${endSlot} and relayed = 1 and (expire_at is null or expire_at > ${now} or attempt > 0) order by at, seq limit ${limit})`,
+        and ns = ${ns} and slot >= ${firstSlot} and slot < ${endSlot} and relayed = 1 and (expire_at is null or expire_at > ${now} or attempt > 0) order by at, seq limit ${limit})`,
   );
   const { rows } = await link.query(sql`${join(parts, " union all ")}`);
   const found = Map.groupBy(rows, (row) => numberOf(row[0]));
