@@ -222,9 +222,14 @@ function settleUncancelled(job: HeldJob, outcome: Outcome): Settlement {
   }
 }
 
+/**
+ * No count of a job, no version and no epoch is higher: tables refuse more. One that stands there was set by something else.
+ */
+export const maxCount = 1_000_000_000;
+
 /** A crash says nothing about the effect: at-most-once must not try again, the others must. */
 function settleCrash(job: HeldJob, reason: string): Pick<Settlement, "state" | "reason" | "crashes"> {
-  const crashes = job.crashes + 1;
+  const crashes = Math.min(job.crashes, maxCount - 1) + 1;
   if (job.delivery === "at-most-once") return { state: follow("active", "lose"), reason, crashes };
   if (crashes >= job.maxCrashes) {
     return { state: follow("active", "die"), reason: `poison: ${reason} (crash ${crashes})`, crashes };

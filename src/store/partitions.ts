@@ -1,4 +1,5 @@
 import type { JobOutline } from "../job.ts";
+import { maxCount } from "../state.ts";
 import type { ClaimedJob, Finish, FinishResult } from "./claims.ts";
 
 /** Partitions: how the relay owns waiting jobs and publishes them, without a lease per job. */
@@ -45,7 +46,7 @@ export function firstSlotOf(partition: number, partitions: number): number {
  * epoch together.
  */
 export function nextEpoch(epoch: number): number {
-  return epoch < Number.MAX_SAFE_INTEGER ? epoch + 1 : 1;
+  return epoch < maxCount ? epoch + 1 : 1;
 }
 
 /**

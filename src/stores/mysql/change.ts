@@ -1,7 +1,8 @@
 import { isIdle } from "../../state.ts";
 import type { UpdateParams, UpdateResult } from "../../store/jobs.ts";
 import { laneOf } from "../lane.ts";
-import { sql } from "./connection/sql.ts";
+import { risen } from "../risen.ts";
+import { fixed, sql } from "./connection/sql.ts";
 import { expireLater } from "./jobs/expiring.ts";
 import { type JobRow, resolveJob, standing } from "./jobs/find.ts";
 import { tell } from "./jobs/trail.ts";
@@ -47,7 +48,7 @@ export function changeIdle(session: Session, job: JobRow, change: IdleChange): v
     sql`update escapement_jobs set ${standing(session, job.state, edited, 0)}, run_at = ${runAt},
         fire_at = ${change.retimed && job.schedule === null ? runAt : job.fireAt}, expire_at = ${expireAt},
         priority = ${priority}, concurrency_key = ${concurrencyKey}, rate_key = ${rateKey},
-        input = coalesce(${change.input}, input), version = version + 1
+        input = coalesce(${change.input}, input), version = ${fixed(risen("least", "version"))}
       where seq = ${job.seq}`,
   );
   session.changed.add(job.seq);

@@ -3,7 +3,8 @@ import type { ClaimedJob, ClaimParams, ClaimResult } from "../../store/claims.ts
 import { instantOf } from "../../unreadable.ts";
 import { aheadOf, byTurn, type ClaimView, choose, leavesFragile, nextOpening } from "../choose.ts";
 import { laneOf } from "../lane.ts";
-import { join, now, sql } from "./connection/sql.ts";
+import { risen } from "../risen.ts";
+import { fixed, join, now, sql } from "./connection/sql.ts";
 import {
   type Gate,
   type Group,
@@ -197,7 +198,7 @@ async function hold(
   );
   link.write(
     sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = case ${join(activeLine, " ")} end, urgency = 0,
-        at = ${now} + ${Math.ceil(params.leaseMs)}, reason = null, attempt = attempt + 1, token = token + 1,
+        at = ${now} + ${Math.ceil(params.leaseMs)}, reason = null, attempt = ${fixed(risen("least", "attempt"))}, token = ${fixed(risen("least", "token"))},
         claimer = ${claimer}, claim_sequence = ${params.sequence}, claimed_at = ${now}, ahead = seq in (${[0, ...seqs.slice(limit)]})
       where seq in (${seqs})`,
   );

@@ -3,6 +3,7 @@ import {
   follow,
   isOrphan,
   isTerminal,
+  maxCount,
   type Outcome,
   orphanReason,
   type Settlement,
@@ -45,7 +46,7 @@ export function settleClaim(session: Session, job: JobRow, outcome: Outcome, byH
   const place = standing(session, state, { ...job, crashes, runAt }, session.now);
   session.link.write(
     sql`update escapement_jobs set state = ${state}, ${place}, reason = ${settlement.reason}, attempt = ${settlement.attempt},
-        crashes = ${crashes}, rollbacks = rollbacks + ${settlement.rollbacks}, run_at = ${runAt},
+        crashes = ${crashes}, rollbacks = least(rollbacks + ${settlement.rollbacks}, ${maxCount}), run_at = ${runAt},
         error = coalesce(${settlement.error}, error), result = ${settlement.result}${byHolder ? settledByHolder : nothingMore}
       where seq = ${job.seq}`,
   );

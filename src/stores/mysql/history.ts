@@ -11,6 +11,7 @@ import {
   toNumbers,
 } from "../../history.ts";
 import type { PruneParams } from "../../store/reaping.ts";
+import { addedUp } from "../risen.ts";
 import { fixed, join, now, type Sql, sql } from "./connection/sql.ts";
 import { dateOf, numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -19,7 +20,7 @@ const columns = [...summedColumns, ...highestColumns];
 
 const merge = fixed(
   [
-    ...summedColumns.map((column) => `${column} = ${column} + values(${column})`),
+    ...summedColumns.map((column) => `${column} = ${addedUp("least", column, `values(${column})`)}`),
     ...highestColumns.map((column) => `${column} = greatest(${column}, values(${column}))`),
   ].join(", "),
 );

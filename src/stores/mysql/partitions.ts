@@ -11,6 +11,7 @@ import {
   type PartitionOutcome,
   type PartitionRef,
 } from "../../store/partitions.ts";
+import { risen } from "../risen.ts";
 import type { Tuple } from "./connection/link.ts";
 import { fixed, join, now, type Sql, sql } from "./connection/sql.ts";
 import { finishAll } from "./finish.ts";
@@ -60,7 +61,7 @@ async function grant(
   const named = sql`line in (${lines.inSlots("named", slots.firstSlot, slots.endSlot)})
     and slot >= ${slots.firstSlot} and slot < ${slots.endSlot}`;
   link.write(
-    sql`update escapement_jobs set claimer = ${session.claimers.of(params.owner)}, claimed_at = ${now}, token = token + 1 where ${named}`,
+    sql`update escapement_jobs set claimer = ${session.claimers.of(params.owner)}, claimed_at = ${now}, token = ${fixed(risen("least", "token"))} where ${named}`,
   );
   const { rows } = await link.query(
     sql`select ${claimedColumns} from escapement_jobs as j where ${named} order by run_at, seq`,
@@ -139,7 +140,7 @@ async function nameAll(
   if (fresh.size > 0) {
     link.write(
       sql`update escapement_jobs set state = ${follow("waiting", "claim")}, line = ${namedLine(session, fresh.values())}, urgency = 0,
-          at = ${now}, reason = null, attempt = attempt + 1, token = token + 1, claimer = ${owner}, claimed_at = ${now}
+          at = ${now}, reason = null, attempt = ${fixed(risen("least", "attempt"))}, token = ${fixed(risen("least", "token"))}, claimer = ${owner}, claimed_at = ${now}
         where seq in (${[...fresh.keys()]})`,
     );
   }

@@ -1,3 +1,4 @@
+import { maxCount } from "../../state.ts";
 import type {
   DueSchedules,
   Fire,
@@ -44,7 +45,7 @@ export async function putSchedule(session: Session, params: PutScheduleParams): 
     job: params.job,
     paused: params.paused,
     nextAt: params.nextAt === null ? null : new Date(params.nextAt),
-    version: numberOf(rows[0]?.[0]) + 1,
+    version: Math.min(numberOf(rows[0]?.[0]), maxCount - 1) + 1,
     fired: old?.fired ?? 0,
     lastJobId: old?.lastJobId ?? null,
     createdAt: old?.createdAt ?? at,
@@ -157,7 +158,7 @@ function advance(
   planned: readonly (Planned | null)[],
 ): ScheduleRecord {
   const added = planned.filter((row) => row?.fate === "planned");
-  const fired = schedule.fired + added.length;
+  const fired = Math.min(schedule.fired + added.length, Number.MAX_SAFE_INTEGER);
   const lastJobId = added.at(-1)?.jobId ?? schedule.lastJobId;
   link.write(
     sql`update escapement_schedules set next_at = ${one.advanceTo?.getTime() ?? null}, fired = ${fired}, last_job_id = ${lastJobId}

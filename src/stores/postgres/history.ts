@@ -9,6 +9,7 @@ import {
   toNumbers,
 } from "../../history.ts";
 import type { PruneParams } from "../../store/reaping.ts";
+import { addedUp } from "../risen.ts";
 import { toJson } from "./connection/encode.ts";
 import type { Value } from "./connection/link.ts";
 import { dateOf, listOf, numberOf, textOf, tuplesOf } from "./rows.ts";
@@ -23,7 +24,9 @@ const sums = [
 ].join(", ");
 
 const merge = [
-  ...summedColumns.map((column) => `${column} = history.${column} + excluded.${column}`),
+  ...summedColumns.map(
+    (column) => `${column} = ${addedUp("least", `history.${column}`, `excluded.${column}`)}`,
+  ),
   ...highestColumns.map((column) => `${column} = greatest(history.${column}, excluded.${column})`),
 ].join(", ");
 

@@ -1,6 +1,7 @@
 import { isIdle } from "../../state.ts";
 import type { UpdateParams, UpdateResult } from "../../store/jobs.ts";
 import { laneOf } from "../lane.ts";
+import { risen } from "../risen.ts";
 import { type JobRow, resolveJob } from "./jobs/find.ts";
 import { displace, place, placeBlocked } from "./jobs/places.ts";
 import { tell } from "./jobs/trail.ts";
@@ -42,7 +43,7 @@ export function changeIdle(session: Session, job: JobRow, change: IdleChange): v
   displace(session, job);
   session.connection.run(
     `update escapement_jobs set run_at = ?, fire_at = ?, expire_at = ?, priority = ?, lane = ?,
-       concurrency_key = ?, rate_key = ?, input = coalesce(?, input), version = version + 1
+       concurrency_key = ?, rate_key = ?, input = coalesce(?, input), version = ${risen("min", "version")}
      where seq = ?`,
     change.runAt,
     change.retimed && job.schedule === null ? change.runAt : job.fireAt,

@@ -3,6 +3,7 @@ import {
   follow,
   isOrphan,
   isTerminal,
+  maxCount,
   type Outcome,
   orphanReason,
   type Settlement,
@@ -52,7 +53,7 @@ const deleteClaim = "delete from escapement_active where seq = ?";
 
 /** This is the last chance to keep who settled an earlier claim. */
 const writeSettlement = `update escapement_jobs set
-    run_at = ?, attempt = ?, crashes = ?, rollbacks = rollbacks + ?, error = coalesce(?, error), reason = ?,
+    run_at = ?, attempt = ?, crashes = ?, rollbacks = min(rollbacks + ?, ${maxCount}), error = coalesce(?, error), reason = ?,
     token = ?, claimer = ?, claimed_at = ?, ahead = ?, settled = coalesce(?, settled),
     settled_by = case when ? or settled = 0 then null else coalesce(settled_by, claimer) end
   where seq = ?`;

@@ -11,6 +11,7 @@ import {
   toNumbers,
 } from "../../history.ts";
 import type { PruneParams } from "../../store/reaping.ts";
+import { addedUp } from "../risen.ts";
 import { dateOf, numberOf, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -19,7 +20,7 @@ const columns = [...summedColumns, ...highestColumns];
 const addRow = `insert into escapement_history (ns, step, at, queue, name, ${columns.join(", ")})
   values (${Array.from({ length: 5 + columns.length }, () => "?").join(", ")})
   on conflict (ns, step, at, queue, name) do update set
-    ${summedColumns.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")},
+    ${summedColumns.map((column) => `${column} = ${addedUp("min", column, `excluded.${column}`)}`).join(", ")},
     ${highestColumns.map((column) => `${column} = max(${column}, excluded.${column})`).join(", ")}`;
 
 /** A repeated call returns nothing and adds nothing. */

@@ -10,6 +10,7 @@ import {
   type PartitionOutcome,
   type PartitionRef,
 } from "../../store/partitions.ts";
+import { risen } from "../risen.ts";
 import type { Row, Tuple } from "./connection/connection.ts";
 import { finishAll } from "./finish.ts";
 import { cutPartitions, isHeld, leaseBounds } from "./partition/table.ts";
@@ -57,7 +58,7 @@ function grant(session: Session, row: Row, count: number, params: AcquireParams)
   const within = "ns = ? and relayed = 1 and slot >= ? and slot < ?";
   const range = [ns, slots.firstSlot, slots.endSlot];
   connection.run(
-    `update escapement_active set claimer = ?, claimed_at = ?, token = token + 1 where ${within}`,
+    `update escapement_active set claimer = ?, claimed_at = ?, token = ${risen("min", "token")} where ${within}`,
     params.owner,
     now,
     ...range,
@@ -144,7 +145,7 @@ const nameable = `select job.seq, active.seq is null from (select value as wante
 const chosen = "seq in (select value from json_each(?))";
 const nameJobs = `insert into escapement_active (
     seq, ns, queue, name, attempt, token, claimer, claimed_at, relayed, slot, concurrency_key, retention
-  ) select seq, ns, queue, name, attempt + 1, token + 1, ?, ?, relayed, slot, concurrency_key, retention
+  ) select seq, ns, queue, name, ${risen("min", "attempt")}, ${risen("min", "token")}, ?, ?, relayed, slot, concurrency_key, retention
   from escapement_jobs where ${chosen}`;
 const unshelve = `update escapement_jobs set shelf = null where ${chosen}`;
 const dropUntried = `delete from escapement_untried where ${chosen}`;

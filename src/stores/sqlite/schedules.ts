@@ -11,6 +11,7 @@ import type {
   PutScheduleResult,
   ScheduleRecord,
 } from "../../store/schedules.ts";
+import { addedUp, risen } from "../risen.ts";
 import type { Row } from "./connection/connection.ts";
 import { enqueue } from "./enqueue.ts";
 import { dateOf, dateOrNull, numberOf, textOf, textOrNull } from "./rows.ts";
@@ -24,7 +25,7 @@ export function putSchedule(session: Session, params: PutScheduleParams): PutSch
   if (!restsOn(params, old)) return { outcome: "conflict", schedule: old };
   const version = connection.get(
     `insert into escapement_schedule_versions (ns, key, version) values (?, ?, 1)
-     on conflict do update set version = version + 1 returning version`,
+     on conflict do update set version = ${risen("min", "version")} returning version`,
     ns,
     params.key,
   );
@@ -116,7 +117,7 @@ function fireOne(session: Session, node: string, params: Fire): FireResult {
   const planned = rows.filter((row) => row?.fate === "planned");
   if (planned.length > 0) {
     connection.run(
-      "update escapement_schedules set fired = fired + ?, last_job_id = coalesce(?, last_job_id) where ns = ? and key = ?",
+      `update escapement_schedules set fired = ${addedUp("min", "fired", "?")}, last_job_id = coalesce(?, last_job_id) where ns = ? and key = ?`,
       planned.length,
       planned.at(-1)?.jobId ?? null,
       ns,

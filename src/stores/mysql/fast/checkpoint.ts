@@ -1,6 +1,7 @@
 import { follow } from "../../../state.ts";
 import type { ClaimedJob } from "../../../store/claims.ts";
 import type { CheckpointParams, CheckpointResult } from "../../../store/partitions.ts";
+import { risen } from "../../risen.ts";
 import type { Identity } from "../connection/identity.ts";
 import type { Tuple } from "../connection/link.ts";
 import { fixed, join, now, type Sql, sql } from "../connection/sql.ts";
@@ -71,7 +72,7 @@ function namePart(session: Session, { owner, name: asked, aheadMs }: CheckpointP
         sql`update escapement_jobs as j force index (escapement_jobs_id) straight_join escapement_lines as l
             on l.ns = ${ns} and l.kind = 'named' and l.queue = '' and l.name = '' and l.slot = j.${lineSlot}
           set j.state = ${follow("waiting", "claim")}, j.line = l.line, j.urgency = 0, j.at = ${now}, j.reason = null,
-            j.attempt = j.attempt + 1, j.token = j.token + 1, j.claimer = ${claimer}, j.claimed_at = ${now}
+            j.attempt = ${fixed(risen("least", "j.attempt"))}, j.token = ${fixed(risen("least", "j.token"))}, j.claimer = ${claimer}, j.claimed_at = ${now}
           where ${go} and ${isAsked} and j.state = 'waiting' and j.run_at <= ${now} + ${Math.trunc(aheadMs)}
             and (j.expire_at is null or j.expire_at > ${now} or j.attempt > 0)`,
       );

@@ -2,6 +2,7 @@ import { follow } from "../../../state.ts";
 import type { ClaimParams, ClaimResult } from "../../../store/claims.ts";
 import { instantOf } from "../../../unreadable.ts";
 import { aheadOf } from "../../choose.ts";
+import { risen } from "../../risen.ts";
 import type { Answer, Tuple } from "../connection/link.ts";
 import { fixed, join, now, type Sql, sql } from "../connection/sql.ts";
 import type { WaitingLine } from "../limits/lines.ts";
@@ -150,7 +151,7 @@ function hold(
   link.write(
     sql`update (${chosen.rows}) as c straight_join escapement_jobs as j on j.seq = c.chosen
       set j.state = ${follow("waiting", "claim")}, j.line = case j.line ${join(activeLine, " ")} end, j.urgency = 0,
-        j.at = ${now} + ${Math.ceil(params.leaseMs)}, j.reason = null, j.attempt = j.attempt + 1, j.token = j.token + 1,
+        j.at = ${now} + ${Math.ceil(params.leaseMs)}, j.reason = null, j.attempt = ${fixed(risen("least", "j.attempt"))}, j.token = ${fixed(risen("least", "j.token"))},
         j.claimer = ${claimer}, j.claim_sequence = ${params.sequence}, j.claimed_at = ${now}, j.ahead = ${chosen.isAhead}
       where j.line in (${from}) and ${isDue} and ${chosen.condition}`,
   );

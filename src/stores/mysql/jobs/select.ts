@@ -1,6 +1,7 @@
 import type { JobState } from "../../../job.ts";
 import { follow, isRedrivable, isTerminal, openStates, redrivableStates } from "../../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../../store/jobs.ts";
+import { risen } from "../../risen.ts";
 import { fixed, sql } from "../connection/sql.ts";
 import { cancelIdle, tellChildren } from "../end.ts";
 import { waitAgain } from "../limits/lane-jobs.ts";
@@ -51,7 +52,7 @@ async function redriveOne(session: Session, job: JobRow, reason: string | null):
   const place = standing(session, state, { ...job, crashes: 0, runAt: now }, 0);
   link.write(
     sql`update escapement_jobs set state = ${state}, ${place}, run_at = ${now}, attempt = 0, crashes = 0, reason = null,
-        expire_at = null, redrives = redrives + 1
+        expire_at = null, redrives = ${fixed(risen("least", "redrives"))}
       where seq = ${job.seq}`,
   );
   session.changed.add(job.seq);

@@ -18,6 +18,12 @@ create function now_ms(p_now bigint) returns bigint language sql volatile as $$
   select coalesce(p_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
 $$;
 
+-- A count that rises by one. Tables refuse more than a billion, and where something else has set it there, a refused write would hold up all
+-- that is written with it.
+create function risen(p_count integer) returns integer language sql immutable as $$
+  select least(p_count, 999999999) + 1
+$$;
+
 -- What a verb changed, published once it is committed: queues in which a job became claimable (anywhere: possibly in any),
 -- jobs that ended, active jobs that were asked to stop.
 create type news as (queues text[], anywhere boolean, ended text[], cancels text[]);

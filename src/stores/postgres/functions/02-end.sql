@@ -145,12 +145,12 @@ begin
   p_job.state := v_state;
   p_job.reason := v_reason;
   p_job.attempt := p_job.attempt + v_rule.attempt_change;
-  p_job.crashes := p_job.crashes + v_rule.crash_change;
+  p_job.crashes := least(p_job.crashes + v_rule.crash_change, 1000000000);
   p_job.result := case when v_rule.keeps_result then p_end.result end;
   if p_by_holder then p_job.settled := p_job.token; end if;
   delete from active where seq = p_job.seq;
   if v_state <> 'succeeded' then
-    update jobs set run_at = p_job.run_at, attempt = p_job.attempt, crashes = p_job.crashes, rollbacks = rollbacks + v_rule.rollbacks,
+    update jobs set run_at = p_job.run_at, attempt = p_job.attempt, crashes = p_job.crashes, rollbacks = least(rollbacks + v_rule.rollbacks, 1000000000),
       error = coalesce(case when v_rule.keeps_error then p_end.error end, error), reason = v_reason, token = p_job.token, claimer = p_job.claimer, claimed_at = p_job.claimed_at,
       ahead = p_job.ahead and not p_by_holder, settled = p_job.settled,
       settled_by = case when p_by_holder or settled = 0 then null else coalesce(settled_by, claimer) end,

@@ -36,7 +36,7 @@ begin
     expire_at = expire_at + p_run_at - run_at, priority = p_priority, concurrency_key = p_concurrency_key, rate_key = p_rate_key,
     lane = lane_of(p_concurrency_key, p_rate_key),
     shelf = case when not blocked then shelf_of(relayed, lane_of(p_concurrency_key, p_rate_key), crashes, max_crashes) end,
-    input = coalesce(p_input, input), version = version + 1
+    input = coalesce(p_input, input), version = risen(version)
   where seq = p_job.seq;
   perform enter_line(p_job.seq);
   if p_job.state <> 'waiting' then return; end if;

@@ -127,8 +127,8 @@ declare
 begin
   with taken as materialized (
     select s.place, j.* from unnest(p_seqs) with ordinality as s (seq, place) cross join lateral (
-      select seq, id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt + 1 as attempt, attempts, crashes, max_crashes,
-        redrives, token + 1 as token, schedule, input, cancel_requested, concurrency_key, slot, retention
+      select seq, id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, risen(attempt) as attempt, attempts, crashes, max_crashes,
+        redrives, risen(token) as token, schedule, input, cancel_requested, concurrency_key, slot, retention
       from jobs where seq = s.seq offset 0) j
   ), held as (
     insert into active (

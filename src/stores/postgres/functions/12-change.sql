@@ -84,7 +84,7 @@ begin
     perform tell(v_job, v_now, 'redriven', p_reason, null);
     delete from ended where seq = v_job.seq;
     insert into count_changes (ns, jobs, kind, queue, name) values (p_ns, -1, v_job.state, v_job.queue, v_job.name);
-    update jobs set run_at = v_now, attempt = 0, crashes = 0, reason = null, expire_at = null, redrives = redrives + 1, ahead = false,
+    update jobs set run_at = v_now, attempt = 0, crashes = 0, reason = null, expire_at = null, redrives = risen(redrives), ahead = false,
       shelf = shelf_of(relayed, lane, 0, max_crashes)
     where seq = v_job.seq;
     perform enter_line(v_job.seq);

@@ -49,7 +49,7 @@ begin
     return json_build_object('outcome', 'conflict', 'schedule', case when v_old.key is not null then schedule_json(v_old) end);
   end if;
   insert into schedules (ns, key, spec, job, paused, next_at, version, created_at, updated_at)
-  select p_ns, p_key, p_spec, p_job, p_paused, p_next_at, version + 1, v_now, v_now from schedule_versions where ns = p_ns and key = p_key
+  select p_ns, p_key, p_spec, p_job, p_paused, p_next_at, risen(version), v_now, v_now from schedule_versions where ns = p_ns and key = p_key
   on conflict (ns, key) do update set spec = excluded.spec, job = excluded.job, paused = excluded.paused, next_at = excluded.next_at,
     version = excluded.version, updated_at = excluded.updated_at
   returning * into v_new;
@@ -99,7 +99,7 @@ begin
       v_planned := v_planned + 1;
       v_last := v_one.v_job_id;
     end loop;
-    update schedules set next_at = v_fire.advance_to, fired = fired + v_planned, last_job_id = coalesce(v_last, last_job_id)
+    update schedules set next_at = v_fire.advance_to, fired = least(fired + v_planned, 9007199254740991), last_job_id = coalesce(v_last, last_job_id)
     where ns = p_ns and key = v_fire.key;
     v_results := v_results || to_json(v_added);
   end loop;

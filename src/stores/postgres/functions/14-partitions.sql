@@ -58,7 +58,7 @@ begin
   -- may have asked for more, or cut again, since cut_partitions looked.
   for v_partition in
     -- An epoch that cannot rise is damaged, and counts from 1 again: writes are fenced by owner and epoch together.
-    select p.partition, case when p.epoch < 2147483647 then p.epoch + 1 else 1 end as epoch, p.mark, p.partition * p_slots / n.partition_count as first_slot,
+    select p.partition, case when p.epoch < 1000000000 then p.epoch + 1 else 1 end as epoch, p.mark, p.partition * p_slots / n.partition_count as first_slot,
       (p.partition + 1) * p_slots / n.partition_count as end_slot
     from namespaces n join partitions p on p.ns = n.ns and p.partition >= 0 and p.partition < n.partition_count
     where n.ns = p_ns and not is_held(p, v_now, p_longest_ms) and n.partition_count = (
@@ -70,7 +70,7 @@ begin
     where ns = p_ns and partition = v_partition.partition;
     v_seqs := array(
       select seq from active where relayed and ns = p_ns and slot >= v_partition.first_slot and slot < v_partition.end_slot order by slot for update);
-    update active set claimer = p_owner, claimed_at = v_now, token = token + 1
+    update active set claimer = p_owner, claimed_at = v_now, token = risen(token)
     where seq = any (v_seqs);
     select coalesce(json_agg(claimed_json(j) order by j.run_at, j.seq), '[]') into v_named from unnest(v_seqs) as s
     cross join lateral (select * from all_jobs where seq = s offset 0) j;
@@ -113,7 +113,7 @@ begin
       select j.seq, j.run_at, j.nth from unnest(v_slots) as s cross join lateral (
         select seq, run_at, row_number() over (order by run_at, seq) as nth from (
           -- One that a checkpoint would leave out each time must not be offered again and again.
-          select seq, run_at from jobs where shelf = 'relay' and ns = p_ns and slot = s and relayed
+          select seq, run_at from jobs where shelf = 'relay' and ns = p_ns and slot = s and relayed and not blocked
             and (run_at, seq) > (p_after_at, p_after_seq) and (expire_at is null or expire_at > v_now or attempt > 0)
           order by run_at, seq limit v_chunk) first) j
     ), known as (
@@ -186,7 +186,7 @@ begin
     select array_agg(seq) filter (where state = 'waiting'), array_agg(seq) into v_fresh, v_all from found;
     if v_fresh <> '{}' then
       insert into active (seq, claimed_at, ns, attempt, token, slot, ahead, relayed, queue, name, claimer, concurrency_key, retention)
-      select j.seq, v_now, p_ns, j.attempt + 1, j.token + 1, j.slot, false, true, j.queue, j.name, p_owner, j.concurrency_key, j.retention
+      select j.seq, v_now, p_ns, risen(j.attempt), risen(j.token), j.slot, false, true, j.queue, j.name, p_owner, j.concurrency_key, j.retention
       from unnest(v_fresh) as s cross join lateral (select * from jobs where seq = s offset 0) j;
       update jobs set shelf = null where seq = any (v_fresh);
       if exists (select from untried where ns = p_ns) then delete from untried where seq = any (v_fresh); end if;

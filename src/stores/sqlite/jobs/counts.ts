@@ -1,10 +1,11 @@
 import type { EndedState } from "../../../state.ts";
 import type { CountRow } from "../../../store/questions.ts";
 import { byState, type KeptCount, type KeptKind } from "../../kept-counts.ts";
+import { addedUp } from "../../risen.ts";
 import { numberOf, textOf } from "../rows.ts";
 import type { Session } from "../session.ts";
 
-const addUp = "on conflict do update set value = value + excluded.value";
+const addUp = `on conflict do update set value = ${addedUp("min", "value", "excluded.value")}`;
 const addFigure = `insert into escapement_figures (ns, kind, key, name, value) values (?, ?, ?, ?, ?) ${addUp}`;
 
 /** Keeps count of jobs that end in this transaction, or are redriven. */

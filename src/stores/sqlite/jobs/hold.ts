@@ -1,5 +1,6 @@
 import assert from "node:assert";
 import type { ClaimedJob, ClaimParams } from "../../../store/claims.ts";
+import { risen } from "../../risen.ts";
 import type { Candidate } from "../limits/lines.ts";
 import type { Limits } from "../limits.ts";
 import { seqOf, toClaimedJob } from "../rows.ts";
@@ -11,14 +12,14 @@ const chosen = "seq in (select value from json_each(?))";
 const claimJobs = `insert or ignore into escapement_active (
     seq, ns, queue, name, attempt, token, claimer, claim_sequence, claimed_at, lease_boot, lease_until, ahead, limited,
     relayed, slot, concurrency_key, retention
-  ) select seq, ns, queue, name, attempt + 1, token + 1, ?, ?, ?, ?, ?, ?,
+  ) select seq, ns, queue, name, ${risen("min", "attempt")}, ${risen("min", "token")}, ?, ?, ?, ?, ?, ?,
     case when ? then queue in (select queue from escapement_queues where ns = ? and concurrency is not null) else 0 end,
     relayed, slot, concurrency_key, retention
   from escapement_jobs where ${chosen}`;
 
 /** As escapement_all_jobs would show them, now that they are claimed. */
-const readJobs = `select seq, id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, attempt + 1, attempts,
-    crashes, max_crashes, redrives, token + 1, schedule, input, cancel_requested
+const readJobs = `select seq, id, name, queue, delivery, priority, tags, run_at, fire_at, enqueued_at, ${risen("min", "attempt")}, attempts,
+    crashes, max_crashes, redrives, ${risen("min", "token")}, schedule, input, cancel_requested
   from escapement_jobs where ${chosen}`;
 
 /**

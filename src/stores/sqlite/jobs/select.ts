@@ -1,6 +1,7 @@
 import type { JobState } from "../../../job.ts";
 import { follow, isRedrivable, isTerminal, openStates, redrivableStates } from "../../../state.ts";
 import type { CancelOutcome, RedriveOutcome, SelectParams, SelectResult } from "../../../store/jobs.ts";
+import { risen } from "../../risen.ts";
 import { cancelIdle } from "../end.ts";
 import { nextCursor, search } from "../questions.ts";
 import { textOf } from "../rows.ts";
@@ -55,7 +56,7 @@ function redriveOne(session: Session, job: JobRow, reason: string | null): Redri
   connection.run("insert into escapement_open (seq, ns) values (?, ?)", job.seq, ns);
   connection.run(
     `update escapement_jobs set run_at = ?, attempt = 0, crashes = 0, reason = null, expire_at = null,
-       redrives = redrives + 1
+       redrives = ${risen("min", "redrives")}
      where seq = ?`,
     now,
     job.seq,
