@@ -104,6 +104,13 @@ async function portrait(store: Store): Promise<unknown> {
       limit: 100,
     }),
     history: await store.history({ ...always, step: "hour", by: "name", limit: 100 }),
+    depths: await store.depths(),
+    usage: await store.usage({ queue: "default", concurrencyKey: "k", rateKey: "k" }),
+    scanned: (
+      await store.scan({ filter: {}, order: "oldest", limit: 1_000, lookAt: 10_000, cursor: null })
+    ).jobs
+      .map(({ id, state }) => `${id} ${state}`)
+      .sort(),
     partitions: await store.partitions(),
     partitionDue: await store.partitionDue({ partition: 0, aheadMs: 0, limit: 100, after: null }),
   };
