@@ -3,13 +3,13 @@ import { after, before, describe, test } from "node:test";
 import { seededRandom } from "../../src/testing/seeded-random.ts";
 import { type Damage, openRedisVandal, redisServer } from "./redis-vandal.ts";
 import { Scene } from "./scene.ts";
-import { sweepsServers } from "./sweep.ts";
+import { sweepsAll } from "./sweep.ts";
 
 const seed = Number(process.env["ESCAPEMENT_SEED"] ?? 1);
 /** How many the short form tries. */
 const sampled = 60;
 /** A full sweep is split into several tests, so none comes near the runner's time limit. */
-const parts = sweepsServers ? 6 : 1;
+const parts = sweepsAll ? 6 : 1;
 /** `jobs: cut`, to look at some of them. */
 const only = process.env["ESCAPEMENT_FUZZ_DAMAGE"];
 
@@ -45,7 +45,7 @@ async function chosenDamages(): Promise<readonly Damage[]> {
   const all = await allDamages();
   assert.ok(all.length > 400, `only ${all.length} damages`);
   if (only !== undefined) return all.filter((damage) => nameOf(damage).startsWith(only));
-  return sweepsServers ? all : all.filter(() => random() < sampled / all.length);
+  return sweepsAll ? all : all.filter(() => random() < sampled / all.length);
 }
 
 async function allDamages(): Promise<readonly Damage[]> {
