@@ -96,15 +96,27 @@ describe("the doctor", () => {
       [
         {
           schedules: [
-            { key: "s", paused: false },
-            { key: "t", paused: false, unreadable: "unreadable: job: x" },
+            { key: "s", paused: false, nextAt: null },
+            { key: "t", paused: false, nextAt: null, unreadable: "unreadable: job: x" },
           ],
         },
         /^warning: schedule "t" does not fire: unreadable: job: x → define it again, or remove it: escapement schedules rm t$/,
       ],
       [
-        { schedules: [{ key: "nightly", paused: true }] },
+        { schedules: [{ key: "nightly", paused: true, nextAt: new Date(0) }] },
         /^warning: schedule "nightly" is paused → resume it: escapement schedules resume nightly$/,
+      ],
+      [
+        {
+          health: { ...well.health, now: new Date(10 * 60_000) },
+          nodes: [{ ...node, roles: ["worker", "planner"] }],
+          schedules: [
+            { key: "late", paused: false, nextAt: new Date(0) },
+            { key: "soon", paused: false, nextAt: new Date(10 * 60_000 - 1) },
+            { key: "over", paused: false, nextAt: null },
+          ],
+        },
+        /^warning: schedule "late" is behind: it has been due for 10m although a planner is alive → .*log of n1/,
       ],
       [
         { oldest: [routed("a"), routed("b", { unreadable: ["tags"] })] },

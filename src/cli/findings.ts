@@ -33,7 +33,7 @@ export interface Facts {
     Job,
     "id" | "name" | "relayed" | "rollbacks" | "error" | "claimedAt" | "unreadable"
   >[];
-  readonly schedules: readonly Pick<Schedule, "key" | "unreadable" | "paused">[];
+  readonly schedules: readonly Pick<Schedule, "key" | "unreadable" | "paused" | "nextAt">[];
   readonly nodes: readonly SeenNode[];
   readonly queues: readonly QueueConfig[];
 }
@@ -41,6 +41,8 @@ export interface Facts {
 const tolerableOffsetMs = 1_000;
 const shortLeaseMs = 5_000;
 const longestError = 200;
+/** A planner fires within seconds, unless the store is away. */
+const overdueMs = 5 * 60_000;
 
 /** Says for each thing whether it is healthy, and if not, what to do. Pure, so every finding is tested. */
 export function findingsOf(facts: Facts): Finding[] {
@@ -56,6 +58,7 @@ export function findingsOf(facts: Facts): Finding[] {
     unreadable,
     paused,
     pausedSchedules,
+    overdue,
     ended,
   ].flatMap((look) => look(facts));
 }
@@ -235,6 +238,23 @@ function pausedSchedules({ schedules }: Facts): Finding[] {
         `resume it: ${commandFor("schedules resume", key)}`,
       ),
     );
+}
+
+/** Schedules that do not fire although a planner is alive: the store refuses them, or it catches up. */
+function overdue({ schedules, nodes, health }: Facts): Finding[] {
+  const [planner] = nodes.filter(({ alive, roles }) => alive && roles.includes("planner"));
+  if (planner === undefined) return [];
+  return schedules.flatMap(({ key, nextAt, paused, unreadable: why }) => {
+    if (nextAt === null || paused || why !== undefined) return [];
+    const lateMs = health.now.getTime() - nextAt.getTime();
+    if (lateMs < overdueMs) return [];
+    return [
+      warning(
+        `schedule ${JSON.stringify(key)} is behind: it has been due for ${formatDuration(lateMs)} although a planner is alive`,
+        `if it does not catch up, look for ${JSON.stringify(`planning schedule "${key}"`)} in the log of ${planner.id}, then define it again`,
+      ),
+    ];
+  });
 }
 
 const endedAdvice = {
