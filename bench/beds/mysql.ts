@@ -89,7 +89,7 @@ const rawSchema = (prefix: string): string => `
 const now = "cast(unix_timestamp(now(3)) * 1000 as unsigned)";
 const [waiting, active, succeeded] = [0, 1, 2];
 
-async function openRaw(url: string, prefix: string): Promise<RawLoop> {
+export async function openRaw(url: string, prefix: string): Promise<RawLoop> {
   const client = await connect(url);
   const { connection } = client;
   await connection.query(rawSchema(prefix));

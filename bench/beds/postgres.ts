@@ -105,7 +105,7 @@ const rawDue = (schema: string): string => `
   order by priority desc, run_at limit $1`;
 const rawForget = (schema: string): string => `delete from ${schema}.raw_jobs where id = any ($1::text[])`;
 
-async function openRaw(url: string, schema: string): Promise<RawLoop> {
+export async function openRaw(url: string, schema: string): Promise<RawLoop> {
   const client = await connect(url);
   await client.pg.query(rawSchema(schema));
   const trip = async (done: readonly (RawJob & { token: number })[], batch: number): Promise<typeof done> => {

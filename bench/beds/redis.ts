@@ -114,7 +114,7 @@ const rawForget = `
   redis.call("ZREM", KEYS[1] .. "due", unpack(ARGV))
   redis.call("HDEL", KEYS[1] .. "inputs", unpack(ARGV))`;
 
-async function openRaw(url: string, prefix: string): Promise<RawLoop> {
+export async function openRaw(url: string, prefix: string): Promise<RawLoop> {
   const client = new Redis(url);
   const key = `{${prefix}-raw}:`;
   const [insert, trip, due, forget] = await Promise.all(

@@ -42,7 +42,7 @@ function openPlace(folder: string, durability: Durability): Place {
   return {
     store: sqlite(options),
     address: { module: import.meta.resolve("../../src/stores/sqlite/index.ts"), options },
-    openRaw: async () => openRaw(join(folder, "raw.db"), durability),
+    openRaw: () => openRaw(join(folder, "raw.db"), durability),
     multiply: async (ids, copies) => multiply(path, ids, copies),
     async [Symbol.asyncDispose]() {
       rmSync(folder, { recursive: true, force: true });
@@ -85,7 +85,7 @@ const rawDue = `select id, input from raw_jobs where queue = 'default' and state
   order by priority desc, run_at limit ?`;
 const rawForget = "delete from raw_jobs where id in (select value from json_each(?))";
 
-function openRaw(path: string, durability: Durability): RawLoop {
+export async function openRaw(path: string, durability: Durability): Promise<RawLoop> {
   const database = openDatabase(path, durability);
   database.exec(rawSchema);
   const insert = database.prepare(rawInsert);

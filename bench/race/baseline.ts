@@ -34,6 +34,7 @@ export function readBaseline(store: string, durability: string): RaceReport[] {
 export function shortfalls(heats: readonly Heat[], baseline: readonly RaceReport[]): Shortfall[] {
   return heats.flatMap((heat) =>
     heat.results.slice(1).flatMap(({ contestant }) => {
+      if (contestant === "raw loop") return [];
       const committed = lowest(heat.name, contestant, baseline);
       const now = advantage(heat, contestant);
       if (committed === null || now === null || now >= leastPart * committed) return [];

@@ -65,14 +65,20 @@ const checkTries = 3;
 async function race(discipline: Discipline, options: Options, place: Grounds): Promise<Heat> {
   const { field, runs, seconds } = options;
   const warmUps = discipline.grows ? 2 : 1;
-  const results = field.map(
-    (contestant): { contestant: Contestant; runs: Measurement[]; jobs: number; failure: string | null } => ({
-      contestant,
-      runs: [],
-      jobs: discipline.jobs,
-      failure: null,
-    }),
-  );
+  const takesPart = ({ disciplines }: Contestant): boolean =>
+    disciplines === undefined || disciplines.some((one) => one === discipline.discipline);
+  const results = field
+    .filter(takesPart)
+    .map(
+      (
+        contestant,
+      ): { contestant: Contestant; runs: Measurement[]; jobs: number; failure: string | null } => ({
+        contestant,
+        runs: [],
+        jobs: discipline.jobs,
+        failure: null,
+      }),
+    );
   for (let round = 1; round <= warmUps + runs; round += 1) {
     const isWarmUp = round <= warmUps;
     for (const result of results.filter(({ failure }) => failure === null)) {

@@ -33,6 +33,8 @@ export interface Session {
 export interface Contestant {
   readonly name: string;
   readonly store: Ground["store"];
+  /** What it takes part in; everything unless it says so. */
+  readonly disciplines?: readonly ("drain" | "bulk" | "singles" | "pickup")[];
   /** Printed with every result, so its maintainers can check them. */
   settings(concurrency: number): Readonly<Record<string, string | number | boolean>>;
   /**

@@ -24,7 +24,8 @@ function number(value: number): string {
 
 function cellOf(heat: Heat, contestant: string): string {
   const result = heat.results.find((one) => one.contestant === contestant);
-  if (result === undefined || result.runs.length === 0) return "could not run";
+  if (result === undefined) return "";
+  if (result.runs.length === 0) return "could not run";
   const own = ratio(heat, contestant);
   const times = contestant === heat.results[0]?.contestant || own === null ? "" : ` (${own.toFixed(2)})`;
   const p99 = middle(result, "p99");
