@@ -16,7 +16,7 @@ function literalsOf(path: string, declaration: string): string[] {
   return [...code.slice(start, code.indexOf(";", start)).matchAll(/"([^"]+)"/g)].map(([, one = ""]) => one);
 }
 
-/** What stands in the first column of the tables of a page, as code. */
+/** The code in the first column of the tables of a page. */
 function firstColumn(page: string): string[] {
   return [...read(page).matchAll(/^\| ((?:`[^`]+`(?:, )?)+) \|/gm)].flatMap(([, cell = ""]) =>
     [...cell.matchAll(/`([^`]+)`/g)].map(([, one = ""]) => one),
@@ -37,6 +37,15 @@ test("docs/ERRORS.md explains every code, and no other", () => {
     [],
     "codes of the HTTP API that are not named",
   );
+});
+
+test("the words of docs/GLOSSARY.md are in alphabetical order, each once", () => {
+  const words = [...read("docs/GLOSSARY.md").matchAll(/^\| ([^|]+?) \|/gm)]
+    .map(([, word = ""]) => word)
+    .filter((word) => word !== "word" && word !== "---");
+  assert(words.length > 100, "the table was not found");
+  const sorted = [...new Set(words)].toSorted((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
+  assert.deepEqual(words, sorted);
 });
 
 test("docs/PRODUCTION.md has every setting, and every variable that sets one", () => {
