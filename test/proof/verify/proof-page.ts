@@ -2,12 +2,12 @@ import { availableParallelism, cpus } from "node:os";
 import type { reportData } from "../../../src/proof/report.ts";
 
 export interface ProofRun {
-  /** What repeats the run. */
+  /** The command that repeats the run. */
   readonly command: string;
   readonly data: ReturnType<typeof reportData>;
 }
 
-/** The page of figures: whatever stands on it was measured by the runs it is made from. */
+/** The page of figures: everything on it was measured by the runs it is made from. */
 export function proofPage(runs: readonly ProofRun[], command: string, day: string): string {
   const jobs = sum(runs, ({ data }) => sum(data.guarantees, (one) => one.jobs));
   const kills = sum(runs, ({ data }) => faults(data, "kill"));
@@ -38,9 +38,9 @@ ${table(
   runs.flatMap(({ data }) => rowsOf(data)),
 )}
 ${findings(runs)}
-- **lost**: acknowledged, or due by a schedule, and in the end not in a state that its evidence supports. At-most-once may give a job up after a fault, with its reason: that is its promise, and counted below.
+- **lost**: jobs that were acknowledged, or due by a schedule, and whose final state the evidence does not support. At-most-once may give a job up after a fault, with its reason: that is its promise, and counted below.
 - **duplicated**: dispatched again without a fault that explains it, or at all for at-most-once. **Run again after a fault**: what at-least-once promises; the bound is what all faults together could have cost, faults × concurrency, for the three guarantees together.
-- **recovery**: from the kill or the stop of a process, or the end of any other fault, until a job that it cost its claim ran again; other faults that came meanwhile are included. A lease here is ${seconds(runs[0]?.data.settings.leaseMs ?? 0)}, so that much passes before others may take over at all. At-most-once is never run again.
+- **recovery**: from the kill or the stop of a process, or the end of any other fault, until a job that lost its claim ran again; other faults in between are included. A lease here is ${seconds(runs[0]?.data.settings.leaseMs ?? 0)}, so that much passes before others may take over at all. At-most-once is never run again.
 
 ${table(
   [
@@ -57,7 +57,7 @@ ${table(
   runs.map(({ data }) => harmOf(data)),
 )}
 
-Kills are SIGKILL, half of them at random and half at named points (after a claim, before and after the handler, before and after the finish, in the middle of a fire and of a transaction). A pause is SIGSTOP for 3 leases, a block an event loop that stands still for 2, a cut the network: latency, resets, black holes, lost replies. A restart is the server's, half of them by SIGKILL. Clocks are off by up to 5 minutes. A stall is nobody's fault: the machine was too busy to let a process run, or a server answer, for half a lease.
+Kills are SIGKILL, half of them at random and half at named points (after a claim, before and after the handler, before and after the finish, in the middle of a fire and of a transaction). A pause is SIGSTOP for 3 leases; a block stalls the event loop for 2 leases; a cut hits the network: latency, resets, black holes, lost replies. A restart is one of the server, half of them by SIGKILL. Clocks are off by up to 5 minutes. A stall is not injected: the machine was too busy to let a process run, or a server answer, for half a lease.
 
 ## How to repeat it
 
@@ -75,7 +75,7 @@ The seed repeats the workload and the choice of faults, not the moments at which
 `;
 }
 
-/** What was found stands on the page as well: one that tells only of clean runs proves nothing. */
+/** The page also has what was found: one that shows only clean runs proves nothing. */
 export function findings(runs: readonly ProofRun[]): string {
   const lines = runs.flatMap(({ data }) =>
     [...Map.groupBy(data.violations, ({ kind }) => kind)].map(

@@ -9,7 +9,7 @@ export function relayProof(runs: readonly ProofRun[], command: string, day: stri
 
 <!-- Written by \`${command}\`; do not edit. -->
 
-The same with \`--to\`, measured on ${day}: ${number(jobs)} jobs, ${number(kills)} processes killed, ${number(violations)} promises broken. The nodes are relays, and consumers behind the broker handle what comes, through an inbox. What the broker has in the end was read by a client of its own.
+The same with \`--to\`, measured on ${day}: ${number(jobs)} jobs, ${number(kills)} processes killed, ${number(violations)} promises broken. The nodes are relays, and consumers behind the broker handle the messages through an inbox. A separate client reads what is in the broker at the end.
 
 ${table(
   [
@@ -30,7 +30,7 @@ ${table(
 )}
 ${findings(runs)}
 - **lost**: acknowledged, and not in the broker, or not handled behind it, or not ended. **Duplicated**: published again without a fault that explains it, or at all for at-most-once; in the broker more often than published, or although it was refused; two effects of one job.
-- **published again after a fault**: the bound is faults × in flight, for the three guarantees together. An at-most-once job is dead when its publish was refused, and lost, with its reason, when nobody knows.
+- **published again after a fault**: the bound is faults × in flight, for the three guarantees together. An at-most-once job is dead when its publish was refused, and lost, with its reason, when the publish was ambiguous.
 
 ${table(
   [
@@ -47,7 +47,7 @@ ${table(
   runs.map(({ data }) => routedHarmOf(data)),
 )}
 
-A restart of the broker kills the leader of the stream where there is a cluster (NATS). The drill makes publishes fail on purpose, and the writes before and after them.
+A restart of the broker kills the leader of the stream if there is a cluster (NATS). The drill makes publishes fail on purpose, and the writes before and after them.
 
 \`\`\`sh
 ${command}
