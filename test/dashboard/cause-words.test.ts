@@ -20,7 +20,7 @@ test("a row says what holds a queue back from fields, in the page's own times", 
       "The limit of mail is full: 2 jobs running.",
     ],
     [{ code: "no-handler", name: "mail", alive: 0 }, "No living node handles mail."],
-    [{ code: "queue-paused", queue: "sms" }, "Paused: nothing of it starts."],
+    [{ code: "queue-paused", queue: "sms" }, "Paused: no job starts."],
   ];
   for (const [cause, text] of cases) assert.equal(causeText({ ...said, ...cause } as never), text);
 });

@@ -81,7 +81,7 @@ describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
     await using visited = await visit(stage.url);
     await visited.open("queues", "Queues");
     const row = visited.page.getByRole("row").filter({ hasText: "post" });
-    await row.getByText("Nothing of it starts until it is resumed.").waitFor();
+    await row.getByText("No job starts until it is resumed.").waitFor();
     await row.getByRole("button", { name: "Resume…" }).waitFor();
     visited.assertCalm();
   });

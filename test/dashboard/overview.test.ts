@@ -127,7 +127,7 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
     await visited.open("", "Overview");
     const region = page.getByRole("region", { name: "Needs attention" });
     for (const text of [
-      "1 job is lost: nobody knows whether it took effect.",
+      "1 job is lost: whether it took effect is unknown.",
       "2 jobs are dead.",
       "No node handles gone: 3 jobs wait.",
       "1 job is active on a node that is no longer seen.",

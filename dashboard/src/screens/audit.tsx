@@ -34,9 +34,9 @@ export function Audit(): VNode {
       <Answer of={page}>
         {({ entries, cursor: next }) =>
           entries.length === 0 ? (
-            <Empty title={given.length > 0 ? "Nothing matches" : "Nobody has changed anything yet"}>
+            <Empty title={given.length > 0 ? "Nothing matches" : "No changes yet"}>
               <span>
-                Whatever people do here, by the API or on the command line is written down with who and why.
+                Everything people do here, by the API or on the command line, is recorded with who and why.
               </span>
             </Empty>
           ) : (
@@ -121,7 +121,7 @@ function Target({ target }: { readonly target: string }): VNode {
 
 function Outcome({ outcome }: { readonly outcome?: unknown }): VNode {
   if (outcome === null || outcome === undefined)
-    return <span class="soft">not known: under way, or its process was killed</span>;
+    return <span class="soft">not known: in progress, or its process was killed</span>;
   if (typeof outcome !== "object") return <Text value={String(outcome)} most={120} />;
   if ("outcome" in outcome) return <Text value={receiptText(outcome)} most={120} />;
   const parts = Object.entries(outcome).flatMap(([name, value]) => wordsFor(name, value));

@@ -53,7 +53,7 @@ export function Backfill({ schedule, close, done }: Props): VNode {
       run={run}
       close={close}
     >
-      <p>Plans what was skipped in a span of the past. What was fired already is left alone.</p>
+      <p>Plans what was skipped in a span of the past. What has already fired is not planned again.</p>
       <div class="fields">
         <label class="field">
           From, by your clock

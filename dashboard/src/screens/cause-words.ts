@@ -15,7 +15,7 @@ function soon(ms: number): string {
 
 /** Short enough for a row, and as the page writes times; the job's own page says the rest. */
 const words: Readonly<Record<string, (fields: Fields) => string>> = {
-  "queue-paused": () => "Paused: nothing of it starts.",
+  "queue-paused": () => "Paused: no job starts.",
   "queue-concurrency": (fields) => `All ${count(number(fields, "limit"))} at once are running.`,
   "queue-rate": (fields) => `At its rate; the next starts ${soon(number(fields, "inMs"))}.`,
   "key-concurrency": ({ name, key, ...fields }) =>

@@ -69,11 +69,11 @@ export function Charts({ seen, over, history }: ChartsProps): VNode {
 function NoFigures({ isKnown, over }: { readonly isKnown: boolean; readonly over: SpanName }): VNode {
   return (
     <div class="panel empty">
-      <strong>{isKnown ? `Nothing ended in the last ${over}` : "No figures of the past"}</strong>
+      <strong>{isKnown ? `Nothing ended in the last ${over}` : "No history"}</strong>
       <span>
         {isKnown
           ? "Throughput, lateness and failures are drawn here as jobs end."
-          : "They are on their way, or this server keeps none. The depth is drawn from now on."}
+          : "Loading, or this server keeps no history. The depth is drawn from now on."}
       </span>
     </div>
   );

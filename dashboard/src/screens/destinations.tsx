@@ -35,7 +35,7 @@ export function Destinations(props: DestinationsProps): VNode | null {
       <div>
         <h2 id="destinations">Destinations</h2>
         <p class="soft small">
-          Dispatches that failed and are tried again, by phase: of the last 24 hours and of every process.
+          Dispatches that failed and are retried, by phase: of the last 24 hours and of every process.
         </p>
       </div>
       <div class="table-wrap">

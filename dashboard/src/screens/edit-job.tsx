@@ -129,7 +129,7 @@ export function CopyJob({ job, close }: { readonly job: Job; close(): void }): V
       run={run}
       close={close}
     >
-      <p>The copy has an id of its own. This job stays as it is.</p>
+      <p>The copy has its own id. This job stays as it is.</p>
       <InputField json={json} />
       <PriorityField value={priority} set={setPriority} />
     </Confirm>

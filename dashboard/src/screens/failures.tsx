@@ -32,7 +32,7 @@ export function FailuresScreen(): VNode {
         {(found) =>
           found.groups.length === 0 ? (
             <Empty title="Nothing is dead, nothing is lost">
-              <span>Jobs that use up their attempts, or whose outcome nobody knows, are grouped here.</span>
+              <span>Jobs that use up their attempts, or whose outcome is unknown, are grouped here.</span>
             </Empty>
           ) : (
             <>

@@ -57,7 +57,7 @@ function failed({ counts, failures: { groups } }: Overview): Finding[] {
     findings.push({
       key: "lost",
       tone: "lost",
-      text: `${jobs(lost)} ${lost === 1 ? "is" : "are"} lost: nobody knows whether ${lost === 1 ? "it" : "they"} took effect.`,
+      text: `${jobs(lost)} ${lost === 1 ? "is" : "are"} lost: whether ${lost === 1 ? "it" : "they"} took effect is unknown.`,
       path: pathTo("jobs", { state: "lost" }),
       // Each wants a look before it is redriven.
       link: "Look",

@@ -5,7 +5,7 @@ export const deliveries = ["at-most-once", "at-least-once", "effectively-once"] 
 export type Delivery = (typeof deliveries)[number];
 
 export const promises: Readonly<Record<Delivery, string>> = {
-  "at-most-once": "Never dispatched twice. When nobody knows the outcome it is lost, with a reason.",
+  "at-most-once": "Never dispatched twice. If the outcome is unknown, it is lost, with a reason.",
   "at-least-once": "Dispatched until it is confirmed. A fault may run it again.",
   "effectively-once": "Dispatched until confirmed, and its effect commits once for each key.",
 };
@@ -17,7 +17,7 @@ export interface Account {
   readonly ended: number;
   readonly retries: number;
   readonly reruns: number;
-  /** Enqueues of an id that was there already. */
+  /** Enqueues of an id that already existed. */
   readonly existing: number;
   /** Enqueues absorbed by a unique key. */
   readonly absorbed: number;

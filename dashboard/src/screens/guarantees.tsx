@@ -83,8 +83,8 @@ function Accounts({ accounts, history }: AccountsProps): VNode {
         <AccountTable accounts={accounts} hasRuns={history !== null} />
         <p class="small soft">
           Figures are of the last 30 days and of every process; dead and lost are what the store has now.
-          Duplicates prevented: enqueues of an id that was there already, enqueues absorbed by a unique key,
-          and outcomes of a stale claim that the store refused.
+          Duplicates prevented: enqueues of an id that already existed, enqueues absorbed by a unique key, and
+          outcomes of a stale claim that the store refused.
         </p>
       </section>
     </>
@@ -173,7 +173,7 @@ function AccountTable({
 }
 
 function preventedHow({ existing, absorbed, stale }: Account): string {
-  return `${existing} enqueues of an id that was there, ${absorbed} absorbed by a unique key, ${stale} stale outcomes refused`;
+  return `${existing} enqueues of an existing id, ${absorbed} absorbed by a unique key, ${stale} stale outcomes refused`;
 }
 
 interface FigureProps {

@@ -14,7 +14,7 @@ export function HeldBack({ queue }: { readonly queue: Queue }): VNode | null {
   const isLong = (queue.oldestDueMs ?? 0) > longMs;
   const [isOpen, setOpen] = useState(isLong);
   if (queue.due === 0) return null;
-  if (queue.paused) return <p class="small soft">Nothing of it starts until it is resumed.</p>;
+  if (queue.paused) return <p class="small soft">No job starts until it is resumed.</p>;
   return (
     <details class="small held" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="soft">What holds it back?</summary>
@@ -30,7 +30,7 @@ function Causes({ queue }: { readonly queue: string }): VNode {
   const story = useQuery<JobStory>(id === null ? null : jobPath(id), {}, { everyMs: 10_000 });
   const failure = oldest.error ?? story.error;
   if (failure !== null) return <p>{failure.message}</p>;
-  if (oldest.data !== null && id === null) return <p class="soft">Nothing is due any more.</p>;
+  if (oldest.data !== null && id === null) return <p class="soft">Nothing is due now.</p>;
   if (id === null || story.data === null) return <p class="soft">Asking…</p>;
   const causes = story.data.diagnosis?.causes ?? [];
   return (

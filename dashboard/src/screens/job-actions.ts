@@ -42,7 +42,7 @@ export const aboutActions: Readonly<Record<JobAction, About>> = {
   cancel: {
     title: "Cancel",
     effect:
-      "Jobs that wait end as cancelled; running ones are asked to stop. This is final: a cancelled job cannot be redriven, only enqueued anew.",
+      "Jobs that wait end as cancelled; running ones are asked to stop. This is final: a cancelled job cannot be redriven, only enqueued again.",
     states: ["waiting", "active", "blocked"],
     needs: "operate",
     isDanger: true,

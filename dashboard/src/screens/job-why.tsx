@@ -46,7 +46,7 @@ function Lost({ job: { claimer, claimedAt, finishedAt, reason } }: { readonly jo
     claimedAt === null || finishedAt === null ? null : Date.parse(finishedAt) - Date.parse(claimedAt);
   return (
     <Notice tone="lost">
-      <strong>Nobody knows whether it was done.</strong>
+      <strong>Whether it was done is unknown.</strong>
       <p>
         {claimer !== null && claimedAt !== null && (
           <>
@@ -64,7 +64,7 @@ function Lost({ job: { claimer, claimedAt, finishedAt, reason } }: { readonly jo
             <Text value={sentence(reason)} />{" "}
           </>
         )}
-        What it does may have been done, or not.
+        Its work may have been done, or not.
       </p>
       <p>
         It is at-most-once, so it is never run again by itself. Check outside before you redrive it: a redrive
@@ -97,7 +97,7 @@ function whyDead({ reason, attempt, delivery, crashes }: Job): ComponentChildren
   if (reason?.startsWith("attempts used up") === true)
     return `${attempt === 1 ? "Its only attempt" : `All of its ${attempt} attempts`} failed. ${next}`;
   if (reason?.startsWith("poison") === true)
-    return `Its node died or went silent ${crashes} times while it ran, so it is run no more: it may be what kills them. ${next}`;
+    return `Its node died or went silent ${crashes} times while it ran, so it does not run again: it may be what kills them. ${next}`;
   return (
     <>
       {reason !== null && (

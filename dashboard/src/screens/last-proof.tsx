@@ -30,9 +30,9 @@ function None({ problem }: { readonly problem: string | null }): VNode {
         </p>
       )}
       <p>
-        <code>escapement verify</code> runs a workload on a store of its own, kills processes and cuts
-        connections meanwhile, and checks every job against its guarantee. Run it beside{" "}
-        <code>escapement.config.ts</code> and its report is shown here.
+        <code>escapement verify</code> runs a workload on its own store, kills processes and cuts connections
+        meanwhile, and checks every job against its guarantee. Run it beside <code>escapement.config.ts</code>{" "}
+        and its report is shown here.
       </p>
     </div>
   );

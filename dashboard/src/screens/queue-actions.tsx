@@ -49,7 +49,7 @@ export function PauseQueue({
     >
       <p>
         {isPause
-          ? `No more of its jobs start, on any node. ${running(queue.active)} It stays paused until somebody resumes it.`
+          ? `No more of its jobs start, on any node. ${running(queue.active)} It stays paused until someone resumes it.`
           : `${jobs(queue.due)} that are due may start at once.`}
       </p>
     </Confirm>
@@ -85,7 +85,7 @@ export function LimitQueue({ queue, close, done }: Props): VNode {
   };
   return (
     <Confirm title={`Limits of ${queue.queue}`} action="Change" isReady={isSpan} run={run} close={close}>
-      <p>They hold over all nodes, from the next start on. What runs goes on.</p>
+      <p>Limits apply on all nodes from the next start. Running jobs continue.</p>
       <label class="field">
         Jobs at once (empty: no limit)
         <input

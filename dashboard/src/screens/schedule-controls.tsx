@@ -94,7 +94,7 @@ function Pause({
     >
       <p>
         {isPause
-          ? "Nothing more is fired until somebody resumes it. What it skips is kept in the ledger."
+          ? "Nothing fires until someone resumes it. What it skips is kept in the ledger."
           : "It fires again from its next time on. What the pause skipped stays skipped; a backfill can plan it."}
       </p>
     </Confirm>
@@ -109,7 +109,10 @@ function Trigger({ schedule: { key, name }, close }: DialogProps): VNode {
   };
   return (
     <Confirm title={`Run ${name} once, now?`} action="Run once" run={run} close={close}>
-      <p>The job is enqueued beside its regular times. It is no occurrence: the ledger does not count it.</p>
+      <p>
+        The job is enqueued in addition to its regular times. It is not an occurrence: the ledger does not
+        count it.
+      </p>
     </Confirm>
   );
 }

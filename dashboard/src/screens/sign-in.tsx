@@ -16,7 +16,7 @@ export function SignIn({ done, wasRefused }: { done(): void; readonly wasRefused
         }}
       >
         <h1>Escapement</h1>
-        <p class="soft">This server wants to know who you are.</p>
+        <p class="soft">Sign in to continue.</p>
         <label class="field">
           Token
           <input
@@ -26,7 +26,7 @@ export function SignIn({ done, wasRefused }: { done(): void; readonly wasRefused
             aria-invalid={wasRefused}
             onInput={(event) => setText(event.currentTarget.value)}
           />
-          <span class="small soft">It is kept in this tab until you close it.</span>
+          <span class="small soft">The token is kept in this tab until you close it.</span>
         </label>
         {wasRefused && (
           <p class="notice bad" role="alert">
