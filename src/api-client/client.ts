@@ -50,7 +50,7 @@ export interface Reasoned {
 }
 
 export interface BulkOptions extends Reasoned {
-  /** Changes nothing, and counts. */
+  /** Only counts, and changes nothing. */
   readonly dryRun?: boolean;
 }
 

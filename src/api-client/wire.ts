@@ -5,7 +5,7 @@ export interface Me {
   readonly role: "read" | "operate" | "admin";
   readonly namespace: string;
   readonly version: string;
-  /** What the server tells everybody. */
+  /** A sentence that the dashboard shows to everyone. */
   readonly notice: string | null;
 }
 
@@ -64,16 +64,16 @@ export interface Node {
   readonly concurrency: number;
   readonly active: number;
   readonly ttlMs: number | null;
-  /** What it has run for a second or longer, as of seenAt; the longest 20. */
+  /** Jobs that it has been running for a second or longer, as of seenAt; the longest 20. */
   readonly running?: readonly {
     readonly id: string;
     readonly name: string;
     readonly forMs: number;
     readonly leaseMs: number;
   }[];
-  /** Where its relay publishes, as of seenAt; 20 at most, those in trouble first. */
+  /** Where its relay publishes, as of seenAt; at most 20, those in trouble first. */
   readonly destinations?: readonly Destination[];
-  /** Partitions of its relay with a job that is due and not published, as of seenAt; 20 at most. */
+  /** Partitions of its relay with a job that is due and not published, as of seenAt; at most 20. */
   readonly lags?: readonly {
     readonly partition: number;
     readonly lagMs: number;
@@ -86,7 +86,7 @@ export interface Node {
 export interface Destination {
   readonly transport: string;
   readonly destination: string;
-  /** Batches in a row that did not get through. */
+  /** Consecutive batches that failed. */
   readonly failures: number;
   readonly error: string | null;
 }
@@ -136,7 +136,7 @@ export interface Definition {
 }
 
 export interface History {
-  /** By time, then by queue or name. Where nothing happened there is no point. */
+  /** By time, then by queue or name. A step in which nothing happened has no point. */
   readonly points: readonly HistoryPoint[];
   /** The limit cut off later points. */
   readonly more: boolean;
@@ -154,21 +154,21 @@ export interface HistoryPoint {
   readonly succeeded: number;
   /** Attempts that failed and are retried. */
   readonly failed: number;
-  /** Attempts whose holder died or fell silent, and that are retried. */
+  /** Attempts whose holder died or went silent, and that are retried. */
   readonly crashed: number;
   readonly dead: number;
   readonly lost: number;
   /** Cancelled while active, or expired. */
   readonly cancelled: number;
-  /** Enqueues of an id that was there already. */
+  /** Enqueues of an id that already existed. */
   readonly existing: number;
   /** Enqueues absorbed by a unique key. */
   readonly absorbed: number;
   /** Outcomes refused because another claim had taken over. */
   readonly stale: number;
-  /** Dispatches tried again because the batch could not be named in the store. */
+  /** Dispatches retried because the batch could not be named in the store. */
   readonly namingRetries: number;
-  /** Dispatches tried again because the broker refused them or did not answer. */
+  /** Dispatches retried because the broker refused them or did not answer. */
   readonly publishRetries: number;
   /** Rollbacks of dispatches that could not be written. */
   readonly rollbackRetries: number;
@@ -176,7 +176,7 @@ export interface HistoryPoint {
   readonly runs: number;
   readonly runSumMs: number;
   readonly runMaxMs: number;
-  /** From when jobs were due until they started. */
+  /** Time from when jobs were due until they started. */
   readonly lateSumMs: number;
   readonly lateMaxMs: number;
   /** How many started how late: one figure for each of lateBoundsMs, and one for later. */
@@ -232,7 +232,7 @@ export interface LastVerifyReport {
 export interface VerifyReport {
   readonly at: string;
   readonly valid: boolean;
-  /** What repeats the run. */
+  /** Options that reproduce the run. */
   readonly command: string;
   readonly engine: string;
   readonly durationMs: number;
@@ -265,9 +265,9 @@ export interface VerifiedGuarantee {
 
 export interface JobsPage {
   readonly jobs: readonly JobSummary[];
-  /** How many jobs were looked at for this page. */
+  /** How many jobs were searched for this page. */
   readonly looked: number;
-  /** Where to go on; null at the end. A short page may have one. */
+  /** Cursor of the next page; null at the end. A short page may have one. */
   readonly cursor: string | null;
 }
 
@@ -420,7 +420,7 @@ export interface JobResult {
 
 export interface Children {
   readonly children: readonly ChildJob[];
-  /** Whether not all blocked jobs were looked at. */
+  /** Whether not all blocked jobs were searched. */
   readonly isPartial: boolean;
 }
 
@@ -465,7 +465,7 @@ export interface Task {
   readonly state: "running" | "done" | "stopped" | "failed";
   readonly looked: number;
   readonly matched: number;
-  /** How many no longer matched when their turn came. */
+  /** How many no longer matched when the task reached them. */
   readonly changed: number;
   readonly outcomes: Readonly<Record<string, number>>;
   readonly error: string | null;
@@ -473,7 +473,7 @@ export interface Task {
 
 export interface Bulk {
   readonly filter: Filter;
-  /** Changes nothing, and counts. */
+  /** Only counts, and changes nothing. */
   readonly dryRun?: boolean;
   /** Kept in the trail and the audit log. */
   readonly reason?: string;
@@ -506,7 +506,7 @@ export interface Filter {
 export interface BulkPriority {
   readonly filter: Filter;
   readonly priority: number;
-  /** Changes nothing, and counts. */
+  /** Only counts, and changes nothing. */
   readonly dryRun?: boolean;
   /** Kept in the trail and the audit log. */
   readonly reason?: string;
@@ -695,7 +695,7 @@ export interface Backfilled {
 export interface Span {
   readonly from: string;
   readonly to: string;
-  /** Plans nothing, and says what would be planned. */
+  /** Plans nothing, and returns what would be planned. */
   readonly dryRun?: boolean;
   /** Kept in the trail and the audit log. */
   readonly reason?: string;

@@ -5,7 +5,7 @@ import { silentLogger } from "../log.ts";
 import { memory } from "../stores/memory/index.ts";
 import { createApi } from "./create-api.ts";
 
-test("a store that hangs is answered for in time, and what was asked may still be done", async (t) => {
+test("a store that hangs is answered for in time, and the operation may still complete", async (t) => {
   const hung = Promise.withResolvers<void>();
   const inner = memory();
   const app = createEscapement({
@@ -33,6 +33,6 @@ test("a store that hangs is answered for in time, and what was asked may still b
   const { code, detail } = (await response.json()) as { code: string; detail: string };
   assert.deepEqual(
     [code, detail],
-    ["store-unavailable", "no answer within 50ms; what was asked may still be done"],
+    ["store-unavailable", "no answer within 50ms; the operation may still complete"],
   );
 });

@@ -100,6 +100,6 @@ function checkLocal(request: Request): void {
   if (isLocal && forwarding.every((name) => !request.headers.has(name))) return;
   throw new ProblemError(
     "forbidden",
-    "this server has no credentials, so it answers only requests made directly to localhost; give it tokens",
+    "this server has no credentials, so it answers only direct requests to localhost; give it tokens",
   );
 }

@@ -45,7 +45,7 @@ export const bulkEndpoints = [
   }),
   endpoint({
     route: "GET /tasks/{id}",
-    summary: "How far a task has come",
+    summary: "Progress of a task",
     params: taskParams,
     answer: task,
     async run({ tasks, params }) {
@@ -54,7 +54,7 @@ export const bulkEndpoints = [
   }),
   endpoint({
     route: "POST /tasks/{id}/stop",
-    summary: "Stops a task after the page that is under way",
+    summary: "Stops a task after the current page",
     params: taskParams,
     answer: task,
     async run({ tasks, params }) {
@@ -63,7 +63,7 @@ export const bulkEndpoints = [
   }),
   endpoint({
     route: "GET /failures",
-    summary: "What is dead and lost, grouped by what went wrong",
+    summary: "Dead and lost jobs, grouped by cause",
     query: z.strictObject({ ...filterQuery, lookAt: whole(1, 100_000, defaultFailures) }),
     answer: failures,
     async run(call) {
@@ -78,7 +78,7 @@ export const bulkEndpoints = [
   }),
   endpoint({
     route: "POST /failures/{fingerprint}/redrive",
-    summary: "Redrives all jobs that failed like this, as a task",
+    summary: "Redrives all jobs that failed for this cause, as a task",
     params: z.object({ fingerprint: name }),
     body: bulkFailures,
     answer: task,

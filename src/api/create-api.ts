@@ -77,7 +77,7 @@ async function inTime(
         reject(
           new ProblemError(
             "store-unavailable",
-            `no answer within ${formatDuration(answerTimeoutMs)}; what was asked may still be done`,
+            `no answer within ${formatDuration(answerTimeoutMs)}; the operation may still complete`,
           ),
         ),
       answerTimeoutMs,
@@ -105,7 +105,7 @@ function createRouter(settings: ApiSettings, redactor: Redactor): Router {
   router.onError((error) => problemResponse(error, settings, redactor));
   router.notFound((context) =>
     problemResponse(
-      new ProblemError("unknown-route", `there is nothing at ${context.req.path}; see openapi.json`),
+      new ProblemError("unknown-route", `there is no route ${context.req.path}; see openapi.json`),
       settings,
       redactor,
     ),

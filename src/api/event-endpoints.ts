@@ -51,7 +51,7 @@ export const eventEndpoints = [
   }),
   endpoint({
     route: "GET /jobs/{id}/events",
-    summary: "The progress of one job (event: job), until it has ended; 204 once there is no more to come",
+    summary: "The progress of one job (event: job), until it has ended; 204 when there will be no more",
     headers,
     params: z.object({ id }),
     answer: jobProgress,

@@ -13,7 +13,7 @@ const { state, name: names, queue, tag, delivery, schedule } = filterQuery;
 export const fleetEndpoints = [
   endpoint({
     route: "GET /me",
-    summary: "Who asks, and what they may do",
+    summary: "The caller and their role",
     answer: me,
     async run({ app, actor, role, notice }) {
       return { actor, role, namespace: app.settings.namespace, version, notice };
@@ -21,7 +21,7 @@ export const fleetEndpoints = [
   }),
   endpoint({
     route: "GET /overview",
-    summary: "One look at everything",
+    summary: "Overview",
     answer: overview,
     async run({ operations }) {
       return asJson(await operations.overview());
@@ -49,7 +49,7 @@ export const fleetEndpoints = [
   }),
   endpoint({
     route: "GET /definitions",
-    summary: "The jobs that this process defines, and what they promise",
+    summary: "The jobs that this process defines, and their guarantees",
     answer: definitions,
     async run({ app }) {
       const known = app.definitions.map(
@@ -84,7 +84,7 @@ export const fleetEndpoints = [
   }),
   endpoint({
     route: "GET /health",
-    summary: "How the store is",
+    summary: "The health of the store",
     answer: health,
     async run({ app }) {
       const { now, engine, schemaVersion, problems } = await app.health();
@@ -93,7 +93,7 @@ export const fleetEndpoints = [
   }),
   endpoint({
     route: "GET /nodes",
-    summary: "Who is alive, and what it runs",
+    summary: "Living nodes, and what they run",
     answer: nodes,
     async run({ operations }) {
       return asJson({ nodes: await operations.nodes() });
@@ -101,7 +101,7 @@ export const fleetEndpoints = [
   }),
   endpoint({
     route: "GET /partitions",
-    summary: "How relays share the namespace, and who holds what",
+    summary: "How relays share the partitions, and which holds what",
     answer: partitions,
     async run({ operations }) {
       return asJson(await operations.partitions());

@@ -59,28 +59,30 @@ const node = z
     running: z
       .array(z.strictObject({ id: z.string(), name: z.string(), forMs: z.number(), leaseMs: z.number() }))
       .optional()
-      .openapi({ description: "What it has run for a second or longer, as of seenAt; the longest 20." }),
+      .openapi({
+        description: "Jobs that it has been running for a second or longer, as of seenAt; the longest 20.",
+      }),
     destinations: z
       .array(
         z
           .strictObject({
             transport: z.string(),
             destination: z.string(),
-            failures: count.openapi({ description: "Batches in a row that did not get through." }),
+            failures: count.openapi({ description: "Consecutive batches that failed." }),
             error: z.string().nullable(),
           })
           .openapi("Destination"),
       )
       .optional()
       .openapi({
-        description: "Where its relay publishes, as of seenAt; 20 at most, those in trouble first.",
+        description: "Where its relay publishes, as of seenAt; at most 20, those in trouble first.",
       }),
     lags: z
       .array(z.strictObject({ partition: z.int(), lagMs: z.number() }))
       .optional()
       .openapi({
         description:
-          "Partitions of its relay with a job that is due and not published, as of seenAt; 20 at most.",
+          "Partitions of its relay with a job that is due and not published, as of seenAt; at most 20.",
       }),
     startedAt: instant,
     seenAt: instant,
@@ -122,7 +124,10 @@ export const me = z
     role: z.enum(roles),
     namespace: z.string(),
     version: z.string(),
-    notice: z.string().nullable().openapi({ description: "What the server tells everybody." }),
+    notice: z
+      .string()
+      .nullable()
+      .openapi({ description: "A sentence that the dashboard shows to everyone." }),
   })
   .openapi("Me");
 
@@ -169,25 +174,25 @@ const historyPoint = z
     succeeded: count,
     failed: count.openapi({ description: "Attempts that failed and are retried." }),
     crashed: count.openapi({
-      description: "Attempts whose holder died or fell silent, and that are retried.",
+      description: "Attempts whose holder died or went silent, and that are retried.",
     }),
     dead: count,
     lost: count,
     cancelled: count.openapi({ description: "Cancelled while active, or expired." }),
-    existing: count.openapi({ description: "Enqueues of an id that was there already." }),
+    existing: count.openapi({ description: "Enqueues of an id that already existed." }),
     absorbed: count.openapi({ description: "Enqueues absorbed by a unique key." }),
     stale: count.openapi({ description: "Outcomes refused because another claim had taken over." }),
     namingRetries: count.openapi({
-      description: "Dispatches tried again because the batch could not be named in the store.",
+      description: "Dispatches retried because the batch could not be named in the store.",
     }),
     publishRetries: count.openapi({
-      description: "Dispatches tried again because the broker refused them or did not answer.",
+      description: "Dispatches retried because the broker refused them or did not answer.",
     }),
     rollbackRetries: count.openapi({ description: "Rollbacks of dispatches that could not be written." }),
     runs: count.openapi({ description: "How many handlers were timed." }),
     runSumMs: milliseconds,
     runMaxMs: milliseconds,
-    lateSumMs: milliseconds.openapi({ description: "From when jobs were due until they started." }),
+    lateSumMs: milliseconds.openapi({ description: "Time from when jobs were due until they started." }),
     lateMaxMs: milliseconds,
     late: z.array(count).openapi({
       description: "How many started how late: one figure for each of lateBoundsMs, and one for later.",
@@ -198,7 +203,7 @@ const historyPoint = z
 export const history = z
   .strictObject({
     points: z.array(historyPoint).openapi({
-      description: "By time, then by queue or name. Where nothing happened there is no point.",
+      description: "By time, then by queue or name. A step in which nothing happened has no point.",
     }),
     more: z.boolean().openapi({ description: "The limit cut off later points." }),
     lateBoundsMs: z.array(milliseconds).openapi({ description: "The upper bounds of late, inclusive." }),
@@ -343,7 +348,10 @@ export const span = z
   .strictObject({
     from: givenInstant,
     to: givenInstant,
-    dryRun: z.boolean().optional().openapi({ description: "Plans nothing, and says what would be planned." }),
+    dryRun: z
+      .boolean()
+      .optional()
+      .openapi({ description: "Plans nothing, and returns what would be planned." }),
     reason: reason.optional(),
   })
   .openapi("Span");

@@ -78,7 +78,7 @@ export const jobEndpoints = [
   }),
   endpoint({
     route: "GET /jobs/{id}/result",
-    summary: "What came of a job; waits for its end if asked to",
+    summary: "A job's outcome; optionally waits for it",
     params,
     query: z.strictObject({ waitMs: whole(0, 30_000, 0) }),
     answer: jobResult,
@@ -92,7 +92,7 @@ export const jobEndpoints = [
   }),
   endpoint({
     route: "GET /jobs/{id}/children",
-    summary: "Jobs that wait for this one, as far as a bounded look at blocked jobs shows",
+    summary: "Jobs that wait for this one, as far as a bounded search of blocked jobs shows",
     params,
     answer: children,
     async run({ operations, params: { id: asked } }) {
@@ -151,7 +151,7 @@ export const jobEndpoints = [
   }),
   endpoint({
     route: "POST /jobs/{id}/run-now",
-    summary: "Makes a job due that waits for its time",
+    summary: "Makes a job due now that waits for its time",
     params,
     body: why,
     answer: updateResult,

@@ -43,11 +43,11 @@ export const jobSummary = z
 export const jobsPage = z
   .strictObject({
     jobs: z.array(jobSummary),
-    looked: count.openapi({ description: "How many jobs were looked at for this page." }),
+    looked: count.openapi({ description: "How many jobs were searched for this page." }),
     cursor: z
       .string()
       .nullable()
-      .openapi({ description: "Where to go on; null at the end. A short page may have one." }),
+      .openapi({ description: "Cursor of the next page; null at the end. A short page may have one." }),
   })
   .openapi("JobsPage");
 
@@ -129,7 +129,7 @@ export const children = z
         .strictObject({ id: z.string(), name: z.string(), state, waitsFor: z.array(z.string()) })
         .openapi("ChildJob"),
     ),
-    isPartial: z.boolean().openapi({ description: "Whether not all blocked jobs were looked at." }),
+    isPartial: z.boolean().openapi({ description: "Whether not all blocked jobs were searched." }),
   })
   .openapi("Children");
 
@@ -205,7 +205,7 @@ export const why = z.strictObject({ reason: reason.optional() }).openapi("Why");
 export const bulk = z
   .strictObject({
     filter: filterBody,
-    dryRun: z.boolean().optional().openapi({ description: "Changes nothing, and counts." }),
+    dryRun: z.boolean().optional().openapi({ description: "Only counts, and changes nothing." }),
     reason: reason.optional(),
   })
   .openapi("Bulk");
@@ -214,7 +214,7 @@ export const bulkPriority = z
   .strictObject({
     filter: filterBody,
     priority: z.int(),
-    dryRun: z.boolean().optional().openapi({ description: "Changes nothing, and counts." }),
+    dryRun: z.boolean().optional().openapi({ description: "Only counts, and changes nothing." }),
     reason: reason.optional(),
   })
   .openapi("BulkPriority");
@@ -238,7 +238,7 @@ export const task = z
     state: z.enum(["running", "done", "stopped", "failed"]),
     looked: count,
     matched: count,
-    changed: count.openapi({ description: "How many no longer matched when their turn came." }),
+    changed: count.openapi({ description: "How many no longer matched when the task reached them." }),
     outcomes: z.record(z.string(), count),
     error: z.string().nullable(),
   })

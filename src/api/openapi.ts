@@ -9,7 +9,7 @@ export function describeApi(router: Pick<Router, "getOpenAPI31Document">, basePa
       title: "Escapement",
       version,
       description:
-        "Durable jobs: look at them, act on them, and on all that match. Errors are problem+json (RFC 9457) with a code that never changes its meaning.",
+        "Durable jobs: query them, act on one, or on all that match. Errors are problem+json (RFC 9457) with a code that never changes its meaning.",
       license: { name: "MIT" },
     },
     servers: [{ url: basePath === "" ? "/" : basePath }],

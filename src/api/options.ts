@@ -7,7 +7,7 @@ import { verifyReportFile } from "../verify-report.ts";
 import type { Redaction } from "./redact.ts";
 import { type Role, roles } from "./roles.ts";
 
-/** Who asks, and what they may do. */
+/** The caller and their role. */
 export interface Identity {
   /** Kept in the audit log and in trails. */
   readonly actor: string;
@@ -38,8 +38,8 @@ export interface ApiOptions {
   /** How many event streams may be open at once. @default 100 */
   readonly maxStreams?: number;
   /**
-   * How long an answer may take. A store that hangs is asked for about a minute; callers and proxies give up before, and learn nothing.
-   * What was asked may still be done. @default "30s"
+   * How long an answer may take. Calls to a store that hangs take about a minute; callers and proxies time out first, without an error.
+   * The operation may still complete. @default "30s"
    */
   readonly answerTimeout?: Duration;
   /** The file in which `escapement verify` left its last report. @default "escapement-verify.json" in the working directory */

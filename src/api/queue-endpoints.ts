@@ -18,7 +18,7 @@ export const queueEndpoints = [
   }),
   endpoint({
     route: "GET /queues/{queue}/oldest",
-    summary: "The job that has been due the longest, as far as a bounded look shows",
+    summary: "The job that has been due the longest, as far as a bounded search shows",
     params,
     answer: z.strictObject({ id: z.string().nullable() }).openapi("OldestDue"),
     async run({ app, params: { queue } }) {
@@ -27,7 +27,7 @@ export const queueEndpoints = [
   }),
   endpoint({
     route: "PATCH /queues/{queue}",
-    summary: "Limits a queue over all nodes; null takes a limit away",
+    summary: "Limits a queue across all nodes; null removes a limit",
     params,
     body: limits,
     answer: queueConfig,
@@ -40,7 +40,7 @@ export const queueEndpoints = [
   }),
   endpoint({
     route: "POST /queues/{queue}/pause",
-    summary: "Nothing more of it is claimed; running jobs finish",
+    summary: "Pauses a queue; running jobs finish",
     params,
     body: why,
     answer: queueConfig,
@@ -50,7 +50,7 @@ export const queueEndpoints = [
   }),
   endpoint({
     route: "POST /queues/{queue}/resume",
-    summary: "Goes on with a paused queue",
+    summary: "Resumes a queue",
     params,
     body: why,
     answer: queueConfig,

@@ -51,7 +51,7 @@ export function register(router: Router, one: AnyEndpoint, registration: Registr
     if (redactor.holdsMask(call.body))
       throw new ProblemError(
         "invalid-request",
-        `the body holds ${mask}: what was read masked cannot be written back`,
+        `the body holds ${mask}: a value that was read masked cannot be written back`,
       );
     const value = await one.run(call);
     if (value instanceof Response) return value;
@@ -91,7 +91,7 @@ function describe(one: AnyEndpoint) {
     },
     responses: {
       [status]: { description: "Done.", content: answers },
-      ...(route === "POST /jobs" ? { 200: { description: "It was there already.", content: answers } } : {}),
+      ...(route === "POST /jobs" ? { 200: { description: "It already existed.", content: answers } } : {}),
       ...(roleOf[route] === "anyone" ? { 503: { description: "It is not.", content: answers } } : {}),
       ...(route === "GET /jobs/{id}/events" ? { 204: { description: "It has ended." } } : {}),
       default: problems,

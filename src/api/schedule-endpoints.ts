@@ -41,7 +41,7 @@ export const scheduleEndpoints = [
   }),
   endpoint({
     route: "PUT /schedules/{key}",
-    summary: "Makes or changes a schedule, for a job that the app defines",
+    summary: "Creates or changes a schedule, for a job that the app defines",
     params,
     body: newSchedule,
     answer: scheduleOutcome,
@@ -102,7 +102,7 @@ export const scheduleEndpoints = [
   }),
   endpoint({
     route: "GET /schedules/{key}/occurrences",
-    summary: "The ledger of a schedule, the last day unless said otherwise",
+    summary: "The ledger of a schedule, by default of the last day",
     params,
     query: z.strictObject({
       from: instantOrAgo.optional(),
@@ -118,7 +118,7 @@ export const scheduleEndpoints = [
   }),
   endpoint({
     route: "POST /schedules/{key}/pause",
-    summary: "Fires nothing until it is resumed",
+    summary: "Pauses a schedule",
     params,
     body: why,
     answer: schedule,
@@ -128,7 +128,7 @@ export const scheduleEndpoints = [
   }),
   endpoint({
     route: "POST /schedules/{key}/resume",
-    summary: "Goes on with a paused schedule",
+    summary: "Resumes a schedule",
     params,
     body: why,
     answer: schedule,
@@ -150,7 +150,7 @@ export const scheduleEndpoints = [
   }),
   endpoint({
     route: "POST /schedules/{key}/backfill",
-    summary: "Plans what was skipped in a span of the past, or says what would be planned",
+    summary: "Plans what was skipped in a span of the past, or returns what would be planned",
     params,
     body: span,
     answer: backfilled,

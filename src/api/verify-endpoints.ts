@@ -9,7 +9,7 @@ const report = z
   .object({
     at: instant,
     valid: z.boolean(),
-    command: z.string().openapi({ description: "What repeats the run." }),
+    command: z.string().openapi({ description: "Options that reproduce the run." }),
     engine: z.string(),
     durationMs: z.number(),
     guarantees: z.array(

@@ -20,7 +20,7 @@ function text(longest: number) {
     .max(longest)
     .refine(
       (value) => value.isWellFormed() && !value.includes("\0"),
-      "expected no NUL and no halves of characters",
+      "expected no NUL and no lone surrogates",
     );
 }
 

@@ -25,7 +25,7 @@ export interface BulkParts {
   around?(run: () => Promise<BulkProgress>): Promise<BulkProgress>;
 }
 
-/** How far a task has come. */
+/** Progress of a task. */
 export interface BulkProgress {
   /** How many jobs it has looked at. */
   readonly looked: number;

@@ -31,7 +31,7 @@ export interface JobSummary extends Omit<JobSketch, "errorHead"> {
 
 export interface JobsPage {
   readonly jobs: readonly JobSummary[];
-  /** How many jobs were looked at for this page. */
+  /** How many jobs were searched for this page. */
   readonly looked: number;
   /** Where to go on; null when every job was looked at. A page may be short, or empty, and still have one. */
   readonly cursor: string | null;

@@ -42,7 +42,7 @@ export interface QueueView extends QueueDepth, Omit<QueueConfig, "queue"> {
   readonly oldestDueMs: number | null;
 }
 
-/** One look at everything, for a screen. */
+/** Overview, for a screen. */
 export interface Overview {
   readonly now: Date;
   /** By queue, name and state. */
@@ -100,7 +100,7 @@ export class Operations {
     return this.#client.countBy(by, filter);
   }
 
-  /** What is dead and lost, grouped by what went wrong, within a bounded scan. */
+  /** Dead and lost jobs, grouped by cause, within a bounded scan. */
   failures(filter: ScanFilter = {}, lookAt?: number): Promise<Failures> {
     return findFailures(this.#client, filter, lookAt);
   }
@@ -234,7 +234,7 @@ export class Operations {
     return this.#update("edit", id, changes, act, `edited (${Object.keys(changes).join(", ")})`);
   }
 
-  /** Makes a job due that waits for its time. */
+  /** Makes a job due now that waits for its time. */
   runNow(id: string, act: Act): Promise<UpdateResult> {
     return this.#update("run-now", id, { delay: 0 }, act, "made due");
   }
