@@ -122,7 +122,7 @@ describe("the command line", () => {
     await store.close();
     const { stdout } = await escapement(folder, "status", "--store", `sqlite:${path}`);
     assert.match(stdout, /a-worker +alive +worker\+reaper +3 of 10 slots +\ds ago/m);
-    assert.match(stdout, /a-relay +alive +worker\+relay +64 under way +\ds ago/m);
+    assert.match(stdout, /a-relay +alive +worker\+relay +64 in progress +\ds ago/m);
     assert.match(stdout, /a-planner +alive +planner +\ds ago/m);
   });
 

@@ -21,7 +21,7 @@ export function checkDeliveries(
     if (key !== undefined && !capabilities.acrossSlots) {
       throw new EscapementError(
         "store-unsupported",
-        `${job} has ${key}, and this store's namespace is spread over slots that know nothing of each other; use one slot, or leave it out`,
+        `${job} has ${key}, and this store's namespace is spread over separate slots; use one slot, or leave it out`,
       );
     }
     // The effect of a routed job commits at its consumer, with the consumer's inbox.

@@ -68,7 +68,7 @@ export class DepthWatch {
       try {
         await this.#look();
       } catch (error) {
-        emit("error", { error, during: "asking how much queues have to do" });
+        emit("error", { error, during: "reading queue depths" });
       }
       await sleep(clock, everyMs, signal);
     }

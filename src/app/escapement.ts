@@ -281,7 +281,7 @@ export class Escapement implements AsyncDisposable {
     return this.#client.queues();
   }
 
-  /** Who is alive, and what it runs. */
+  /** Living nodes, and what they run. */
   nodes(): Promise<SeenNode[]> {
     return this.#client.nodes();
   }
@@ -291,7 +291,7 @@ export class Escapement implements AsyncDisposable {
     return this.#client.history(options);
   }
 
-  /** How relays share the namespace, and who holds what. */
+  /** How relays share the partitions, and which holds what. */
   partitions(): Promise<PartitionTable> {
     return this.#client.partitions();
   }
@@ -314,7 +314,7 @@ export class Escapement implements AsyncDisposable {
   /** What this process has counted, in the text form of Prometheus. Needs the option `metrics`. */
   async metrics(): Promise<string> {
     if (this.#observation !== null) return this.#observation.text();
-    throw new EscapementError("metrics-off", "this app counts nothing; create it with metrics: true");
+    throw new EscapementError("metrics-off", "this app has no metrics; create it with metrics: true");
   }
 
   /** The port that serves `GET /metrics`; null if there is none, or not yet. */

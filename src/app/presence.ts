@@ -64,7 +64,7 @@ export class Presence {
     try {
       await this.#put();
     } catch (error) {
-      this.#emit("error", { error, during: "telling that this node is alive" });
+      this.#emit("error", { error, during: "reporting this node as alive" });
     }
   }
 

@@ -60,7 +60,7 @@ export class Probes {
     return {
       name: "loop",
       ok: sinceMs <= settings.pollMs + lateMs,
-      detail: `the claiming loop turned ${seconds(sinceMs)} ago`,
+      detail: `the claim loop last ran ${seconds(sinceMs)} ago`,
     };
   }
 
@@ -97,11 +97,15 @@ export class Probes {
     const { clock, settings } = this.#parts;
     const say = (ok: boolean, detail: string): ProbeCheck => ({ name: "claims", ok, detail });
     if (names === 0) return say(true, "no definition here has a handler, so there is nothing to claim");
-    if (failures > 0) return say(false, `the store did not answer the last ${failures}: ${codeOf(error)}`);
-    if (isFull) return say(true, `no more than ${settings.concurrency} handlers run at once, and they do`);
-    if (claimedAtMs === null) return say(false, "none was answered yet");
+    if (failures > 0)
+      return say(
+        false,
+        `the store failed the last ${failures} claim${failures === 1 ? "" : "s"}: ${codeOf(error)}`,
+      );
+    if (isFull) return say(true, `all handler slots (${settings.concurrency}) are busy`);
+    if (claimedAtMs === null) return say(false, "no claim has been answered yet");
     const sinceMs = clock.monotonic() - claimedAtMs;
-    return say(sinceMs <= settings.pollMs + lateMs, `the last one was answered ${seconds(sinceMs)} ago`);
+    return say(sinceMs <= settings.pollMs + lateMs, `the last claim was answered ${seconds(sinceMs)} ago`);
   }
 }
 

@@ -74,7 +74,7 @@ export class ScheduleFile {
         const { code, message } = error as EscapementError;
         const named = new EscapementError(code, `${this.#path}: ${entry.key}: ${message}`, { cause: error });
         if (code !== "unknown-job") throw named;
-        this.#emit("error", { error: named, during: "reading the file of schedules" });
+        this.#emit("error", { error: named, during: "reading the schedule file" });
       }
     }
     return known;

@@ -18,7 +18,7 @@ export interface ManyFlags extends ActFlags {
 export function withAct(command: Command): Command {
   return command
     .option("--reason <why>", "kept in the job's trail and in the audit log")
-    .option("--actor <who>", "who does it (default: ESCAPEMENT_ACTOR, or user@host)");
+    .option("--actor <who>", "who acts (default: ESCAPEMENT_ACTOR, or user@host)");
 }
 
 export function withMany(command: Command): Command {

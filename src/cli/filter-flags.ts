@@ -5,20 +5,20 @@ import { instantOrAgo } from "./times.ts";
 export function withFilter(command: Command): Command {
   return command
     .addOption(anyOf("--state <states>", "in any of these states, such as dead,lost", jobStates))
-    .option("--name <name>", "of this job; several: repeat it", several)
-    .option("--queue <queue>", "in this queue; several: repeat it", several)
-    .option("--tag <tag>", "with this tag; several: with all of them", several)
+    .option("--name <name>", "of this job; repeatable", several)
+    .option("--queue <queue>", "in this queue; repeatable", several)
+    .option("--tag <tag>", "with this tag; repeatable: all must match", several)
     .addOption(anyOf("--delivery <which>", "with any of these guarantees", deliveries))
     .option("--schedule <key>", "made by this schedule")
     .option(
       "--since <time>",
-      "ended since then where --state asks only for ended jobs, else enqueued since then; such as 90m or 2026-11-15T03:00Z",
+      "ended since then if --state asks only for ended jobs, otherwise enqueued since then; such as 90m or 2026-11-15T03:00Z",
       instantOrAgo,
     )
     .option("--until <time>", "the same, before then", instantOrAgo)
     .option("--error <string>", "with this in the error or the reason, ignoring case")
     .option("--text <string>", "with this in the input, a tag, the error or the reason")
-    .option("--fingerprint <id>", "that failed like this; dead and lost show the ids");
+    .option("--fingerprint <id>", "that failed for this cause; dead and lost show the fingerprints");
 }
 
 export function several(value: string, before: readonly string[] = []): readonly string[] {

@@ -153,7 +153,7 @@ describe("the doctor", () => {
   test("jobs with a route want a relay, whether a definition or a job tells of the route", () => {
     const facts = { counts: counts("pay", 2) };
     const missing = (more: string) => [
-      `warning: 2 waiting jobs of "pay" in queue "q": no living relay publishes "pay"${more} → they have a route: start a node whose jobs include it, with the role relay among its roles; where they are not wanted: escapement jobs cancel --state waiting --name pay --queue q`,
+      `warning: 2 waiting jobs of "pay" in queue "q": no living relay publishes "pay"${more} → they have a route: start a node whose jobs include it, with the role relay among its roles; if they are not wanted: escapement jobs cancel --state waiting --name pay --queue q`,
     ];
     const none = missing(": no relay is alive");
     assert.deepEqual(found({ ...facts, definitions: [pay] }), none);

@@ -99,7 +99,7 @@ function clock({ clockOffsetMs: { least, most } }: Facts): Finding[] {
   return [
     warning(
       `clock: the store's clock is ${offset} this machine's`,
-      "this makes nothing fire early or twice, since the store's clock decides; but times in logs will not match: run NTP on both",
+      "this cannot make jobs fire early or twice, since the store's clock decides; but times in logs will not match: run NTP on both",
     ),
   ];
 }
@@ -145,7 +145,7 @@ function unserved(facts: Facts): Finding[] {
     // While nothing runs, all jobs are without a node, and at night a command that is shown is a command that is pasted.
     if (!facts.nodes.some((node) => node.alive)) return [warning(`${jobs}: ${what}`, start)];
     const cancel = `escapement jobs cancel --state waiting ${option("name", name)} ${option("queue", queue)}`;
-    return [warning(`${jobs}: ${what}`, `${start}; where they are not wanted: ${cancel}`)];
+    return [warning(`${jobs}: ${what}`, `${start}; if they are not wanted: ${cancel}`)];
   });
 }
 
@@ -158,7 +158,7 @@ function option(name: string, value: string): string {
 const servers: Readonly<Record<string, string>> = {
   "no-handler": "start a node whose jobs include it",
   "no-relay": "they have a route: start a node whose jobs include it, with the role relay among its roles",
-  "queue-not-served": "start a node with that queue among its queues, or one without the option queues",
+  "queue-not-served": "start a node with that queue among its queues, or one that serves all queues",
 };
 
 /** From the definitions, and from jobs: the caller need not know all definitions. */

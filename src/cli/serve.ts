@@ -30,14 +30,14 @@ interface ServeCommand {
 /** A command that serves requests about an app. */
 export function serveCommand({ name, about, what, port, create }: ServeCommand): Command {
   return appCommand(name, about)
-    .option("--port <n>", "where to listen; 0 takes a free one", wholeInteger, port)
+    .option("--port <n>", "the port to listen on; 0 picks a free port", wholeInteger, port)
     .option("--host <address>", "the address to listen on; any other than loopback needs tokens", "127.0.0.1")
     .option(
       "--tokens-file <file>",
       "tokens, one per line: role:actor:token (also: ESCAPEMENT_API_TOKENS); the role is read, operate or admin",
     )
     .option("--base-path <path>", "a prefix of all routes, such as /escapement")
-    .option("--redact <key>", "mask this key of inputs and results in responses; several: repeat it", several)
+    .option("--redact <key>", "mask this key of inputs and results in responses; repeatable", several)
     .action(async (flags: ServeFlags) => {
       const { readTokens } = await import("../api/index.ts");
       const tokens = readTokens(process.env, flags.tokensFile ?? null);

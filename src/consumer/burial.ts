@@ -56,7 +56,7 @@ export class Burial {
       if (trouble.with === "message" && form === "whole" && deadLetter !== null) {
         log.warn(
           { error, position, reason: dead.error },
-          "a dead message was refused; it is sent in its short form",
+          "a dead message was refused; its short form is sent",
         );
         form = "bare";
         continue;

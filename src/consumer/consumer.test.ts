@@ -237,7 +237,7 @@ describe("what a consumer makes of a message", () => {
       await dead.close();
       await scene.source.send(message, deliveries);
       await until("it is told", () => scene.dead.length === 1 && scene.source.acked.length === 1);
-      assert.match(String(scene.dead[0]?.error), /lost: .* its outcome is not known/);
+      assert.match(String(scene.dead[0]?.error), /lost: .* its outcome is unknown/);
       await scene.source.send(message, deliveries);
       await until("the copy is acknowledged", () => scene.source.acked.length === 2);
       assert.deepEqual([runs, scene.dead.length], [0, 1], "and told once");

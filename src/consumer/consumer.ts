@@ -78,7 +78,7 @@ export class Consumer implements AsyncDisposable {
   /** What this consumer has counted, in Prometheus text format. Needs the option `metrics`. */
   async metrics(): Promise<string> {
     if (this.#figures !== null) return this.#figures.text();
-    throw new EscapementError("metrics-off", "this consumer counts nothing; create it with metrics: true");
+    throw new EscapementError("metrics-off", "this consumer has no metrics; create it with metrics: true");
   }
 
   /** The port that serves `GET /metrics`; null if there is none, or not yet. */
@@ -106,7 +106,7 @@ export class Consumer implements AsyncDisposable {
     this.#running = session
       .run((one) => this.#deliver(one), this.#stopping.signal)
       // A source gives up only when retrying is pointless.
-      .catch((error: unknown) => log.error({ error, from: from.kind }, "the source gave up"))
+      .catch((error: unknown) => log.error({ error, from: from.kind }, "the source failed"))
       .then(() => Promise.allSettled(this.#working))
       .then(() => {
         stopExtending();
@@ -273,8 +273,12 @@ export class Consumer implements AsyncDisposable {
     }
     this.#counts.unburied += 1;
     const id = dead.facts?.id;
-    if (isKept) return log.error({ position, id }, "it is not acknowledged, and will be redelivered");
-    log.error({ position, id }, "it is dropped: it will not be redelivered; only the broker still has it");
+    if (isKept)
+      return log.error({ position, id }, "a dead message was not acknowledged, and will be redelivered");
+    log.error(
+      { position, id },
+      "a dead message was dropped: it will not be redelivered; only the broker still has it",
+    );
     return one.abandon();
   }
 

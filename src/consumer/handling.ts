@@ -144,7 +144,7 @@ export class Handling {
     const buried: Buried = async (isBuried) => (isBuried ? this.#mark(hold, facts.id) : hold.abandon());
     if (!hold.isFirst) {
       const text =
-        "lost: an earlier delivery of this at-most-once job was begun, and its outcome is not known";
+        "lost: an earlier delivery of this at-most-once job was started, and its outcome is unknown";
       return { kind: "dead", error: new EscapementError("job-failed", text), buried };
     }
     const ended = await run(noTransaction, null);
@@ -165,7 +165,7 @@ export class Handling {
       await hold.finish();
     } catch (error) {
       hold.abandon();
-      this.#parts.log.warn({ error, id }, "the end of an at-most-once job could not be marked");
+      this.#parts.log.warn({ error, id }, "the outcome of an at-most-once job could not be marked");
     }
   }
 
@@ -221,7 +221,7 @@ type Run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null) => Prom
 function noTransaction(): never {
   throw new EscapementError(
     "transaction-unavailable",
-    "tx is not available to an at-most-once job: its key was taken before it started, and nothing is undone",
+    "tx is not available to an at-most-once job: its key was taken before it started, and nothing is rolled back",
   );
 }
 

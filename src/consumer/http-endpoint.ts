@@ -122,7 +122,7 @@ class Endpoint {
 
   async metrics(): Promise<string> {
     if (this.#figures !== null) return this.#figures.text();
-    throw new EscapementError("metrics-off", "this endpoint counts nothing; create it with metrics: true");
+    throw new EscapementError("metrics-off", "this endpoint has no metrics; create it with metrics: true");
   }
 
   async stop(options: { readonly timeout?: Duration } = {}): Promise<void> {

@@ -145,7 +145,7 @@ describe("how a consumer goes about it", () => {
     const exact = defineJob<null>({ name: "exact", delivery: "effectively-once", run: () => null });
     const far = defineJob<null>({ name: "far" });
     const cases: readonly (readonly [ConsumeOptions, RegExp])[] = [
-      [{ jobs: [job], from, inbox }, /one of deadLetter and onDead/],
+      [{ jobs: [job], from, inbox }, /either deadLetter or onDead/],
       [{ jobs: [far], from, inbox, onDead }, /"far" has no handler/],
       [{ jobs: [job, job], from, inbox, onDead }, /defined twice/],
       [{ jobs: [exact], from, inbox: weak, onDead }, /sqliteInbox, postgresInbox or mysqlInbox/],

@@ -110,7 +110,7 @@ export function resolveConsumeOptions(options: ConsumeOptions): ResolvedConsumeO
   if ((options.deadLetter === undefined) === (options.onDead === undefined)) {
     throw new EscapementError(
       "invalid-option",
-      "expected consume to be given one of deadLetter and onDead: a message that used up its attempts has to go somewhere",
+      "expected consume to get either deadLetter or onDead: a message that used up its attempts must go somewhere",
     );
   }
   // Defaults are here and not behind `??`, so null is refused like any other invalid value.

@@ -32,7 +32,7 @@ const sentences: Sentences = {
   expired: ({ expireAt }) =>
     say(
       `it expired at ${iso(expireAt)}: it had not started by then`,
-      "nothing; the next node that reaps cancels it",
+      "none needed; the next reaper cancels it",
     ),
   parents: ({ parents, count }) =>
     say(
@@ -53,7 +53,7 @@ const sentences: Sentences = {
   "queue-not-served": ({ name, queue, nodes }) =>
     say(
       `${listed(nodes, "node")} ${nodes.length === 1 ? "handles" : "handle"} ${quote(name)}, but not in queue ${quote(queue)}`,
-      `start a node with ${quote(queue)} among its queues, or one without the option queues`,
+      `start a node with ${quote(queue)} among its queues, or one that serves all queues`,
     ),
   "queue-concurrency": ({ queue, limit, active }) =>
     say(
@@ -82,7 +82,7 @@ const sentences: Sentences = {
   "runs-alone": ({ crashes, maxCrashes }) =>
     say(
       `it crashed its worker ${crashes === 1 ? "once" : `${crashes} times`}, and crash ${maxCrashes} would make it dead, so it runs alone: a worker takes it when nothing else runs there`,
-      "let a worker drain, or start another node; and find out why it crashes",
+      "let a worker drain, or start another node, and find out why it crashes",
     ),
   "all-slots-busy": ({ nodes, slots }) =>
     say(
@@ -113,7 +113,7 @@ const sentences: Sentences = {
     ),
   "next-in-line": ({ relayed }) =>
     say(
-      `nothing holds it back: ${relayed ? "the owner of its partition publishes it" : "a worker takes it"} when its turn comes`,
+      `nothing holds it back: ${relayed ? "the owner of its partition publishes it" : "a worker takes it"} in turn`,
       null,
     ),
   running: ({ claimer, since, forMs }) =>
@@ -135,7 +135,7 @@ const sentences: Sentences = {
     ),
   "owner-changed": ({ claimer, delivery }) =>
     say(
-      `${claimer} was publishing it and no longer owns its partition; the next owner ${delivery === "at-most-once" ? "gives it up as lost" : "publishes it again"}`,
+      `${claimer} was publishing it and no longer owns its partition; the next owner ${delivery === "at-most-once" ? "records it as lost" : "publishes it again"}`,
       null,
     ),
 };

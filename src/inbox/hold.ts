@@ -81,7 +81,7 @@ export class Hold implements InboxHold {
     this.#lost.abort();
     return new EscapementError(
       "stale-claim",
-      `the message ${JSON.stringify(this.#parts.claim.key)} was given up, or another copy has taken over: everything was rolled back`,
+      `the message ${JSON.stringify(this.#parts.claim.key)} was released, or another copy has taken over: everything was rolled back`,
     );
   }
 

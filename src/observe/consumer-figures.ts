@@ -85,17 +85,17 @@ function makeFigures(make: Instruments) {
   return {
     queueWait: make.histogram(
       "escapement_consumer_queue_wait_seconds",
-      "From when a message was published until this consumer received it",
+      "Time from when a message was published until this consumer received it",
       byName,
     ),
     start: make.histogram(
       "escapement_consumer_start_seconds",
-      "From when this consumer received a message until its handler started",
+      "Time from when this consumer received a message until its handler started",
       byName,
     ),
     lateness: make.histogram(
       "escapement_consumer_lateness_seconds",
-      "From when a job was due until its handler started here",
+      "Time from when a job was due until its handler started here",
       byName,
     ),
     run: make.histogram(
@@ -103,10 +103,7 @@ function makeFigures(make: Instruments) {
       "How long handlers took, however they ended",
       byName,
     ),
-    messages: make.counter("escapement_consumed_total", "What became of each try at a message", [
-      "name",
-      "outcome",
-    ]),
-    burials: make.counter("escapement_burials_total", "What became of each dead message", ["outcome"]),
+    messages: make.counter("escapement_consumed_total", "Delivery attempts by outcome", ["name", "outcome"]),
+    burials: make.counter("escapement_burials_total", "Dead messages by outcome", ["outcome"]),
   };
 }

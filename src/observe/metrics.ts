@@ -60,14 +60,14 @@ function labelsOf({ name, queue, delivery }: Pick<JobFacts, (typeof byJob)[numbe
 }
 
 function observeJobs(source: MetricsSource, make: Instruments): void {
-  const jobs = make.counter("escapement_jobs_total", "What became of the jobs of this process", [
+  const jobs = make.counter("escapement_jobs_total", "Jobs of this process by outcome", [
     ...byJob,
     "outcome",
   ]);
   for (const outcome of ends) source.on(outcome, ({ job }) => jobs.inc({ ...labelsOf(job), outcome }));
   const startDelay = make.histogram(
     "escapement_start_delay_seconds",
-    "From when a job was due until its handler started here, by the clock of this process",
+    "Time from when a job was due until its handler started here, by the clock of this process",
     byJob,
   );
   source.on("started", ({ job }) => {
@@ -76,24 +76,22 @@ function observeJobs(source: MetricsSource, make: Instruments): void {
   observeRuns(source, make);
   const leases = make.counter(
     "escapement_leases_lost_total",
-    "Handlers that were stopped because their lease could not be kept",
+    "Handlers that were stopped because their lease could not be renewed",
   );
   source.on("leaseLost", () => leases.inc({}));
   const reaped = make.counter(
     "escapement_reaped_total",
-    "Jobs that this process found abandoned, expired or unreadable, by what became of them",
+    "Jobs that this process found abandoned, expired or unreadable, by outcome",
     ["state"],
   );
   source.on("reaped", ({ state }) => reaped.inc({ state }));
-  const errors = make.counter("escapement_errors_total", "Trouble of this process, by what it was doing", [
-    "during",
-  ]);
+  const errors = make.counter("escapement_errors_total", "Errors in this process by activity", ["during"]);
   // Without the key of a schedule: a thousand that cannot be planned are no thousand series.
   source.on("error", ({ during }) => errors.inc({ during: during.replace(/ ".*"$/, "") }));
 }
 
 function observeRuns(source: MetricsSource, make: Instruments): void {
-  const run = make.histogram("escapement_run_seconds", "How long handlers took, by how they ended", [
+  const run = make.histogram("escapement_run_seconds", "How long handlers took, by outcome", [
     ...byJob,
     "outcome",
   ]);
@@ -112,7 +110,7 @@ function observeDispatch(source: MetricsSource, make: Instruments): void {
   ]);
   const delay = make.histogram(
     "escapement_dispatch_delay_seconds",
-    "From when a job was due until it was handed to the broker, by the store's clock",
+    "Time from when a job was due until it was handed to the broker, by the store's clock",
     ["name"],
   );
   const answer = make.histogram("escapement_publish_seconds", "How long brokers took to acknowledge", [
@@ -137,7 +135,7 @@ function observeDispatch(source: MetricsSource, make: Instruments): void {
 function observeRetries(source: MetricsSource, make: Instruments): void {
   const retries = make.counter(
     "escapement_dispatch_retry_total",
-    "Dispatches to a broker that must be tried again, by phase",
+    "Dispatches to a broker to be retried, by phase",
     ["phase"],
   );
   const rollbacks = make.counter(
@@ -163,22 +161,22 @@ function observeRelay(source: MetricsSource, make: Instruments): void {
       const figures = source.relay();
       return single(figures === null ? null : read(figures));
     });
-  gauge("partitions", "How many partitions there are", ({ partitions }) => partitions);
+  gauge("partitions", "Partitions of the namespace", ({ partitions }) => partitions);
   gauge(
     "partitions_held",
-    "How many of them this process holds; the sum over all processes is the coverage",
+    "Partitions that this process holds; the sum over all processes is the coverage",
     ({ held }) => held,
   );
-  gauge("relays", "How many relays were alive when this one last looked", ({ relays }) => relays);
+  gauge("relays", "Relays that were alive when this one last looked", ({ relays }) => relays);
   gauge("in_flight", "Jobs that are named and not settled", ({ inFlight }) => inFlight);
   gauge(
     "checkpoint_lag_seconds",
-    "How long the oldest job that is due on a partition of this process has been so",
+    "How overdue the oldest due job on a partition of this process is",
     ({ lagMs }) => lagMs / 1_000,
   );
   gauge(
     "withheld",
-    "Due jobs that are left alone: no known route, a paused queue, or a broker in trouble",
+    "Due jobs that are held back: no known route, a paused queue, or a broker in trouble",
     ({ withheld }) => withheld,
   );
   const changes = make.counter(
@@ -204,7 +202,7 @@ function observeQueues(source: MetricsSource, make: Instruments): void {
   const queues = (): readonly QueueDepth[] => shown(source.depths()?.queues ?? []);
   make.gauge(
     "escapement_queue_jobs",
-    "Jobs that have not ended, in the whole namespace; one process asks the store for them",
+    "Jobs that have not ended, in the whole namespace; one process queries the store for them",
     ["queue", "state"],
     () =>
       queues().flatMap((depth) =>
@@ -213,7 +211,7 @@ function observeQueues(source: MetricsSource, make: Instruments): void {
   );
   make.gauge(
     "escapement_queue_oldest_due_seconds",
-    "How long the oldest waiting job of a queue has been due; 0 when none is",
+    "How overdue the oldest due job of a queue is; 0 if none is due",
     ["queue"],
     () => {
       const now = source.depths()?.now.getTime() ?? 0;

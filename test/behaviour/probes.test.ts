@@ -25,7 +25,7 @@ onEveryStore("probes", (bed) => {
     assert.equal((await idle.liveness()).ok, true);
     await idle.start();
     await until("it claims", () => idle.readiness().ok);
-    assert.match(detailOf(idle.readiness(), "claims") ?? "", /^the last one was answered/);
+    assert.match(detailOf(idle.readiness(), "claims") ?? "", /^the last claim was answered/);
     const alive = await idle.liveness();
     assert.equal(alive.ok, true);
     assert.deepEqual(
@@ -48,7 +48,7 @@ test("a store that fails makes an app neither alive nor ready, with the reason a
   await clock.advance(10_000);
   const ready = app.readiness();
   assert.equal(ready.ok, false);
-  assert.match(detailOf(ready, "claims") ?? "", /^the store did not answer the last \d+: store-unavailable$/);
+  assert.match(detailOf(ready, "claims") ?? "", /^the store failed the last \d+ claims?: store-unavailable$/);
   const alive = await app.liveness();
   assert.equal(alive.ok, false);
   assert.equal(detailOf(alive, "store"), "it does not answer: store-unavailable");
@@ -98,7 +98,7 @@ test("an app whose slots are all busy makes no claims, and is ready", async () =
   await clock.advance(60_000);
   assert.deepEqual(app.readiness(), {
     ok: true,
-    checks: [{ name: "claims", ok: true, detail: "no more than 1 handlers run at once, and they do" }],
+    checks: [{ name: "claims", ok: true, detail: "all handler slots (1) are busy" }],
   });
   go.resolve();
 });

@@ -19,9 +19,9 @@ interface AuditFlags extends AppFlags {
 
 export function auditCommand(): Command {
   return appCommand("audit", "who did what, the newest first")
-    .option("--actor <who>", "by them; several: repeat it", several)
-    .option("--action <what>", "such as redrive or pause-queue; several: repeat it", several)
-    .option("--target <what>", "such as job:42 or queue:mail; several: repeat it", several)
+    .option("--actor <who>", "by them; repeatable", several)
+    .option("--action <what>", "such as redrive or pause-queue; repeatable", several)
+    .option("--target <what>", "such as job:42 or queue:mail; repeatable", several)
     .option("--since <time>", "since then, such as 90m or 2026-11-15T03:00Z", instantOrAgo)
     .option("--until <time>", "before then", instantOrAgo)
     .option("--limit <n>", "how many at most", wholeNumber, 50)

@@ -24,7 +24,7 @@ interface DoctorFlags extends AppFlags {
 export function doctorCommand(): Command {
   return appCommand(
     "doctor",
-    "look for what weakens a guarantee or keeps jobs from running, and say what to do",
+    "find what weakens a guarantee or keeps jobs from running, and what to do about it",
   )
     .option("--recount", "also compare the kept counts with the jobs, which reads every job")
     .action(async (flags: DoctorFlags) => {

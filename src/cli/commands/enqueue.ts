@@ -28,11 +28,11 @@ export function enqueueCommand(): Command {
   return withAct(appCommand("enqueue", "enqueue a job"))
     .argument("<name>", "the name of the job, as the config file defines it")
     .option("--input <json>", "its input: JSON, @file, or - for standard input")
-    .option("--id <id>", "its id; one that is known already enqueues nothing")
+    .option("--id <id>", "its id; an existing id enqueues nothing")
     .option("--delay <duration>", "due this long from now", duration)
     .option("--at <time>", "due then", instant)
     .option("--priority <n>", "higher runs first", wholeInteger)
-    .option("--tag <tag>", "a tag; several: repeat it", several)
+    .option("--tag <tag>", "a tag; repeatable", several)
     .addOption(
       new Option("--delivery <which>", "its guarantee, for a job that no config file here defines").choices([
         ...deliveries,

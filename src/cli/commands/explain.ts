@@ -3,7 +3,7 @@ import { type AppFlags, appCommand, here, withApp } from "../app.ts";
 import { print } from "../output.ts";
 
 export function explainCommand(): Command {
-  return appCommand("explain", "tell the story of a job, or of an occurrence: why did it run, or not?")
+  return appCommand("explain", "explain why a job or an occurrence ran, or did not")
     .argument("<target>", "the id of a job, or schedule@time")
     .action(async (target: string, flags: AppFlags) => {
       const { lines, diagnosis } = await withApp(flags, "ask", async (app) => ({

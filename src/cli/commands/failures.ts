@@ -21,7 +21,7 @@ export function failuresCommand(state: FailureGroup["state"]): Command {
   return command
     .option(
       "--look-at <n>",
-      "how many jobs to look at, those that ended last first",
+      "how many jobs to search, those that ended last first",
       wholeNumber,
       defaultFailures,
     )
@@ -48,7 +48,7 @@ export function failuresCommand(state: FailureGroup["state"]): Command {
 }
 
 function redriveGroupCommand(state: FailureGroup["state"]): Command {
-  return withMany(withFilter(appCommand("redrive", "send all of a group back to waiting")))
+  return withMany(withFilter(appCommand("redrive", "redrive all jobs of a group")))
     .argument("<fingerprint>", "of the group")
     .action(async (fingerprint: string, flags: AppFlags & FilterWords & ManyFlags) => {
       const filter = { ...filterOf({ ...flags, state: [state] }), fingerprint };

@@ -20,14 +20,12 @@ const mostRows = 24;
 const rowMinutes = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1_440];
 
 export function historyCommand(): Command {
-  return appCommand("history", "what ended, minute by minute for a day and by hours for 30 days: since when?")
+  return appCommand("history", "what ended, by minute for a day and by hour for 30 days")
     .option("--since <time>", "from then on, such as 6h or 2026-11-15T03:00Z (default: 1h)", instantOrAgo)
     .option("--until <time>", "up to then (default: now)", instantOrAgo)
     .option("--queue <queue>", "of this queue")
     .option("--name <name>", "of this job")
-    .addOption(
-      new Option("--by <what>", "a row of its own for each queue, or each job").choices(["queue", "name"]),
-    )
+    .addOption(new Option("--by <what>", "one row per queue or job").choices(["queue", "name"]))
     .action(async (flags: HistoryFlags) => {
       const { queue, name, by } = flags;
       const until = flags.until ?? new Date();
@@ -42,7 +40,7 @@ export function historyCommand(): Command {
         }),
       );
       printList(flags.json, points, () => historyLines(points, { since, until, by, step }));
-      if (more) remark(flags.json, "there is more than one answer holds: ask for a shorter time");
+      if (more) remark(flags.json, "truncated: ask for a shorter time");
     });
 }
 

@@ -8,7 +8,7 @@ import { print } from "../output.ts";
 const longestStack = 12;
 
 export function showCommand(): Command {
-  return appCommand("show", "everything about one job: its story, its error, its input and result")
+  return appCommand("show", "everything about one job: its history, its error, its input and result")
     .argument("<id>", "the id of a job")
     .action(async (id: string, flags: AppFlags) => {
       const { story, lines } = await withOperations(flags, async (operations, app) => {

@@ -23,9 +23,9 @@ interface TailFlags extends AppFlags, FilterWords {
 const watched = 2_000;
 
 export function tailCommand(): Command {
-  return withFilter(appCommand("tail", "show jobs as they change, or the story of one as it goes on"))
+  return withFilter(appCommand("tail", "show jobs as they change, or one job's story as it happens"))
     .argument("[id]", "the id of a job; it ends with the job")
-    .option("--every <duration>", "how often to look", duration, 1_000)
+    .option("--every <duration>", "how often to poll", duration, 1_000)
     .option("--lines <n>", "how many of the latest to start with", Number, 10)
     .action(async (id: string | undefined, flags: TailFlags) => {
       const stopping = stopOnSignal();

@@ -38,12 +38,7 @@ function listCommand(): Command {
     .addOption(
       new Option("--order <which>", "which come first").choices(["newest", "oldest"]).default("newest"),
     )
-    .option(
-      "--look-at <n>",
-      "how many jobs to look at before answering with what was found",
-      wholeNumber,
-      10_000,
-    )
+    .option("--look-at <n>", "how many jobs to search before printing what was found", wholeNumber, 10_000)
     .option("--cursor <where>", "continue where another page ended")
     .action(async (flags: ListFlags) => {
       const { limit, order, lookAt, cursor = null } = flags;

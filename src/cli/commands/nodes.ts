@@ -6,15 +6,13 @@ import { type Line, Painted, print, printList, table } from "../output.ts";
 import { away } from "../times.ts";
 
 export function nodesCommand(): Command {
-  return appCommand("nodes", "which processes are alive, and what they run").action(
-    async (flags: AppFlags) => {
-      const { nodes, now } = await withOperations(flags, async (operations, app) => ({
-        nodes: await operations.nodes(),
-        now: (await app.health()).now,
-      }));
-      printList(flags.json, nodes, () => (nodes.length === 0 ? ["no nodes"] : nodeTable(nodes, now)));
-    },
-  );
+  return appCommand("nodes", "living processes, and what they run").action(async (flags: AppFlags) => {
+    const { nodes, now } = await withOperations(flags, async (operations, app) => ({
+      nodes: await operations.nodes(),
+      now: (await app.health()).now,
+    }));
+    printList(flags.json, nodes, () => (nodes.length === 0 ? ["no nodes"] : nodeTable(nodes, now)));
+  });
 }
 
 export function nodeTable(nodes: readonly SeenNode[], now: Date): Line[] {
@@ -34,12 +32,12 @@ export function nodeTable(nodes: readonly SeenNode[], now: Date): Line[] {
 
 /** What a relay has in flight takes no slots, and a node reports one sum: where there is a relay, slots do not measure it. */
 export function busy({ roles, active, concurrency }: SeenNode): string {
-  if (roles.includes("relay")) return `${active} under way`;
+  if (roles.includes("relay")) return `${active} in progress`;
   return roles.includes("worker") ? `${active} of ${concurrency} slots` : "";
 }
 
 export function partitionsCommand(): Command {
-  return appCommand("partitions", "how relays share the namespace, and who holds what").action(
+  return appCommand("partitions", "how relays share the partitions, and which holds what").action(
     async (flags: AppFlags) => {
       const shared = await withOperations(flags, (operations) => operations.partitions());
       if (flags.json === true) return printList(true, shared.partitions, () => []);

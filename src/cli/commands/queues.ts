@@ -20,7 +20,7 @@ interface LimitFlags extends AppFlags, ActFlags {
 export function queuesCommand(): Command {
   const command = new Command("queues").description("inspect and change queues");
   command.addCommand(
-    appCommand("ls", "what each has to do, and what holds it back").action(async (flags: AppFlags) => {
+    appCommand("ls", "their depth, and what holds them back").action(async (flags: AppFlags) => {
       const queues = await withOperations(flags, (operations) => operations.queues());
       printList(flags.json, queues, () =>
         queues.length === 0 ? ["no jobs wait or run, and no queue is paused or limited"] : queueTable(queues),
@@ -28,14 +28,14 @@ export function queuesCommand(): Command {
     }),
   );
   command.addCommand(
-    withAct(appCommand("pause", "start nothing more of it, on any node; running jobs finish"))
+    withAct(appCommand("pause", "pause it on all nodes; running jobs finish"))
       .argument("<queue>")
       .action((queue: string, flags: AppFlags & ActFlags) =>
         configure(queue, flags, (operations) => operations.pauseQueue(queue, actOf(flags))),
       ),
   );
   command.addCommand(
-    withAct(appCommand("resume", "go on"))
+    withAct(appCommand("resume", "resume it"))
       .argument("<queue>")
       .action((queue: string, flags: AppFlags & ActFlags) =>
         configure(queue, flags, (operations) => operations.resumeQueue(queue, actOf(flags))),
@@ -46,7 +46,7 @@ export function queuesCommand(): Command {
 }
 
 function limitCommand(): Command {
-  return withAct(appCommand("limit", "limit it over all nodes, from the next claim on"))
+  return withAct(appCommand("limit", "limit it across all nodes, from the next claim on"))
     .argument("<queue>")
     .option("--concurrency <n>", "how many of its jobs run at once; none removes the limit", concurrency)
     .option("--rate <n/duration>", "how many start in a window, such as 100/1s; none removes the limit", rate)

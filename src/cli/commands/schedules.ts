@@ -35,12 +35,14 @@ export function schedulesCommand(): Command {
     withKey("next", "the next times of one").option("--count <n>", "how many", wholeNumber, 5).action(next),
   );
   command.addCommand(
-    acting("pause", "fire nothing until it is resumed").action(
+    acting("pause", "pause it until it is resumed").action(
       change((operations, key, act) => operations.pauseSchedule(key, act)),
     ),
   );
   command.addCommand(
-    acting("resume", "go on").action(change((operations, key, act) => operations.resumeSchedule(key, act))),
+    acting("resume", "resume it").action(
+      change((operations, key, act) => operations.resumeSchedule(key, act)),
+    ),
   );
   command.addCommand(
     acting("trigger", "run its job once, now").action(async (key: string, flags: KeyFlags) => {

@@ -32,7 +32,7 @@ export function startCommand(): Command {
 export function startOptions(name: string, description: string): Command {
   return appCommand(name, description)
     .option("--queues <names...>", "work only on these queues")
-    .option("--timeout <duration>", "how long running jobs may continue when stopping", "30s")
+    .option("--timeout <duration>", "how long running jobs may continue at a stop", "30s")
     .option("--with-inputs", "show inputs and results of jobs in --json");
 }
 

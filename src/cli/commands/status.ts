@@ -22,9 +22,9 @@ export interface Status extends Overview {
 }
 
 export function statusCommand(): Command {
-  return appCommand("status", "how many jobs are in which state, the queues, what fails, and who is alive")
+  return appCommand("status", "jobs by state, queues, failures, and living nodes")
     .option("--watch", "a live screen; q or Ctrl-C ends it")
-    .option("--every <duration>", "how often it looks, at most", duration, 1_000)
+    .option("--every <duration>", "how often it refreshes, at most", duration, 1_000)
     .action(async (flags: StatusFlags) => {
       if (flags.watch === true) return await watch(flags);
       const status = await withApp(flags, "ask", readStatus);

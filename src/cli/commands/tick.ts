@@ -6,7 +6,7 @@ import { print } from "../output.ts";
 export function tickCommand(): Command {
   return appCommand(
     "tick",
-    "run what is due now, then stop: for machines that are woken by something else",
+    "run what is due now, then stop: for machines that an external scheduler wakes",
   ).action(async (flags: AppFlags) => {
     const ticked = await withApp(flags, "make", (app) => app.tick());
     const { succeeded, failed, reaped, left } = ticked;

@@ -55,15 +55,15 @@ export function verifyCommand(server: OwnServer | null = null, broker: BrokerOpt
       "all",
     )
     .option("--nodes <count>", "how many processes", "4")
-    .option("--jobs <count>", "how many jobs, besides those of schedules", "20000")
+    .option("--jobs <count>", "how many jobs, in addition to those of schedules", "20000")
     .option("--duration <time>", "how long jobs are enqueued and faults happen", "60s")
     .option("--lease <time>", "how long a claim holds without renewal", "2s")
     .option("--concurrency <count>", "how many handlers a process runs at once", "10")
     .option("--seed <number>", "repeats the workload and the faults of another run (default: a new one)")
     .option("--json", "answer in JSON: every violation and all figures")
-    .option("--out <file>", "writes the same there")
-    .option("--report <file>", "writes a page with a timeline there")
-    .option("--history <file>", "writes all that was seen of the run there, for a second look")
+    .option("--out <file>", "also writes that to this file")
+    .option("--report <file>", "writes a page with a timeline to this file")
+    .option("--history <file>", "writes the raw history of the run to this file")
     .action(async (flags: VerifyFlags) => {
       // Loaded on demand: no other command needs it.
       const { possibleFaults } = await import("../../proof/possible-faults.ts");
@@ -125,10 +125,10 @@ function addressOf<T extends string | undefined>(given: T, flag: string): T | st
 }
 
 const whyNot: Readonly<Partial<Record<FaultKind, string>>> = {
-  network: "no proxy can stand in front of this store",
+  network: "this store cannot be proxied",
   restart: "only a server that the test bed started is restarted",
-  broker: "there is no broker (--to), or no proxy can stand in front of it",
-  both: "no proxy can stand in front of both store and broker",
+  broker: "there is no broker (--to), or it cannot be proxied",
+  both: "store and broker cannot both be proxied",
   "broker-restart": "only a broker that the test bed started is restarted",
   publish: "nothing is published without --to",
 };

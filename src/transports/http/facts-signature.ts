@@ -41,7 +41,7 @@ export function checkFacts(headers: Headers, body: string, keys: readonly KeyObj
   if (signatures === undefined) {
     throw new EscapementError(
       "invalid-signature",
-      `expected the header ${factsSignatureHeader}, which covers the other headers: docs/WIRE.md says how it is made`,
+      `expected the header ${factsSignatureHeader}, which covers the other headers: see docs/WIRE.md`,
     );
   }
   if (isSigned(contentOf({ id, timestamp: Number(timestamp), body }, headers), signatures, keys)) return;
