@@ -41,7 +41,7 @@ begin
 end
 $$;
 
--- Takes due, waiting jobs that are not relayed, as ClaimParams in store.ts says.
+-- Takes due, waiting jobs that are not relayed, as ClaimParams in src/store/claims.ts says.
 -- Promise: no job goes to two claimers; limits hold exactly. Locks, in this order: the claimer's row, limited queues, lanes, rate keys'
 -- windows, then rows of jobs on shelves and turns (skipping locked ones). Plain jobs in queues without limits lock only their turns.
 -- Returns {outcome, jobs, now, nextAt, fragile}. A claim that took nothing does not wait for the disk: if the server loses

@@ -20,7 +20,7 @@ create sequence job_order;
 -- attempt, token, claimer, claimed_at, ahead and reason are as the last ended claim left them; a successful claim leaves nothing here.
 -- settled is the last token whose holder ended its claim itself: it distinguishes a repeated finish from a stale one. That holder is in
 -- settled_by, or, while that is null, in claimer.
--- ahead: its last claim was made ahead, and its holder fell silent (see ClaimParams in store.ts).
+-- ahead: its last claim was made ahead, and its holder fell silent (see ClaimParams in src/store/claims.ts).
 -- retention is how long it is kept once it has succeeded, is cancelled, dead or lost; null if the app decides.
 create table jobs (
   seq bigint primary key,
