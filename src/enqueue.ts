@@ -22,14 +22,14 @@ export interface EnqueueOptions {
   readonly attempts?: number;
   /** Jobs that must have succeeded before: ids, or what enqueueing them returned. */
   readonly after?: readonly JobRef[];
-  /** What to do when one of `after` ends otherwise. @default "cancel" */
+  /** What to do when one of `after` ends in any other state. @default "cancel" */
   readonly afterFailure?: "cancel" | "run";
   /** The caller's own open transaction on the store's database: the job exists if and when it commits. */
   readonly tx?: unknown;
 }
 
 export interface EnqueueManyOptions {
-  /** Told after each chunk how many are written, of how many. */
+  /** Called after each chunk with the number written and the total. */
   readonly onProgress?: (written: number, total: number) => void;
   /** The caller's own open transaction on the store's database: the jobs exist if and when it commits. */
   readonly tx?: unknown;
@@ -115,7 +115,7 @@ export interface OpenTransaction {
   run<T>(fn: () => T): T | Promise<Awaited<T>>;
 }
 
-/** Stands where nothing can be enqueued or asked, and says why. */
+/** Used where nothing can be enqueued or queried; it throws with the reason. */
 export function noJobs(why: string): HandlerJobs {
   const refuse = (): never => {
     throw new EscapementError("enqueue-unavailable", why);

@@ -111,10 +111,10 @@ export type Emit = <E extends AppEventName>(name: E, event: AppEvents[E]) => voi
 /** The same trouble is logged at most this often. */
 const logEveryMs = 10_000;
 
-/** Tells listeners, one after the other. A listener that throws is logged: it must not bring down what it listens to. */
+/** Notifies listeners, one after the other. A listener that throws is logged: it must not bring down what it listens to. */
 export class Events {
   readonly #listeners = new Map<AppEventName, Set<(event: never) => void>>();
-  /** Those who only count: trouble that they alone hear of is still logged. */
+  /** Listeners that only count: errors that only they receive are still logged. */
   readonly #counters = new Map<AppEventName, ((event: never) => void)[]>();
   readonly #log: Logger;
   readonly #withInputs: boolean;

@@ -5,7 +5,7 @@ import type { TraceContext } from "./telemetry/trace.ts";
 
 /** What a handler knows about its job. */
 export interface HandlerJob extends JobFacts {
-  /** The same for every try: hand it to whatever can refuse a second effect under one key. */
+  /** The same for every attempt: pass it to any API that can refuse a second effect under one key. */
   readonly idempotencyKey: string;
   /** Its place in the trace of the caller that enqueued it. Left out where it is in none. */
   readonly trace?: TraceContext;
@@ -65,7 +65,7 @@ export class Snooze {
 }
 
 /**
- * Returned by a handler that wants to be called later; it counts as no try. An at-most-once job cannot be snoozed: it is dead.
+ * Returned by a handler that wants to be called later; it does not use up an attempt. An at-most-once job cannot be snoozed: it is dead.
  *
  * @example
  * if (!(await ready())) return snooze("5m");

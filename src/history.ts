@@ -28,13 +28,13 @@ export interface HistoryFigures {
   readonly succeeded: number;
   /** Attempts that failed and are retried. */
   readonly failed: number;
-  /** Attempts whose holder died or fell silent, and that are retried. */
+  /** Attempts whose holder died or went silent, and that are retried. */
   readonly crashed: number;
   readonly dead: number;
   readonly lost: number;
   /** Cancelled while active, or expired. Jobs that a person cancelled while they waited are not counted. */
   readonly cancelled: number;
-  /** Enqueues of an id that was there already: one job instead of two. */
+  /** Enqueues of an id that already existed: one job instead of two. */
   readonly existing: number;
   /** Enqueues absorbed by a unique key. */
   readonly absorbed: number;

@@ -33,11 +33,11 @@ export interface JobFacts {
   /** When it was nominally due; retries never move it. */
   readonly fireAt: Date;
   readonly enqueuedAt: Date;
-  /** The number of the latest try, 1 for the first; 0 before it. Releases and snoozes give their number back. */
+  /** The number of the latest attempt, 1 for the first; 0 before it. Releases and snoozes give their number back. */
   readonly attempt: number;
-  /** How many tries may fail before the job is dead. Crashes do not count. */
+  /** How many attempts may fail before the job is dead. Crashes are counted separately. */
   readonly attempts: number;
-  /** How many claims of it ended without a word from their holder. */
+  /** How many claims of it ended without a report from their holder. */
   readonly crashes: number;
   /** The crash that makes it dead as poison. */
   readonly maxCrashes: number;
@@ -47,7 +47,7 @@ export interface JobFacts {
   readonly token: number;
   /** The schedule that produced it, if one did. */
   readonly schedule: string | null;
-  /** Fields that the store holds, but not as this library writes them: a placeholder stands in each. Left out where there are none. */
+  /** Fields whose stored value this library did not write: each has a placeholder. Left out if there are none. */
   readonly unreadable?: readonly string[];
 }
 
@@ -79,6 +79,6 @@ export interface Job<Input = unknown, Result = unknown> extends JobFacts {
   readonly waitsFor: readonly string[];
   readonly concurrencyKey: string | null;
   readonly rateKey: string | null;
-  /** Its place in the trace of the caller that enqueued it. Left out where it is in none. */
+  /** Its trace context, from the caller that enqueued it. Left out if there is none. */
   readonly trace?: TraceContext;
 }

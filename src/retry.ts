@@ -1,4 +1,4 @@
-/** How long to wait before the next try, already resolved to milliseconds. */
+/** How long to wait before the next attempt, already resolved to milliseconds. */
 export interface Backoff {
   readonly type: "exponential" | "fixed";
   readonly delayMs: number;
@@ -14,7 +14,7 @@ export const defaultBackoff: Backoff = {
   jitter: 0.1,
 };
 
-/** The longest time from the first failure to the last try, not counting the tries themselves. */
+/** The longest time from the first failure to the last attempt, not counting the attempts themselves. */
 export function retrySpanMs(backoff: Backoff, attempts: number): number {
   let span = 0;
   for (let failures = 1; failures < attempts; failures += 1) span += backoffMs(backoff, failures, 1);

@@ -38,7 +38,7 @@ export interface RelayOptions {
   readonly inFlight?: number;
   /** At most how many jobs of a backlog (due for more than a second) this process publishes per second. @default no limit */
   readonly backlogPerSecond?: number;
-  /** How often to send a small job of its own through store and relay, to measure how late it is published. @default never */
+  /** How often to send a canary, a small job, through store and relay, to measure how late it is published. @default never */
   readonly canary?: Duration;
 }
 
@@ -47,9 +47,9 @@ export interface MetricsOptions {
   readonly port?: number;
   /** @default "127.0.0.1" */
   readonly host?: string;
-  /** A registry of prom-client of your own, which then has this app's figures among yours. @default one for this app alone */
+  /** Your own registry of prom-client, which then also has this app's figures. @default one for this app alone */
   readonly registry?: MetricsRegistry;
-  /** How often one process of the fleet asks the store how much its queues have to do. @default "15s" */
+  /** How often one process of the fleet queries the store for queue depths. @default "15s" */
   readonly interval?: Duration;
 }
 
@@ -64,7 +64,7 @@ export interface MetricsRegistry {
 export interface EscapementOptions {
   /** A URL (`"sqlite:app.db"`) or a factory (`sqlite({ … })`). Environment: `ESCAPEMENT_STORE`. @default "sqlite:.escapement/escapement.db" */
   readonly store?: string | StoreFactory;
-  /** Apps of different namespaces share a database and see nothing of each other. Environment: `ESCAPEMENT_NAMESPACE`. @default "default" */
+  /** Apps of different namespaces share a database but do not see each other. Environment: `ESCAPEMENT_NAMESPACE`. @default "default" */
   readonly namespace?: string;
   /** The definitions this process knows. */
   readonly jobs?: readonly AnyDefinition[];
@@ -72,9 +72,9 @@ export interface EscapementOptions {
   readonly lease?: Duration;
   /** How often leases are renewed; the lease must be more than twice as long. @default a third of the lease */
   readonly heartbeat?: Duration;
-  /** How often to look for work and for expired leases when nothing notifies. Environment: `ESCAPEMENT_POLL`. @default "1s" */
+  /** How often to look for work and for expired leases when there are no notices. Environment: `ESCAPEMENT_POLL`. @default "1s" */
   readonly poll?: Duration;
-  /** How many jobs one claim takes at most. Environment: `ESCAPEMENT_BATCH`. @default 100 */
+  /** The maximum number of jobs per claim. Environment: `ESCAPEMENT_BATCH`. @default 100 */
   readonly batch?: number;
   /** How many handlers this process runs at once. Environment: `ESCAPEMENT_CONCURRENCY`. @default 10 */
   readonly concurrency?: number;
@@ -83,15 +83,15 @@ export interface EscapementOptions {
    * wait for the store. Never at-most-once jobs, nor those with keys or in queues with limits. "0ms": never. @default "30ms"
    */
   readonly lookAhead?: Duration;
-  /** Tries in all, for definitions that do not say. Environment: `ESCAPEMENT_ATTEMPTS`. @default 5 */
+  /** Maximum attempts: how many may fail before a job is dead, for definitions that do not say. Environment: `ESCAPEMENT_ATTEMPTS`. @default 5 */
   readonly attempts?: number;
   /** Crashes until a job is dead as poison, for definitions that do not say. @default 3 */
   readonly maxCrashes?: number;
   /** The largest input or result, in bytes of JSON. @default 1048576 */
   readonly maxInputBytes?: number;
-  /** How long finished jobs are kept; an id is idempotent for as long. */
+  /** How long finished jobs are kept; an id is idempotent for that long. */
   readonly retention?: RetentionOptions;
-  /** Whether to make and upgrade the schema at the first use. @default true */
+  /** Whether to create and upgrade the schema on first use. @default true */
   readonly migrate?: boolean;
   /** Runs at-most-once jobs although the store may forget acknowledged writes. @default false */
   readonly acceptWeakDurability?: boolean;
@@ -103,11 +103,11 @@ export interface EscapementOptions {
   readonly scheduleConflict?: ScheduleConflict;
   /** How this process publishes jobs that have a route. */
   readonly relay?: RelayOptions;
-  /** Counts for Prometheus, asked for by `app.metrics()`, or at a port. Needs the package prom-client. @default false */
+  /** Metrics for Prometheus, returned by `app.metrics()` or served at a port. Needs the package prom-client. @default false */
   readonly metrics?: boolean | MetricsOptions;
   /** What runs around every handler of this process, the first outermost; `app.use` adds to it. @default nothing */
   readonly middleware?: readonly Middleware[];
-  /** Traces and measures this process: `openTelemetry()` of `escapement/opentelemetry`. @default nothing does */
+  /** Traces and measures this process: `openTelemetry()` of `escapement/opentelemetry`. @default none */
   readonly telemetry?: Telemetry;
   /** Where the library's own lines go. @default warnings and errors to the console */
   readonly log?: Logger;

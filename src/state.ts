@@ -49,7 +49,7 @@ export function isTerminal(state: JobState): state is EndedState {
   return state === "succeeded" || state === "dead" || state === "lost" || state === "cancelled";
 }
 
-/** The state that follows; asking for a step that the table does not have is a programmer's error. */
+/** The state that follows; a transition that is not in the table is a programmer error. */
 export function follow(state: JobState, transition: Transition): JobState {
   const next = transitions[state][transition];
   assert(next !== undefined, `a job that is ${state} cannot ${transition}`);
@@ -60,7 +60,7 @@ function statesBefore(transition: Transition): readonly JobState[] {
   return jobStates.filter((state) => transitions[state][transition] !== undefined);
 }
 
-/** A job that nobody holds and that has not ended: it may be changed, and is cancelled at once. */
+/** A job that is not held and has not ended: it may be changed, and is cancelled at once. */
 export const idleStates = statesBefore("expire");
 /** A job that has not ended: it may be cancelled, and others may wait for it. */
 export const openStates = statesBefore("cancel");
@@ -75,29 +75,29 @@ export function isRedrivable(state: JobState): state is "dead" | "lost" {
   return redrivableStates.includes(state);
 }
 
-/** How a claim ended, as its holder tells it (or the reaper, for a holder that fell silent). */
+/** How a claim ended, as its holder reports it (or the reaper, for a holder that went silent). */
 export type Outcome =
   /** `notKept`: why its result is left out; it becomes the job's reason. */
   | { readonly kind: "succeed"; readonly result: string | null; readonly notKept?: string }
-  /** The handler failed and may be tried again. */
+  /** The handler failed and may be retried. */
   | { readonly kind: "retry"; readonly delayMs: number; readonly error: string }
-  /** The handler asked to be called later; it counts as no try. */
+  /** The handler asked to be called later; it does not use up an attempt. */
   | { readonly kind: "snooze"; readonly delayMs: number }
-  /** It was never started; it counts as no try. With a delay where this holder cannot start it, and the error that tells why. */
+  /** It was never started; it does not use up an attempt. With a delay, and the error, if this holder cannot start it. */
   | { readonly kind: "release"; readonly delayMs?: number; readonly error?: string }
-  /** Its dispatch was undone through no fault of its own: a broker refused it, or the store failed under its `tx`. Counted apart, as no try. */
+  /** Its dispatch was undone through no fault of its own: a broker refused it, or the store failed under its `tx`. Counted separately, not as an attempt. */
   | { readonly kind: "rollback"; readonly delayMs: number; readonly error: string }
   | { readonly kind: "die"; readonly reason: string; readonly error: string }
   /** It is unknown whether it was dispatched. Only for at-most-once. */
   | { readonly kind: "lose"; readonly reason: string }
-  /** Its holder is gone without a word, or its thread is. */
+  /** Its holder vanished, or its thread did. */
   | { readonly kind: "crash"; readonly reason: string };
 
 export type Success = Extract<Outcome, { readonly kind: "succeed" }>;
 
 /**
  * Outcomes as the languages of stores know them; those that number them count from 1, in this order. A success whose result is left out is a
- * kind of its own: it has a reason.
+ * separate kind: it has a reason.
  */
 export const outcomeKinds = [
   "succeed",
@@ -117,22 +117,22 @@ export function outcomeKindOf(outcome: Outcome): OutcomeKind {
   return outcome.kind === "succeed" && outcome.notKept !== undefined ? "succeed-without" : outcome.kind;
 }
 
-/** How the reason begins of a job that succeeded and whose result could not be kept. */
+/** The prefix of the reason of a job that succeeded and whose result could not be kept. */
 export const resultNotKept = "result not kept: ";
 
-/** How a claim ends whose lease ran out. One that was taken ahead may not have been started, which is no crash of the job's. */
+/** How a claim ends when its lease expires. A job that was claimed ahead may not have started, so that is not its crash. */
 export function silence(job: { readonly ahead: boolean }): Outcome {
   return job.ahead ? { kind: "release" } : { kind: "crash", reason: "its lease ran out" };
 }
 
-/** What the decision about a held job rests on. */
+/** What the decision about a held job depends on. */
 export interface HeldJob {
   readonly delivery: Delivery;
   readonly attempt: number;
   readonly crashes: number;
   readonly maxCrashes: number;
   readonly cancelRequested: boolean;
-  /** Why its cancellation was requested, if that was said; a claim starts without a reason. */
+  /** Why its cancellation was requested, if a reason was given; a claim starts without one. */
   readonly reason: string | null;
 }
 
@@ -152,8 +152,8 @@ export interface Settlement {
 }
 
 /**
- * Decides what becomes of a held job. A cancel that was requested wins over every end but success: the work
- * is done, and saying otherwise would be a lie.
+ * Decides the next state of a held job. A requested cancel wins over every end but success: the work is done, and any
+ * other state would be wrong.
  */
 export function settle(job: HeldJob, outcome: Outcome): Settlement {
   const plain = settleUncancelled(job, outcome);
@@ -223,11 +223,11 @@ function settleUncancelled(job: HeldJob, outcome: Outcome): Settlement {
 }
 
 /**
- * No count of a job, no version and no epoch is higher: tables refuse more. One that stands there was set by something else.
+ * No count of a job, no version and no epoch is higher: tables refuse more. Something else has set one that is there.
  */
 export const maxCount = 1_000_000_000;
 
-/** A crash says nothing about the effect: at-most-once must not try again, the others must. */
+/** A crash says nothing about the effect: at-most-once must not run again, the others must. */
 function settleCrash(job: HeldJob, reason: string): Pick<Settlement, "state" | "reason" | "crashes"> {
   const crashes = Math.min(job.crashes, maxCount - 1) + 1;
   if (job.delivery === "at-most-once") return { state: follow("active", "lose"), reason, crashes };
@@ -241,7 +241,7 @@ function assertMayRepeat(job: HeldJob, transition: Transition): void {
   assert(job.delivery !== "at-most-once", `an at-most-once job cannot ${transition} once it was dispatched`);
 }
 
-/** What a job's trail says of the end of a claim; nothing where the job itself tells it. */
+/** What a job's trail says about the end of a claim; null if the job itself already says it. */
 export function story(outcome: Outcome): {
   readonly kind: "failed" | "crashed" | "snoozed" | "rolled-back" | "result-not-kept";
   readonly text: string | null;
@@ -272,30 +272,30 @@ export function isOrphan(child: { readonly afterFailure: AfterFailure }, parentS
   return child.afterFailure === "cancel" && parentState !== "succeeded" && isTerminal(parentState);
 }
 
-/** What becomes of a child whose parent ends without success. */
+/** What happens to a child whose parent ends without success. */
 export type AfterFailure = "cancel" | "run";
 
-/** Why a job is cancelled whose parent did not succeed. */
+/** The reason of a job that is cancelled because its parent did not succeed. */
 export function orphanReason(parent: { readonly id: string; readonly state: JobState }): string {
   return `its parent ${parent.id} is ${parent.state}`;
 }
 
-/** Why a job is cancelled that was not started in time. */
+/** The reason of a job that is cancelled because it did not start in time. */
 export const expiredReason = "expired";
 
-/** A success of which no more is to be said than its result: what almost every job ends with, and what stores write quickly. */
+/** A success with nothing to record but its result: what almost every job ends with, and what stores write quickly. */
 export function isPlainSuccess(outcome: Outcome): outcome is Success & { readonly notKept?: never } {
   return outcome.kind === "succeed" && outcome.notKept === undefined;
 }
 
-/** A job one crash short of poison: it runs alone in its process, so its neighbours are not condemned with it. */
+/** A job one crash short of poison: it runs alone in its process, so its neighbours do not become poison with it. */
 export function isFragile(job: { readonly crashes: number; readonly maxCrashes: number }): boolean {
   return job.crashes > 0 && job.crashes >= job.maxCrashes - 1;
 }
 
 /**
- * Whether a job may be claimed before its holder has room for it. A process that dies must not cost an at-most-once job its only start, a key
- * must not be held by a job that waits, and a job whose holder fell silent before counts its next one.
+ * Whether a job may be claimed before its holder has room for it. The death of a process must not cost an at-most-once job its only start, a
+ * waiting job must not hold a key, and the next claim of a job whose holder went silent counts as a start.
  */
 export function mayClaimAhead(job: {
   readonly delivery: Delivery;
@@ -308,12 +308,12 @@ export function mayClaimAhead(job: {
   return job.delivery !== "at-most-once" && !isKeyed && job.crashes === 0 && !job.ahead;
 }
 
-/** Deliveries whose jobs are never claimed ahead, however plain they are. */
+/** Deliveries whose jobs are never claimed ahead, even if they are plain. */
 export const neverAhead: readonly Delivery[] = deliveries.filter(
   (delivery) => !mayClaimAhead({ delivery, concurrencyKey: null, rateKey: null, crashes: 0, ahead: false }),
 );
 
-/** What the decision after a failure rests on. */
+/** What the decision after a failure depends on. */
 export interface FailedJob {
   readonly delivery: Delivery;
   readonly attempt: number;
@@ -321,7 +321,7 @@ export interface FailedJob {
   readonly crashes: number;
 }
 
-/** Decides between another try and the end, after a handler threw or timed out. */
+/** Decides between another attempt and the end, after a handler threw or timed out. */
 export function afterFailure(
   job: FailedJob,
   failure: { readonly error: string; readonly unrecoverable: boolean },
@@ -336,12 +336,12 @@ export function afterFailure(
   return { kind: "retry", delayMs: backoffMs(backoff, failures, random), error: failure.error };
 }
 
-/** The store is back soon, or somebody sees to it; until then each of its jobs asks now and then. */
+/** The store usually recovers soon; until then each of its jobs retries periodically. */
 const storeBackoff: Backoff = { type: "exponential", delayMs: 1_000, maxMs: 10_000, jitter: 0.2 };
 
 /**
- * Decides after the store failed under a handler's `tx`: the job goes back without using up a try. At-most-once was dispatched, and is never
- * dispatched again.
+ * Decides after the store failed under a handler's `tx`: the job goes back without using up an attempt. An at-most-once job was dispatched, and
+ * is never dispatched again.
  */
 export function afterStoreFailure(
   job: FailedJob & { readonly token: number },
@@ -354,7 +354,7 @@ export function afterStoreFailure(
       reason: "the store failed under its tx, and at-most-once is never retried",
       error,
     };
-  // Claims that used up no try: those that the store spoilt among them.
+  // Claims that used up no attempt, including those that failed because of the store.
   const spared = Math.max(0, job.token - job.attempt);
   return { kind: "rollback", delayMs: backoffMs(storeBackoff, spared + 1, random), error };
 }

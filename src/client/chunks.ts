@@ -14,7 +14,7 @@ export interface Chunk<T, R> {
  * Writes items in their order, a chunk at a time. The next chunk is handed over while one is written, so the store can prepare it; it is sent when
  * that one is done, and before `settle` is called for that one.
  *
- * @param write is given the writing of the chunk before, which it must wait for.
+ * @param write receives the promise of the previous chunk, which it must wait for.
  */
 export async function writeInChunks<T, R>(
   clock: Clock,

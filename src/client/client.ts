@@ -54,9 +54,9 @@ export interface JobChanges<Input = unknown> {
 }
 
 export interface QueueOptions {
-  /** Active jobs over all nodes; null removes the limit. */
+  /** Active jobs across all nodes; null removes the limit. */
   readonly concurrency?: number | null;
-  /** Starts per window over all nodes; null removes the limit. */
+  /** Starts per window across all nodes; null removes the limit. */
   readonly rate?: { readonly limit: number; readonly per: Duration } | null;
 }
 
@@ -77,7 +77,7 @@ export interface AppHealth extends Health {
   readonly capabilities: Capabilities;
 }
 
-/** The side that asks: everything an application, a CLI or a screen wants to know or change. It runs no loops. */
+/** The calling side: everything an application, a CLI or a screen wants to query or change. It runs no loops. */
 export class Client {
   readonly #connection: Connection;
   readonly #definitions: ReadonlyMap<string, AnyDefinition>;
@@ -106,7 +106,7 @@ export class Client {
     const made = this.makeJob({ target, input, options });
     const job = made instanceof Promise ? await made : made;
     if (options.tx === undefined) return this.#batcher.add(job);
-    // Inside the caller's transaction nothing is repeated: after an error only the caller knows where the transaction stands.
+    // Inside the caller's transaction nothing is repeated: after an error only the caller knows the state of the transaction.
     // And nothing is awaited before the write: on SQLite the transaction may be a synchronous function that is over after this turn.
     const store = this.#connection.opened ?? (await this.#connection.store());
     const [result] = await store.enqueue({ jobs: [job], tx: options.tx });

@@ -37,7 +37,7 @@ export class Connection {
     return this.#closing.signal;
   }
 
-  /** Asks the store. Where the app is stopped meanwhile, the caller hears that, and not that a store is closed. */
+  /** Calls the store. If the app is stopped meanwhile, the error says that, not that a store is closed. */
   ask = async <T>(question: (store: Store) => Promise<T>): Promise<T> => {
     const store = await this.store();
     try {

@@ -29,7 +29,7 @@ export function decodeJob(stored: StoredJob, parse: (text: string) => unknown = 
   return unreadable.length === 0 ? job : { ...job, unreadable };
 }
 
-/** A line of a job's story. `noted`: a person's line, such as who edited the job and why. */
+/** A line of a job's trail. `noted`: a person's line, such as who edited the job and why. */
 export interface TrailLine extends Omit<TrailEntry, "error" | "kind"> {
   readonly kind: TrailKind | "noted";
   readonly error: ErrorRecord | null;

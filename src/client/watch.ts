@@ -11,7 +11,7 @@ import { decodeJob, decodeTrail, type TrailLine } from "./decode.ts";
 
 /** What happens to a job, wherever it runs. */
 export type JobNews =
-  /** As it stands when the watch begins, and whenever its state has changed. */
+  /** The job when the watch begins, and whenever its state has changed. */
   | { readonly kind: "state"; readonly state: JobState; readonly job: Job }
   | { readonly kind: "progress"; readonly value: unknown }
   /** A line of its trail: what its handler logged, a failed attempt, a person's note. */

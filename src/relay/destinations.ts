@@ -17,8 +17,8 @@ const longestError = 300;
 const logEveryMs = 60_000;
 
 /**
- * Leaves a destination alone when nothing of a batch gets through: twice as long each time, and with half as many jobs
- * in flight afterwards. A broker that is down must not cost each waiting job a rollback. As with every circuit breaker,
+ * Skips a destination for a while when nothing of a batch gets through: twice as long each time, and with half as many
+ * jobs in flight afterwards. A broker that is down must not cost each waiting job a rollback. As with every circuit breaker,
  * "open" means that nothing passes.
  */
 export class CircuitBreaker {
@@ -42,7 +42,7 @@ export class CircuitBreaker {
   }
 
   /**
-   * Counts the results of a batch. Several batches are under way at once, and one cause fails them all, so a batch
+   * Counts the results of a batch. Several batches are in flight at once, and one cause fails them all, so a batch
    * begun before the last failure was counted is not another failure.
    *
    * @returns for how long it is open now; 0 when it is closed.
@@ -83,8 +83,8 @@ export interface DestinationParts {
 }
 
 /**
- * A topic, subject, stream or URL behind an open transport. It may share the transport, but not its trouble, with
- * others.
+ * A topic, subject, stream or URL behind an open transport. It may share the transport with others, but its failures
+ * are its own.
  */
 export class Destination {
   readonly kind: string;
@@ -102,14 +102,14 @@ export class Destination {
     this.transport = parts.transport;
   }
 
-  /** How it is doing, for others to see. */
+  /** Its state, for nodes and screens. */
   get state(): DestinationState {
     const { kind: transport, destination } = this.#parts;
     const error = this.#error?.slice(0, longestError) ?? null;
     return { transport, destination: withoutSecrets(destination), failures: this.breaker.failures, error };
   }
 
-  /** @returns for how long it is left alone now; 0 when it is not. See {@link CircuitBreaker.record}. */
+  /** @returns for how long it is skipped now; 0 when it is not. See {@link CircuitBreaker.record}. */
   record(results: readonly PublishResult[], begunAtMs: number, nowMs: number): number {
     const openMs = this.breaker.record(results, begunAtMs, nowMs);
     if (this.breaker.failures === 0) this.#recovered();
@@ -176,7 +176,7 @@ export class Destinations {
     return this.#byJobName.get(jobName);
   }
 
-  /** How each destination is doing, those in trouble first. The canary's is not the user's. */
+  /** The state of each destination, those in trouble first. The canary's is left out. */
   get states(): DestinationState[] {
     const own = this.#byJobName.get(canary.name);
     return [...this.#byPlace.values()]

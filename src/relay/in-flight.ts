@@ -12,7 +12,7 @@ import { Publisher, type PublisherParts } from "./publisher.ts";
 import { verdictOf, verdictOnTakeover } from "./verdict.ts";
 
 /**
- * One destination may have this part of the limit, however many there are: one that hangs leaves the rest to the
+ * One destination may have this share of the limit, however many there are: one that hangs leaves the rest to the
  * others.
  */
 const leastShare = 1 / 4;
@@ -58,7 +58,7 @@ export interface Room {
 
 /**
  * The jobs of a partition from when they are named until they are settled: held until they are due, published, and in
- * the outbox until a checkpoint has written what became of them.
+ * the outbox until a checkpoint has written their outcomes.
  */
 export class InFlight {
   readonly #parts: InFlightParts;
@@ -149,7 +149,7 @@ export class InFlight {
     this.releaseWaiting();
   }
 
-  /** Another process owns the jobs: nothing more can be written about them. */
+  /** Another process owns the jobs: their outcomes can no longer be written. */
   lose(): void {
     this.#state = "lost";
     this.#untilDue.clear();
@@ -289,7 +289,7 @@ export interface RoomParams {
 }
 
 /**
- * The room for one checkpoint beside the jobs that are not decided. If there is work of both ages, each leaves the
+ * The room for one checkpoint in addition to the jobs that are not decided. If there is work of both ages, each leaves the
  * other a quarter. At-most-once jobs go one at a time, so a crash costs at most one.
  */
 export function roomFor(undecided: readonly NamedJob[], params: RoomParams): Room {

@@ -91,7 +91,7 @@ export class Ownership {
       try {
         await this.#balance();
       } catch (error) {
-        emit("error", { error, during: "sharing out partitions" });
+        emit("error", { error, during: "sharing partitions" });
       }
       // Twice per poll, so a dead owner's partitions are acquired within a poll after its lease.
       await sleep(runtime.clock, (settings.pollMs / 2) * (0.75 + runtime.random() / 4), signal);

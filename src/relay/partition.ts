@@ -27,7 +27,7 @@ export interface PartitionParts {
   /** How many jobs may be named and not settled. */
   readonly limit: number;
   isPaused(queue: string): boolean;
-  /** A destination is left alone for this long; 0: it is reachable again. */
+  /** A destination is skipped for this long; 0: it is reachable again. */
   onCircuit(openMs: number): void;
 }
 
@@ -36,7 +36,7 @@ const readPerBatch = 5;
 
 /**
  * Publishes the jobs of one partition for as long as this process owns it. One checkpoint at a time settles published
- * jobs in the store and names the next that may be published; reading ahead and publishing go on meanwhile.
+ * jobs in the store and names the next that may be published; reading ahead and publishing continue meanwhile.
  */
 export class Partition {
   readonly #parts: PartitionParts;
@@ -47,7 +47,7 @@ export class Partition {
   readonly #pace: CheckpointPace;
   readonly reader: Reader;
   readonly #inFlight: InFlight;
-  /** Asked to be named, and not answered: asked again as it was, so no named job is stranded. */
+  /** A naming without an answer: sent again unchanged, so no named job is stranded. */
   #unanswered: ReadonlyMap<string, DueJob> = new Map();
   #mark: number;
   #safeUntilMs: number;
@@ -171,7 +171,7 @@ export class Partition {
     }
     this.end();
     const { outbox } = this.#inFlight;
-    // What came too late for the loop: acknowledgements, and jobs that were named after the end and not published.
+    // Outcomes that arrived after the loop ended: acknowledgements, and jobs that were named after the end and not published.
     for (let n = 3; n > 0 && outbox.waiting > 0 && !this.#isLost; n--) await this.#checkpoint([]);
     await reading;
   }
@@ -226,7 +226,7 @@ export class Partition {
   #idleMs(): number {
     const { settings, runtime, backlogRate } = this.#parts;
     const dueMs = (this.reader.nextDueAtMs ?? Number.POSITIVE_INFINITY) - runtime.clock.monotonic();
-    // A job that is nearly due and was not named may have to wait until it is due; others come near meanwhile.
+    // A job that is nearly due and was not named may have to wait until it is due; others become nearly due meanwhile.
     const nameMs = dueMs > this.#aheadMs ? dueMs - this.#aheadMs : Math.min(dueMs, aheadMs / 2);
     const rateMs = this.reader.hasBacklog ? backlogRate.waitMs() : 0;
     return Math.max(0, Math.min(settings.pollMs, nameMs, rateMs > 0 ? rateMs : settings.pollMs));

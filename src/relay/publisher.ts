@@ -142,7 +142,7 @@ async function callTransport(
     const messages = outgoing.map(({ message }) => message);
     return await transport.publish(messages, options);
   } catch (thrown) {
-    // It promised not to throw, so how far it got is unknown.
+    // Transports must not throw; if one does, the result is unknown.
     return outgoing.map(() => ({ kind: "ambiguous", error: errorOf(thrown) }));
   }
 }

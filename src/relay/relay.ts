@@ -164,7 +164,7 @@ export class Relay {
     try {
       await this.#readPaused();
     } catch (error) {
-      this.#parts.emit("error", { error, during: "asking which queues are paused" });
+      this.#parts.emit("error", { error, during: "reading paused queues" });
     }
   }
 

@@ -18,8 +18,8 @@ export function assertNoneRefused(results: EnqueueResult[]): EnqueueResult[] {
 }
 
 /**
- * The answer to a batch of which nothing was written. The first that was refused names its parent; what comes after it may
- * only follow from that.
+ * The answer to a batch of which nothing was written. The first that was refused names its parent; later refusals may
+ * only be a consequence.
  */
 export function refuseAll(jobs: readonly NewJob[], results: readonly EnqueueResult[]): EnqueueResult[] {
   const first = results.findIndex(({ outcome }) => outcome === "refused");

@@ -1,6 +1,6 @@
 import type { Store } from "./store.ts";
 
-/** What belongs to an open handle, and the one verb whose type has a parameter of its own. */
+/** What belongs to an open handle, and the one verb whose type has its own parameter. */
 type Handle =
   | "capabilities"
   | "address"
@@ -13,7 +13,7 @@ type Handle =
 
 type VerbName = Exclude<keyof Store, Handle>;
 
-/** A verb as the file of a store writes it: given what it works with, then what was asked. */
+/** A verb as the file of a store writes it: its first argument is the session, the others are the verb's own. */
 type Verb<Session, Name extends VerbName> = (
   session: Session,
   ...asked: Parameters<Store[Name]>

@@ -23,7 +23,7 @@ export interface ClaimVerbs {
    * - `written`: the outcome stands.
    * - `repeated`: this token is the last one that was finished, and by this claimer; also if the job was claimed again
    *   since.
-   * - `stale`: the claim is no longer the claimer's. An expired lease makes nothing stale; only the reaper's write
+   * - `stale`: the claim is no longer the claimer's. An expired lease alone makes nothing stale; only the reaper's write
    *   does.
    */
   finish(params: FinishParams): Promise<FinishResult[]>;
@@ -34,7 +34,7 @@ export interface ClaimVerbs {
   /**
    * Renews leases. A claim that is extended counts as started: it is no longer marked `ahead`. `locked`: another
    * transaction holds the row, as the job's own `tx` does at its end. Its lease stays as it was and the other claims are
-   * renewed anyway: a renewal waits for nothing. Retry soon.
+   * renewed anyway: a renewal never waits for a lock. Retry soon.
    */
   extend(params: ExtendParams): Promise<ExtendResult[]>;
 
@@ -53,17 +53,18 @@ export interface ClaimParams {
   readonly claimer: string;
   /**
    * Rises with each new claim of this claimer. Repeating the last one returns the same answer, minus what has ended since. A
-   * store that no call reaches late or twice may remember a claim that took nothing in its handle only.
+   * store that never receives a call late or twice may remember a claim that took nothing in its handle only.
    */
   readonly sequence: number;
   readonly leaseMs: number;
   /** How many jobs the claimer will start at once, at most. */
   readonly limit: number;
   /**
-   * How many more to claim ahead, next in the same order, because it will start them soon. They end at the first job that could be claimed now
-   * but not ahead (see `mayClaimAhead`; nor is one of a queue with a limit), so none is overtaken; while a lane is
-   * ready, a store may take none. Each is marked `ahead` until the claim is extended or finished: a holder that goes
-   * silent before that is not the job's fault, and the next claim of it is a direct one. Left out: none.
+   * How many more to claim ahead, next in the same order, because the claimer will start them soon. They end at the first
+   * job that could be claimed now but not ahead (see `mayClaimAhead`; a job of a queue with a limit is not either), so none
+   * is overtaken; while a lane is ready, a store may take none. Each is marked `ahead` until the claim is extended or
+   * finished: if the holder goes silent before that, it is not the job's fault, and its next claim is a direct one. Left
+   * out: none.
    */
   readonly ahead?: number;
   /** At most how many jobs of each queue, those ahead among them; null means every queue. */
@@ -166,12 +167,12 @@ export interface TransactParams<T> extends ClaimRef {
   readonly run: (tx: unknown, enqueue: EnqueueWithin) => T | Promise<T>;
   /** The job's success with what `run` returned, decided by the core. */
   readonly encode: (value: T) => Success;
-  /** What the job has reported and no store has written yet; asked after `encode`, and written with the success. */
+  /** What the job has reported and no store has written yet; called after `encode`, and written with the success. */
   readonly report?: () => Report | null;
 }
 
 /**
- * Adds jobs that exist if and when the transaction commits. It answers at once where transactions are synchronous
+ * Adds jobs that exist if and when the transaction commits. It answers at once if transactions are synchronous
  * functions.
  */
 export type EnqueueWithin = (jobs: readonly NewJob[]) => EnqueueResult[] | Promise<EnqueueResult[]>;

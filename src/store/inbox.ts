@@ -4,21 +4,21 @@
  */
 export interface InboxStore {
   /**
-   * Whether `commit` makes the effect and the marker one transaction. Where it does not, two copies can both take
+   * Whether `commit` makes the effect and the marker one transaction. If it does not, two copies can both take
    * effect when a holder dies, or sleeps past its lease, between the two.
    */
   readonly atomic: boolean;
 
-  /** Makes its table, or whatever it needs. It may be called again, and by several processes at once. */
+  /** Creates its table, or whatever it needs. It may be called again, and by several processes at once. */
   migrate(): Promise<void>;
 
   /**
    * Asks for a key.
    * - `begun`: it is the caller's for `leaseMs`, under a higher token than its earlier holders had.
-   * - `running`: another holder has it and its lease is not over.
+   * - `running`: another holder has it and its lease has not expired.
    * - `done`: it took effect.
    *
-   * A key whose lease is over is begun anew. The same `holder` asking again while it holds the key is answered `begun`
+   * A key whose lease has expired starts again. The same `holder` asking again while it holds the key gets `begun`
    * with the same token.
    */
   begin(params: InboxBegin): Promise<InboxBegun>;
@@ -27,12 +27,12 @@ export interface InboxStore {
    * where `atomic`.
    */
   commit<T>(params: InboxCommit<T>): Promise<InboxCommitted<T>>;
-  /** Marks the key done where there is no effect to commit with it; false when it is no longer the holder's. */
+  /** Marks the key done if there is no effect to commit with it; false when it is no longer the holder's. */
   finish(params: InboxClaim & { readonly retentionMs: number }): Promise<boolean>;
   /** Keeps the key for longer; false when it is no longer the holder's. */
   extend(params: InboxClaim & { readonly leaseMs: number }): Promise<boolean>;
   /**
-   * Nothing took effect: the next copy may try at once, and this holder commits nothing more; false when it was no
+   * Nothing took effect: the next copy may start at once, and this holder commits nothing more; false when it was no
    * longer the holder's.
    */
   release(params: InboxClaim): Promise<boolean>;
@@ -94,7 +94,7 @@ export type InboxOutcome<T> =
   | { readonly outcome: "duplicate" }
   | { readonly outcome: "busy"; readonly retryInMs: number };
 
-/** An inbox, as far as a worker needs one: for effectively-once jobs on a store that has no transactions of its own. */
+/** An inbox, as far as a worker needs one: for effectively-once jobs on a store without transactions. */
 export interface EffectInbox {
   readonly atomic: boolean;
   /** How long a done key is remembered. */

@@ -45,7 +45,7 @@ export interface Capabilities {
 export interface PendingMigration {
   /** The name of its file. */
   readonly name: string;
-  /** To be run as it stands, ledger entry included. */
+  /** Run it verbatim, ledger entry included. */
   readonly sql: string;
 }
 

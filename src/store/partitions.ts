@@ -155,7 +155,7 @@ export interface CheckpointParams {
   readonly mark: Date | null;
   /**
    * To be named. Those no longer waiting, due within `aheadMs`, unexpired, of this version and in this partition are
-   * left out. One that this epoch already named and has not settled is returned again as it stands, so a lost reply
+   * left out. One that this epoch already named and has not settled is returned again unchanged, so a lost reply
    * strands nothing.
    */
   readonly name: readonly { readonly id: string; readonly version: number }[];

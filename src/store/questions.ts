@@ -89,7 +89,7 @@ export const trailKinds = [
 export type TrailKind = (typeof trailKinds)[number];
 
 /**
- * One line of a job's story. What the job itself says (enqueued, claimed, finished) is not repeated here. Attempt,
+ * One line of a job's trail. What the job itself says (enqueued, claimed, finished) is not repeated here. Attempt,
  * token and claimer are the job's from before the line.
  */
 export interface TrailEntry {
@@ -106,7 +106,7 @@ export interface TrailEntry {
 /** How many lines of a trail are kept; the oldest go first. */
 export const maxTrailLength = 200;
 
-/** The terms of a scan, beside those of {@link JobFilter}. A job that has not ended matches no span of ends. */
+/** The terms of a scan, in addition to those of {@link JobFilter}. A job that has not ended matches no span of ends. */
 export interface ScanFilter extends JobFilter {
   readonly endedAfter?: Date;
   readonly endedBefore?: Date;
@@ -116,7 +116,7 @@ export interface ScanFilter extends JobFilter {
    */
   readonly error?: string;
   /**
-   * The same inside its input, a tag, its reason or the record of its error. Where tags are kept as JSON, its
+   * The same inside its input, a tag, its reason or the record of its error. If tags are kept as JSON, its
    * punctuation may match too.
    */
   readonly text?: string;
@@ -131,11 +131,11 @@ export interface ScanParams {
    */
   readonly by?: "enqueued" | "ended";
   readonly order: "newest" | "oldest";
-  /** How many jobs to answer at most. */
+  /** At most how many jobs to return. */
   readonly limit: number;
   /**
-   * How many jobs to look at, at most. A store skips jobs of other states and ids unexamined where it can;
-   * every other term is checked on the jobs looked at.
+   * At most how many jobs to examine. A store skips jobs of other states and ids unexamined where it can;
+   * every other term is checked on the jobs examined.
    */
   readonly lookAt: number;
   /** As in {@link ListParams}. */
@@ -197,7 +197,7 @@ export interface QueueDepth {
   /** The earliest runAt of those that are due. */
   readonly oldestDueAt: Date | null;
   /**
-   * False where a store would have had to look at too many jobs to tell which are due: some due ones are then counted
+   * False if a store would have had to examine too many jobs to see which are due: some due ones are then counted
    * as later. Every other figure is exact. A queue in which nearly all are due, or nearly none, needs few jobs examined.
    */
   readonly isExact: boolean;

@@ -15,9 +15,9 @@ export interface QueueVerbs {
 export interface QueueConfig {
   readonly queue: string;
   readonly paused: boolean;
-  /** Active jobs over all nodes. */
+  /** Active jobs across all nodes. */
   readonly concurrency: number | null;
-  /** Claims over all nodes in a window that starts with its first claim. */
+  /** Claims across all nodes in a window that starts with its first claim. */
   readonly rate: RateLimit | null;
 }
 
@@ -28,7 +28,7 @@ export interface QueueChange {
   readonly rate?: RateLimit | null;
 }
 
-/** Whose limits to look at; null where a job has no such key. */
+/** Whose limits to read; null if a job has no such key. */
 export interface UsageParams {
   readonly queue: string;
   readonly concurrencyKey: string | null;
@@ -43,7 +43,7 @@ export interface Usage {
   readonly now: Date;
   /** Active jobs of the queue that are not relayed. */
   readonly activeInQueue: number;
-  /** Active jobs with the concurrencyKey that are not relayed; 0 where no key was asked for. */
+  /** Active jobs with the concurrencyKey that are not relayed; 0 if no key was given. */
   readonly activeUnderKey: number;
   /** The queue's rate window; null when none is open. */
   readonly queueWindow: RateWindow | null;

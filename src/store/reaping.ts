@@ -1,7 +1,7 @@
 import type { HistoryStep } from "../history.ts";
 import type { JobState } from "../job.ts";
 
-/** The way out: what dead processes left behind, and what is old enough to forget. */
+/** The way out: jobs that dead processes held, and what is old enough to forget. */
 export interface ReapingVerbs {
   /**
    * Ends claims whose lease has expired, as the outcome `crash` (reason "its lease ran out"); those still marked
@@ -12,7 +12,7 @@ export interface ReapingVerbs {
 
   /**
    * Forgets terminal jobs this long after they ended, with their trail and aliases; a job whose own retention has a
-   * time for its state goes by that instead. A job that still holds its unique key stays until it no longer does. `pruned`
+   * time for its state uses that instead. A job that still holds its unique key stays until it no longer does. `pruned`
    * counts jobs; `more` also covers ledger rows, audit entries and history.
    */
   prune(params: PruneParams): Promise<PruneResult>;
@@ -36,7 +36,7 @@ export interface ReapResult {
     readonly state: JobState;
     readonly reason: string | null;
   }[];
-  /** Whether any other lease or job has expired by now, including leases that `until` left alone. */
+  /** Whether any other lease or job has expired by now, including leases that `until` excluded. */
   readonly more: boolean;
   /** The store's clock for leases, in milliseconds from wherever it starts. */
   readonly mark: number;

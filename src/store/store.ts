@@ -1,7 +1,7 @@
 /**
  * THE contract. Every store implements these verbs, each atomic and batch-first. The files beside this one hold them by
- * subject; the conformance suite in `escapement/testing` says in tests what the comments say in words, and the `memory`
- * store is the executable specification.
+ * subject. The conformance suite in `escapement/testing` tests what the comments say, and the `memory` store is the
+ * executable specification.
  *
  * Rules that hold for every verb:
  * - The store's clock decides. Callers pass spans (`delayMs`, `leaseMs`); the store turns them into instants.
@@ -38,7 +38,7 @@ export interface StoreVerbs
 /** An open handle on one namespace of a store. */
 export interface Store extends StoreVerbs, NoticeVerbs {
   readonly capabilities: Capabilities;
-  /** How a separate thread reaches the same data; null where only this object can. */
+  /** How a separate thread reaches the same data; null if only this object can. */
   readonly address: StoreAddress | null;
 
   /** Creates or upgrades the schema under a lock. Refuses a breaking schema that is newer than this library. */
@@ -53,6 +53,6 @@ export interface Store extends StoreVerbs, NoticeVerbs {
   /** The store's clock, its engine, and what is wrong with it. */
   health(): Promise<Health>;
 
-  /** Ends every connection. Calls under way may reject. */
+  /** Ends every connection. Calls in progress may reject. */
   close(): Promise<void>;
 }

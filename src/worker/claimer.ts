@@ -11,7 +11,7 @@ import type { ClaimedJob, ClaimName, ClaimParams, ClaimResult } from "../store/c
 import type { Store } from "../store/store.ts";
 import type { Held } from "./held.ts";
 
-/** What the claimer must know about the jobs that are here. */
+/** What the claimer must know about the jobs of this process. */
 export interface Slots {
   /** How many run now. */
   running(): number;
@@ -35,22 +35,22 @@ export interface ClaimerParts {
   readonly slots: Slots;
   readonly outbox: Outbox<Held>;
   readonly emit: Emit;
-  /** An outcome that the store cannot take was given up; the lease of its job will run out. */
+  /** An outcome that the store cannot take was dropped; the lease of its job will expire. */
   onGivenUp(held: Held): void;
   /**
-   * Starts jobs, or gives them back; `sentAtMs` is when the claim was asked for, on the monotonic clock, `storeNow` the
+   * Starts jobs, or gives them back; `sentAtMs` is when the claim was sent, on the monotonic clock, `storeNow` the
    * store's time of it.
    */
   onClaimed(jobs: readonly ClaimedJob[], sentAtMs: number, storeNow: Date): void;
 }
 
-/** How claiming goes. Instants are on the monotonic clock. */
+/** Claiming status. Instants are on the monotonic clock. */
 export interface ClaimerStatus {
   /** When the loop last ran; null before the first time. */
   readonly turnedAtMs: number | null;
   /** When a claim was last answered; null before the first time. */
   readonly claimedAtMs: number | null;
-  /** How many trips in a row the store did not answer. */
+  /** How many consecutive trips the store did not answer. */
   readonly failures: number;
   /** Why not, the last time. */
   readonly error: unknown;
@@ -68,21 +68,21 @@ function isOutcomesFault(error: unknown): boolean {
 /** How many leases to work normally between two attempts to become idle. */
 const drainPauseLeases = 4;
 
-/** How far jobs claimed ahead may run down before more are asked for: a trip for each would cost more than it saves. */
+/** How far jobs claimed ahead may run down before more are claimed: a trip for each would cost more than it saves. */
 const refillBelow = 0.5;
 
 /**
  * The loop between this process and the store. A trip carries outcomes there and new jobs back; while one that claims
- * is under way, one more may carry outcomes. A claim whose reply is lost is repeated as it was: the same sequence, so
- * the same jobs. So there is never a second one beside it.
+ * is in flight, one more may carry outcomes. A claim whose reply is lost is repeated unchanged: the same sequence, so
+ * the same jobs. So there is never a second claim in flight.
  */
 export class Claimer {
   readonly #parts: ClaimerParts;
   readonly #wakeup: Wakeup;
   #sequence = 0;
-  /** Sent, and not answered; with when it was sent first, since that is when its leases may have begun. */
+  /** Sent, but not answered; with when it was first sent, since its leases may have begun then. */
   #unanswered: { readonly claim: ClaimParams; readonly sentAtMs: number } | null = null;
-  /** Which trips are under way: one that claims, one with outcomes alone. */
+  /** Which trips are in flight: one that claims, one with outcomes alone. */
   readonly #underWay = { claiming: false, finishing: false };
   #claiming = true;
   #ended = false;
@@ -91,15 +91,15 @@ export class Claimer {
   #error: unknown = null;
   #turnedAtMs: number | null = null;
   #claimedAtMs: number | null = null;
-  /** On the monotonic clock: after a failure, when to try again. */
+  /** On the monotonic clock: after a failure, when to retry. */
   #pausedUntilMs = 0;
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
   /** For claims that take nothing although something is due. */
   readonly #patience = new Patience();
-  /** The last claim returned all it had asked for, so there may be more to claim ahead. */
+  /** The last claim returned as many as it asked for, so there may be more to claim ahead. */
   #hasMore = false;
-  /** Notified, since the last claim was sent, that there may be something: its answer may be older than that. */
+  /** A notice has come since the last claim was sent: the claim's answer may be older than it. */
   #isHinted = false;
   /** On the monotonic clock: until when this process takes nothing, to be idle for a fragile job that waits. */
   #drainUntilMs = Number.NEGATIVE_INFINITY;
@@ -158,7 +158,7 @@ export class Claimer {
     }
   }
 
-  /** Sends what there is to send. False when that is nothing, or has to wait for a trip that is under way. */
+  /** Sends what there is to send. False when that is nothing, or must wait for a trip in flight. */
   #depart(): boolean {
     const nowMs = this.#parts.runtime.clock.monotonic();
     this.#turnedAtMs = nowMs;
@@ -218,8 +218,8 @@ export class Claimer {
   }
 
   /**
-   * The first claim leaves before handlers may start, and only takes jobs ahead: the death of the process then costs
-   * no job a crash, and loses none.
+   * The first claim is sent before handlers may start, and only claims ahead: if the process dies then, no job counts
+   * a crash, and none is lost.
    */
   #firstAhead(): number {
     const { settings, queues } = this.#parts;
@@ -229,11 +229,11 @@ export class Claimer {
   }
 
   /**
-   * How many to claim ahead; without room for another job, only where there were more the last time, and not for a few.
+   * How many to claim ahead; without room for another job, only if there were more the last time, and not for a few.
    */
   #aheadOf(free: number): number {
     const { slots, queues } = this.#parts;
-    // With a limit of its own for a queue, what waits here would count against it.
+    // If this process limits a queue, what waits here would count against that limit.
     if (queues?.some(({ concurrency }) => concurrency !== null) || this.#isDraining()) return 0;
     const wanted = slots.wanted();
     const lacking = wanted - slots.ready();
@@ -286,9 +286,8 @@ export class Claimer {
   }
 
   /**
-   * Takes nothing for a lease, so the process may become idle. A handler that takes longer must not stop everything for
-   * the sake of one job: then others are claimed again for a while, and the fragile one waits for another node, or the
-   * next lull.
+   * Claims nothing for a lease, so the process may become idle. A handler that takes longer must not stop everything for
+   * one job: then others are claimed again for a while, and the fragile one waits for another node, or the next lull.
    */
   #drain(isWanted: boolean): void {
     const { runtime, settings } = this.#parts;

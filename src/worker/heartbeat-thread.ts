@@ -16,7 +16,7 @@ import {
 } from "./heartbeat-protocol.ts";
 import { Renewer } from "./renewer.ts";
 
-/** A main loop that has not run for this long is given up: its leases run out. */
+/** After this long without a turn of the main loop, its leases are no longer renewed. */
 const maxSilenceMs = 5 * 60_000;
 
 async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): Promise<void> {

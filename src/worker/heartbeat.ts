@@ -19,7 +19,7 @@ import { threadOptions } from "./thread-options.ts";
 
 /** What keeps the leases of a worker alive. */
 export interface Heartbeat {
-  /** Resolves when it beats, or never will. */
+  /** Resolves when it beats, or when it never will. */
   readonly ready: Promise<void>;
   /** Keeps a claim from now on, in place of an earlier one of the same job. */
   keep(renewal: Renewal): void;
@@ -29,7 +29,7 @@ export interface Heartbeat {
   pulse(): void;
   /**
    * When the latest renewal that covers a claim kept since `keptSinceMs` was sent, or null. It answers at once, even when
-   * the news of that renewal is still waiting behind a blocked main loop.
+   * the message about that renewal is still waiting behind a blocked main loop.
    */
   renewedAtMs(keptSinceMs: number): number | null;
   stop(): Promise<void>;
@@ -61,7 +61,7 @@ export interface ThreadHeartbeatParts
   readonly address: StoreAddress;
   readonly namespace: string;
   readonly log: Logger;
-  /** The thread ended on its own: nothing renews the leases any more. */
+  /** The thread ended on its own: nothing renews the leases now. */
   readonly onGone: () => void;
 }
 

@@ -26,8 +26,8 @@ export class Held {
   /** Its outcome is decided and on its way to the store; what the handler does from now on changes nothing. */
   recorded = false;
   /**
-   * Where its `tx` stands. Once that is on its way the claim may end by it, and the store's calling the claim stale is
-   * no loss.
+   * The state of its `tx`. Once that has been sent, the claim may end by it, and a stale answer from the store is no
+   * loss.
    */
   transaction: "none" | "open" | "committed" = "none";
   #controllerMade: AbortController | null = null;
@@ -49,12 +49,12 @@ export class Held {
     this.safeUntilMs = safeUntilMs;
   }
 
-  /** Made when it is first asked for, because it is not cheap and most handlers never look at it. */
+  /** Created on first use, because it is not cheap and most handlers never read it. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Fires when the handler must not go on at all, which a mere cancel does not demand: a thread is then ended. */
+  /** Fires when the handler must not continue at all, which a mere cancel does not require: a thread is then ended. */
   get endSignal(): AbortSignal {
     return this.#endController.signal;
   }
@@ -74,7 +74,7 @@ export class Held {
     return Number.isFinite(this.keptSinceMs);
   }
 
-  /** How it has gone so far, at this moment of the monotonic clock. */
+  /** Its progress so far, at this moment of the monotonic clock. */
   timingAt(nowMs: number): Timing {
     return { ms: nowMs - this.startedAtMs, lateMs: Math.max(0, this.startedAtMs - this.dueAtMs) };
   }

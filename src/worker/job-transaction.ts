@@ -33,7 +33,7 @@ const beginMs = 10_000;
 export class JobTransaction {
   readonly #held: Held;
   readonly #parts: JobTransactionParts;
-  /** What `tx` threw because the store was in trouble. */
+  /** What `tx` threw because the store failed. */
   readonly #breaks = new Set<unknown>();
   /** What the commit is to write. */
   #reported: Report | null = null;
@@ -181,7 +181,7 @@ export class JobTransaction {
   }
 
   /**
-   * Asked when the answer to a commit is missing. Where that stays unknown, the outcome that is written next finds out.
+   * Called when the answer to a commit is missing. If that stays unknown, the next outcome written finds out.
    */
   async #hasCommitted(): Promise<boolean> {
     const { store, claimer, runtime } = this.#parts;

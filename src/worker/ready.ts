@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.ts";
 import type { Held } from "./held.ts";
 
-/** How long a job waits for room before it is given back: longer than was thought when it was claimed. */
+/** How long a job waits for room before it is given back: longer than expected when it was claimed. */
 const longestWaitMs = 100;
 /** How long handlers may follow each other before the loop turns. */
 const longestTurnMs = 1;

@@ -45,7 +45,7 @@ export class Reporter {
     this.#onError = onError;
   }
 
-  /** What is not JSON, or is too large, is left out: how far a job is must not decide whether it fails. */
+  /** What is not JSON, or is too large, is left out: bad progress must not fail a job. */
   progress(held: Held, value: unknown): void {
     if (!held.mayReport) return;
     const kept = encodeKept(value, maxProgressBytes);

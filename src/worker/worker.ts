@@ -43,7 +43,7 @@ export interface WorkerParts {
   readonly log: Logger;
 }
 
-/** In this time a thread starts even on a busy machine. */
+/** Long enough for a thread to start even on a busy machine. */
 const threadStartMs = 10_000;
 
 /** How long handlers have to settle after their signal fired at the end of a shutdown. */
@@ -135,7 +135,7 @@ export class Worker {
     return this.#claimer.status;
   }
 
-  /** All that can fail. What is claimed meanwhile waits: a start that fails must not have begun a handler. */
+  /** Every step that can fail. What is claimed meanwhile waits: a start that fails must not have begun a handler. */
   async prepare(): Promise<void> {
     this.#heartbeat = this.#startHeartbeat();
     // A handler that blocks the loop at once must not lose its job because the thread is not there yet.
@@ -150,7 +150,7 @@ export class Worker {
     this.#watch();
     this.#mayStartAny = true;
     this.#ready.fill();
-    // What came after the first claim and before this process could hear of it.
+    // What came after the first claim and before this process subscribed.
     this.#claimer.requestClaim();
   }
 
@@ -299,7 +299,7 @@ export class Worker {
   readonly #givenUp = (held: Held): void => {
     this.#forget(held);
     const { id: job, name } = held.job;
-    this.#parts.log.error({ job, name }, "the store cannot record its outcome; its lease will run out");
+    this.#parts.log.error({ job, name }, "the store cannot record an outcome; the lease will expire");
   };
 
   readonly #written = (held: Held, outcome: Outcome, result: FinishResult): void => {

@@ -474,6 +474,6 @@ onEveryStore("faults", (bed) => {
     await app.start({ roles: ["worker"] });
     await clock.advance(20_000);
     assert.equal(await app.count({ states: ["succeeded"] }), 9);
-    assert.deepEqual(errors, ["the store cannot record its outcome; its lease will run out"]);
+    assert.deepEqual(errors, ["the store cannot record an outcome; the lease will expire"]);
   });
 });

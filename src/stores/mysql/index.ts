@@ -118,7 +118,7 @@ function resolve(given: unknown): Resolved {
   checkKnown(options, known, "mysql");
   const { url, pool, tablePrefix, connections, callTimeout, skipLocked, clock }: MysqlOptions = options;
   if ((url == null) === (pool == null)) {
-    throw new EscapementError("invalid-option", "expected mysql to be given either a url or a pool");
+    throw new EscapementError("invalid-option", "expected mysql to get either a url or a pool");
   }
   if (url != null) targetOf(url);
   if (skipLocked != null && typeof skipLocked !== "boolean") {

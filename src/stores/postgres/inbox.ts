@@ -37,7 +37,7 @@ export function postgresInbox(urlOrOptions: string | PostgresInboxOptions): Inbo
   const options = given.url === undefined ? given : { ...given, url: parseUrl(given.url).url };
   checkKnown(options, ["url", "pool", "schema", "effects", "clock"], "postgresInbox");
   if ((options.url === undefined) === (options.pool === undefined)) {
-    throw new EscapementError("invalid-option", "expected postgresInbox to be given either a url or a pool");
+    throw new EscapementError("invalid-option", "expected postgresInbox to get either a url or a pool");
   }
   return new PostgresInbox(options);
 }

@@ -150,10 +150,7 @@ function resolve(given: unknown): Resolved {
     clock = null,
   } = { ...inUrl(parsed?.options ?? {}), ...options } as PostgresOptions;
   if ((url === null) === (pool === null)) {
-    throw new EscapementError(
-      "invalid-option",
-      "expected postgres to be given either a url or a pool, not both",
-    );
+    throw new EscapementError("invalid-option", "expected postgres to get either a url or a pool, not both");
   }
   if (
     typeof schema !== "string" ||

@@ -119,7 +119,7 @@ async function damageIn(session: Session): Promise<string[]> {
     );
   if (keys.length > 0)
     problems.push(
-      `${keys.length} key${keys.length === 1 ? "" : "s"} of this namespace had been overwritten (${named(keys)}): what stood there is gone, and the rest goes on without it; what overwrote a key of another type is kept under "${session.keyPrefix(0)}aside:…"; when you have looked at it, delete the key "${session.keyPrefix(0)}asides"`,
+      `${keys.length} key${keys.length === 1 ? "" : "s"} of this namespace had been overwritten (${named(keys)}): its contents are gone, and everything else continues without them; what overwrote a key of another type is kept under "${session.keyPrefix(0)}aside:…"; when you have looked at it, delete the key "${session.keyPrefix(0)}asides"`,
     );
   return problems;
 }

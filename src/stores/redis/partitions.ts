@@ -46,7 +46,7 @@ interface Asked {
   readonly epoch: number;
 }
 
-/** Takes what is free in each Redis slot; with an epoch, cuts again those that need it. */
+/** Takes what is free in each Redis slot; with an epoch, repartitions where needed. */
 async function askEverySlot(
   session: Session,
   params: AcquireParams,

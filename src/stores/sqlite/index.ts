@@ -82,7 +82,7 @@ function resolve(given: unknown): Required<SqliteOptions> {
   };
 }
 
-/** Such a file could be made, but nobody means it. */
+/** A file of that name could be created, but it is almost certainly a mistake. */
 function isUrl(path: string): boolean {
   return path.startsWith("sqlite:");
 }

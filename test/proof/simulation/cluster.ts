@@ -61,7 +61,7 @@ export class Cluster {
     return this.#open("client", false);
   }
 
-  /** From now on nothing goes wrong: what is dead is started, what is paused is woken, what is cut is mended. */
+  /** From now on nothing goes wrong: what is dead is started, what is paused is woken, what is cut is reconnected. */
   calm(): void {
     const { weather, history } = this.#parts;
     weather.quiet = true;

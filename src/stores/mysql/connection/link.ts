@@ -75,7 +75,7 @@ export class OwnLink implements Link {
 
   query(statement: Sql): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new Error("the call that this statement belongs to is over"));
+      if (this.#closed) return reject(new Error("the call of this statement has ended"));
       this.#waiting.push({ text: render(statement, this.dialect), resolve, reject });
       if (this.#scheduled) return;
       this.#scheduled = true;
@@ -109,7 +109,7 @@ export class OwnLink implements Link {
   /** Takes no more statements: the connection goes to another call. */
   close(): void {
     this.#closed = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(new Error("the call was given up"));
+    for (const { reject } of this.#waiting.splice(0)) reject(new Error("the call was abandoned"));
   }
 
   /** Rolls the transaction back; statements not sent yet never are. */

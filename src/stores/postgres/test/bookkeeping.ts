@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import pg from "pg";
 import { functionsFor } from "../schema/functions.ts";
 
-/** Each names rows of the schema that contradict each other, and finds none where whoever wrote a job kept the books. */
+/** Each finds rows of the schema that contradict each other, and finds none if every writer kept them consistent. */
 const contradictions: Readonly<Record<string, string>> = {
   "a job stands in no place, or in two": `
     select id from jobs j where (

@@ -78,7 +78,7 @@ export function resolveOptions(given: RedisOptions): ResolvedOptions {
   if (places.filter((one) => one !== undefined).length !== 1) {
     throw new EscapementError(
       "invalid-option",
-      "expected redis to be given one of url, sentinels, nodes and client",
+      "expected redis to get one of url, sentinels, nodes and client",
     );
   }
   return {

@@ -57,7 +57,7 @@ local function readersOf(states, span, at, newest)
   return readers
 end
 
--- The next instant at which a job ended and the ids of those that did, or nil. Some of these may be gone, or have ended anew.
+-- The next instant at which a job ended and the ids of those that did, or nil. Some of these may be gone, or have ended again.
 local function nextEnds(readers, newest)
   local instant
   for _, reader in ipairs(readers) do

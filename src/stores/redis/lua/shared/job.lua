@@ -171,7 +171,7 @@ local function hint(member, group)
   if seq then hints[idOf(member)] = { seq[1], group and group.queue, group and group.name } end
 end
 
--- What is left of a job whose record cannot be read. It is dead, for nobody knows any more what it promised; where it had ended before,
+-- What is left of a job whose record cannot be read. It is dead, since its guarantee is unknown; if it had ended before,
 -- it stays so. `was` is how it was counted, nil where that is unknown.
 local function salvage(id, front, rest)
   local head, back = front and apart(FRONT, front), apart(">BI6H", rest or "")
