@@ -57,11 +57,11 @@ export interface DefinitionOptions<Output, Result> {
     readonly max?: Duration;
   };
   readonly retry?: {
-    /** Tries in all. @default 5 */
+    /** Maximum attempts: how many may fail before the job is dead. @default 5 */
     readonly attempts?: number;
     readonly backoff?: BackoffOptions;
   };
-  /** A try that takes longer has failed: its signal fires. @default none */
+  /** An attempt that takes longer has failed: its signal fires. @default none */
   readonly timeout?: Duration;
   /** A job not started this long after it was due is recorded as expired. @default never */
   readonly expireIn?: Duration;

@@ -18,7 +18,7 @@ export interface EnqueueOptions {
   readonly tags?: readonly string[];
   /** Not started this long after it was due: recorded as expired. @default the definition's */
   readonly expireIn?: Duration;
-  /** Tries in all. @default the definition's */
+  /** Maximum attempts: how many may fail before the job is dead. @default the definition's */
   readonly attempts?: number;
   /** Jobs that must have succeeded before: ids, or what enqueueing them returned. */
   readonly after?: readonly JobRef[];

@@ -13,11 +13,11 @@ export interface AppEvents {
   progress: { readonly job: JobFacts; readonly value: unknown };
   /** The success is written. */
   succeeded: { readonly job: JobFacts; readonly result: unknown } & Timing;
-  /** Its thread is gone in the middle of it; another try follows. */
+  /** Its thread ended in the middle of it; another attempt follows. */
   crashed: { readonly job: JobFacts; readonly reason: string };
-  /** A try failed; another one follows. */
+  /** An attempt failed; another one follows. */
   failed: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number } & Timing;
-  /** The store failed under its `tx`: everything was rolled back, no try was used up, and another one follows. */
+  /** The store failed under its `tx`: everything was rolled back, no attempt was used up, and another one follows. */
   rolledBack: { readonly job: JobFacts; readonly error: ErrorRecord; readonly retryInMs: number };
   snoozed: { readonly job: JobFacts; readonly delayMs: number };
   /** Claimed but not started: given back. */
@@ -40,7 +40,7 @@ export interface AppEvents {
     /** How long after its time it was handed to the broker, on the store's clock. */
     readonly lateMs: number;
   };
-  /** A dispatch to a broker did not go through and will be tried again; `phase` tells where. */
+  /** A dispatch to a broker did not go through and will be retried; `phase` says where. */
   dispatchRetry: {
     readonly job: JobOutline;
     readonly phase: DispatchPhase;
@@ -142,7 +142,7 @@ export class Events {
     this.#listeners.get(name)?.delete(listener);
   }
 
-  /** Whether anybody listens. */
+  /** Whether there are listeners. */
   hears(name: AppEventName): boolean {
     return (this.#listeners.get(name)?.size ?? 0) > 0;
   }
@@ -152,7 +152,7 @@ export class Events {
     this.#counters.set(name, [...(this.#counters.get(name) ?? []), counter]);
   }
 
-  /** Trouble without a listener must not be silent; repeated trouble is logged now and then. */
+  /** An error without a listener must not be silent; repeated errors are logged periodically. */
   #logError({ error, during }: AppEvents["error"]): void {
     const now = performance.now();
     if (now - (this.#loggedAt.get(during) ?? Number.NEGATIVE_INFINITY) < logEveryMs) return;

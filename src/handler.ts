@@ -14,7 +14,7 @@ export interface HandlerJob extends JobFacts {
 /**
  * What a handler is given.
  *
- * Jobs that it enqueues are there at once and stay when it fails afterwards; give them an id made of `job.id`, and the next try finds them.
+ * Jobs that it enqueues exist at once and stay even if it fails afterwards; give them an id made of `job.id`, and the next attempt finds them.
  * Those that it enqueues inside `tx` come and go with it.
  */
 export interface HandlerContext<Input> extends HandlerJobs {

@@ -9,7 +9,7 @@ export interface IdempotencySource {
 }
 
 /**
- * The key under which an effect may happen once, the same for every try of a job and in every language:
+ * The key under which an effect may happen once, the same for every attempt of a job and in every language:
  * SHA-256 in lower-case hex over lines, documented with test vectors in docs/GUARANTEES.md.
  */
 export function idempotencyKey(source: IdempotencySource): string {

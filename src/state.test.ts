@@ -99,7 +99,7 @@ describe("settle", () => {
     assert.match(settle({ ...held, crashes: 2 }, crash).reason ?? "", /^poison/);
   });
 
-  test("releases, snoozes and rollbacks count as no try, retries and crashes as one", () => {
+  test("releases, snoozes and rollbacks use up no attempt, retries and crashes use up one", () => {
     const attempts = Object.fromEntries(everyOutcome.map((one) => [one.kind, settle(held, one).attempt]));
     assert.deepEqual(attempts, {
       succeed: 1,

@@ -21,7 +21,7 @@ const usage = `usage: npm run race -- [options]
   --runs N             runs of each contestant, in turns, after a warm-up (default 3)
   --quick              one run of each, and shorter ones
   --json FILE          write every single run there
-  --check              fail where a ratio is below 70 % of the lowest committed one, in three tries`;
+  --check              fail where a ratio is below 70 % of the lowest committed one, in three attempts`;
 
 interface Discipline {
   readonly name: string;

@@ -5,7 +5,7 @@ export interface ClientOptions {
   readonly url: string;
   /** Sent as `Authorization: Bearer …`; a function is asked for each request. */
   readonly token?: string | (() => string | Promise<string>);
-  /** Sent with each request, for an API with an `authorize` of its own. */
+  /** Sent with each request, for an API with its own `authorize`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** How long one request may take. @default 60_000 */
   readonly timeoutMs?: number;
@@ -32,13 +32,13 @@ export interface Sent {
   readonly query?: object;
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether it may be sent again when nobody knows whether it arrived. @default for GET */
+  /** Whether it may be sent again when it is unknown whether it arrived. @default for GET */
   readonly isRepeatable?: boolean;
 }
 
 export type Send = <T>(method: string, path: string, sent?: Sent) => Promise<T>;
 
-const tries = 4;
+const maxAttempts = 4;
 const firstPauseMs = 100;
 
 /** Sends requests of one client. */
@@ -63,7 +63,7 @@ export function sender(options: ClientOptions): Send {
             ? thrown
             : new ApiError("no-answer", `${method} ${path} got no answer`, 0, { cause: thrown });
         const isPassing = error.status === 0 || error.status === 502 || error.status === 503;
-        if (!isRepeatable || !isPassing || number === tries) throw error;
+        if (!isRepeatable || !isPassing || number === maxAttempts) throw error;
         await new Promise((resolve) => setTimeout(resolve, firstPauseMs * 2 ** number));
       }
     }

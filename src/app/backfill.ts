@@ -22,7 +22,7 @@ export interface BackfillParts {
 const maxBackfill = 10_000;
 const longestRangeMs = 366 * 86_400_000;
 const chunk = 500;
-const maxTries = 20;
+const maxAttempts = 20;
 
 /** Plans the occurrences of a span that were skipped or never planned. Repeating it plans nothing twice. */
 export async function backfillSchedule(parts: BackfillParts): Promise<number> {
@@ -116,7 +116,7 @@ async function planChunk(
   jitterMs: number,
   leftovers: readonly NewOccurrence[],
 ): Promise<number> {
-  for (let tries = 0; tries < maxTries; tries++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const { store, record } = await parts.find();
     const { key, version, nextAt } = record;
     const template = decodeTemplate(record.job);

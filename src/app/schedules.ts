@@ -46,7 +46,7 @@ export interface OccurrencesOptions {
 }
 
 /** How often an edit is retried when others, or the planner, were faster. */
-const maxTries = 20;
+const maxAttempts = 20;
 /** How many steps of catching up an edit waits for. */
 const maxFired = 1_000;
 /** How many rows that a pause must not write again are looked for: what was fired, or filled in, while it was being made or stood. */
@@ -141,7 +141,7 @@ export class Schedules {
     mayChange: (record: ScheduleRecord) => boolean,
   ): Promise<ScheduleOutcome> {
     let fired = 0;
-    for (let tries = 0; tries < maxTries; tries++) {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const { store, now, record } = await this.#find(key);
       const job = wanted.job ?? record?.job;
       if (job === undefined) throw unknownSchedule(key);
@@ -150,7 +150,7 @@ export class Schedules {
         if (!mayChange(record)) return "kept";
         // What is due under the old rules is fired under them: an edit loses nothing.
         if (isReadable(record) && (await this.#fireDue(store, record, now))) {
-          tries -= fired < maxFired ? 1 : 0;
+          attempt -= fired < maxFired ? 1 : 0;
           fired += 1;
           continue;
         }
@@ -281,7 +281,7 @@ export class Schedules {
       store: Store,
     ) => Promise<(Change & Pick<Edit, "skipped">) | null>,
   ): Promise<Schedule> {
-    for (let tries = 0; tries < maxTries; tries++) {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const { store, now, record } = await this.#findKnown(key);
       const change = await decide(record, now, store);
       if (change === null) return decodeSchedule(record);
@@ -363,7 +363,7 @@ export class Schedules {
 type Change = Pick<ScheduleRecord, "spec" | "job" | "paused" | "nextAt">;
 type Edit = Pick<Parameters<Store["putSchedule"]>[0], "skipped">;
 
-/** Keys stand between braces in the ids of their jobs, so they have none themselves. */
+/** In the ids of their jobs keys are in braces, so they contain none themselves. */
 function checkScheduleKey(key: unknown): string {
   const checked = checkName(key, "the key of a schedule");
   if (!/[{}]/.test(checked)) return checked;

@@ -45,8 +45,8 @@ export class Burial {
     const { clock, log, deadLetter } = this.#parts;
     const beganAt = clock.monotonic();
     let form: LetterForm = "whole";
-    for (let tries = 1; ; tries++) {
-      const trouble = await this.#try(dead, form);
+    for (let attempt = 1; ; attempt++) {
+      const trouble = await this.#attempt(dead, form);
       if (trouble === null) {
         this.#lastBuriedAt = clock.monotonic();
         return "buried";
@@ -69,7 +69,11 @@ export class Burial {
         return "refused";
       }
       log.error({ error, position }, "a dead message could not be dead-lettered; it is retried");
-      await sleep(clock, Math.min(reconnectDelayMs(tries, Math.random()) * tries, longestWaitMs), stopped);
+      await sleep(
+        clock,
+        Math.min(reconnectDelayMs(attempt, Math.random()) * attempt, longestWaitMs),
+        stopped,
+      );
       if (stopped.aborted) return "stopped";
     }
   }
@@ -86,7 +90,7 @@ export class Burial {
     return trouble.with === "unknown" || this.#lastBuriedAt >= beganAt;
   }
 
-  async #try(dead: DeadMessage, form: LetterForm): Promise<Trouble | null> {
+  async #attempt(dead: DeadMessage, form: LetterForm): Promise<Trouble | null> {
     const { deadLetter, onDead } = this.#parts;
     try {
       await onDead?.(dead);

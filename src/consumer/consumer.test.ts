@@ -104,7 +104,7 @@ describe("what a consumer makes of a message", () => {
     await until("it is acknowledged", () => scene.source.acked.length === 1);
   });
 
-  test("what the broker has counted counts: a message that was delivered before has fewer tries left", async () => {
+  test("what the broker has counted counts: a message that was delivered before has fewer attempts left", async () => {
     let runs = 0;
     const job = defineJob<null>({ name: "broken", retry, run: () => Promise.reject(new Error(`${++runs}`)) });
     await using scene = await stage({ jobs: [job] });
@@ -143,7 +143,7 @@ describe("what a consumer makes of a message", () => {
     await until("all are acknowledged", () => scene.source.acked.length === 5);
   });
 
-  test("a snooze costs no try", async () => {
+  test("a snooze uses up no attempt", async () => {
     const attempts: number[] = [];
     const job = defineJob<null>({
       name: "later",

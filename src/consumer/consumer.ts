@@ -17,7 +17,7 @@ import { graceMs, within } from "./within.ts";
 export interface ConsumerCounts {
   readonly handled: number;
   readonly duplicates: number;
-  /** Tries that failed. */
+  /** Attempts that failed. */
   readonly failed: number;
   readonly dead: number;
   /** Dead messages that `deadLetter` or `onDead` refused: see `onBurialRefused`. */
@@ -255,17 +255,17 @@ export class Consumer implements AsyncDisposable {
     one: Delivered,
     understood: Understood | null,
     error: unknown,
-    triesHere: number,
+    attemptsHere: number,
     buried?: (isBuried: boolean) => Promise<void>,
   ): Promise<void> {
-    const tries = triesHere === 0 ? 0 : one.deliveries - 1 + triesHere;
+    const tries = attemptsHere === 0 ? 0 : one.deliveries - 1 + attemptsHere;
     const { message, position } = one;
     const dead = { message, facts: understood?.facts ?? null, error, tries, position };
     const end = await this.#burial.bury(dead, this.#stopping.signal);
     const { onBurialRefused, log } = this.#options;
     const isKept = end === "refused" && onBurialRefused === "keep";
     await buried?.(end !== "stopped" && !isKept);
-    if (end === "stopped") return one.release(triesHere);
+    if (end === "stopped") return one.release(attemptsHere);
     this.#figures?.buried(end === "buried" ? end : isKept ? "kept" : "dropped");
     if (end === "buried") {
       this.#counts.dead += 1;

@@ -14,7 +14,7 @@ export interface Dispatch {
   readonly definition: AnyDefinition;
   readonly facts: MessageFacts;
   readonly body: string;
-  /** The number of this try. */
+  /** The number of this attempt. */
   readonly attempt: number;
   readonly attempts: number;
   /** Where `tx` commits. */
@@ -30,7 +30,7 @@ export interface Dispatch {
 export type Ended =
   | { readonly kind: "returned" }
   | { readonly kind: "snoozed"; readonly delayMs: number }
-  /** Not the handler's fault: it costs no try. */
+  /** Not the handler's fault: it uses up no attempt. */
   | { readonly kind: "interrupted"; readonly error: unknown }
   | { readonly kind: "threw"; readonly error: unknown; readonly isPointless: boolean };
 

@@ -123,7 +123,7 @@ describe("messages that come to an end whatever happens", () => {
     assert.deepEqual([calls, scene.consumer.counts.handled, scene.consumer.counts.duplicates], [2, 1, 2]);
   });
 
-  test("what was given back at a stop has cost the tries that failed, and not its delivery", async () => {
+  test("what was given back at a stop has used up the attempts that failed, and not its delivery", async () => {
     const job = defineJob<string>({
       name: "work",
       retry: { attempts: 5, backoff: { delay: "1h" } },

@@ -27,7 +27,7 @@ const about = (seconds: number | null, expected: number): void =>
     `expected about ${expected} s, got ${seconds}`,
   );
 
-test("a consumer measures the wait in the broker, the start and the whole lateness, and counts what became of tries [B7]", async () => {
+test("a consumer measures the wait in the broker, the start and the whole lateness, and counts attempts by outcome [B7]", async () => {
   let tries = 0;
   const job = defineJob<string>({
     name: "work",

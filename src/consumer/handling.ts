@@ -14,11 +14,11 @@ import type { ConsumerFigures } from "../observe/consumer-figures.ts";
 import type { Dispatcher, Ended } from "./dispatch.ts";
 import { noStore } from "./no-store.ts";
 
-/** The result of one try at a message. */
+/** The result of one attempt at a message. */
 export type Handled =
   | { readonly kind: "handled" }
   | { readonly kind: "duplicate" }
-  /** Another copy is being handled, or the inbox cannot be reached: it costs no try. */
+  /** Another copy is being handled, or the inbox cannot be reached: it uses up no attempt. */
   | { readonly kind: "busy"; readonly by: "copy" | "inbox"; readonly retryInMs: number }
   | { readonly kind: "snoozed"; readonly delayMs: number }
   | { readonly kind: "interrupted" }
@@ -41,9 +41,9 @@ export interface HandlingParts {
   readonly figures: ConsumerFigures | null;
 }
 
-/** One try at a message. */
-export interface Try {
-  /** The number of this try, 1 for the first. */
+/** One attempt at a message. */
+export interface Attempt {
+  /** The number of this attempt, 1 for the first. */
   readonly attempt: number;
   /** Whether no handler has been started for it before, as far as is known. */
   readonly isFirst: boolean;
@@ -87,7 +87,7 @@ export class Handling {
     }
   }
 
-  /** @throws EscapementError `invalid-message` or `unknown-job`: no later try will understand it either. */
+  /** @throws EscapementError `invalid-message` or `unknown-job`: no later attempt will understand it either. */
   understand(message: ReceivedMessage): Understood {
     const facts = readFacts(message.headers);
     const definition = this.#parts.definitions.get(facts.name);
@@ -100,8 +100,8 @@ export class Handling {
     return { facts, definition, attempts: definition.attempts ?? this.#parts.attempts };
   }
 
-  /** One try. It never rejects. */
-  async handle(message: ReceivedMessage, understood: Understood, one: Try): Promise<Handled> {
+  /** One attempt. It never rejects. */
+  async handle(message: ReceivedMessage, understood: Understood, one: Attempt): Promise<Handled> {
     const { figures, clock, dispatcher, inbox } = this.#parts;
     const { facts } = understood;
     let startedAtMs: number | null = null;
@@ -112,7 +112,7 @@ export class Handling {
       const graceMs = inbox.leaseMs;
       return dispatcher.run({ ...understood, body: message.body, attempt, tx, stopped, lost, graceMs });
     };
-    const handled = await this.#try(understood, run);
+    const handled = await this.#attempt(understood, run);
     const isLast = handled.kind === "failed" && one.attempt >= understood.attempts;
     figures?.ended(
       facts.name,
@@ -122,7 +122,7 @@ export class Handling {
     return handled;
   }
 
-  async #try(understood: Understood, run: Run): Promise<Handled> {
+  async #attempt(understood: Understood, run: Run): Promise<Handled> {
     try {
       return understood.facts.delivery === "at-most-once"
         ? await this.#once(understood, run)
@@ -182,7 +182,7 @@ export class Handling {
         this.#parts.log.warn({ error: ended.error, id: facts.id }, "a handler failed after it had committed");
       return { kind: "handled" };
     }
-    // A commit that an abandoned handler had under way may have come first: the next try sees it.
+    // A commit that an abandoned handler had in flight may have come first: the next attempt sees it.
     if (ended.kind !== "returned" && !(await hold.release())) return { ...busyCopy, retryInMs: troubleMs };
     switch (ended.kind) {
       case "returned":
@@ -205,7 +205,7 @@ export class Handling {
     } catch (error) {
       await hold.release();
       if (!(error instanceof EscapementError) || error.code !== "stale-claim") throw error;
-      // The process that took over is done, or will be; the next try sees it.
+      // The process that took over is done, or will be; the next attempt sees it.
       return { ...busyCopy, retryInMs: troubleMs };
     }
   }

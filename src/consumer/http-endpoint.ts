@@ -12,10 +12,10 @@ import { backoffMs } from "../retry.ts";
 import { checkFacts } from "../transports/http/facts-signature.ts";
 import { refusalHeader } from "../transports/http/judge.ts";
 import { checkWebhook, readSecrets } from "../transports/http/signature.ts";
+import { Attempts } from "./attempts.ts";
 import { Dispatcher } from "./dispatch.ts";
 import { Handling, type Understood } from "./handling.ts";
 import { type HandlerOptions, handlerKeys, resolveHandlerOptions } from "./options.ts";
-import { Tries } from "./tries.ts";
 import { graceMs, within } from "./within.ts";
 
 export interface HttpEndpointOptions extends HandlerOptions {
@@ -100,7 +100,7 @@ class Endpoint {
   readonly #handling: Handling;
   readonly #dispatcher: Dispatcher;
   readonly #figures: ConsumerFigures | null;
-  readonly #tries = new Tries();
+  readonly #attempts = new Attempts();
   readonly #stopped = new AbortController();
   readonly #working = new Set<Promise<Reply>>();
   #isStopping = false;
@@ -169,12 +169,12 @@ class Endpoint {
       return reply;
     }
     this.#figures?.received({ ...understood.facts, receivedAt });
-    return this.#try(message, understood, receivedAt);
+    return this.#attempt(message, understood, receivedAt);
   }
 
-  async #try(message: ReceivedMessage, understood: Understood, receivedAt: number): Promise<Reply> {
+  async #attempt(message: ReceivedMessage, understood: Understood, receivedAt: number): Promise<Reply> {
     const key = understood.facts.idempotencyKey;
-    const attempt = this.#tries.of(key) + 1;
+    const attempt = this.#attempts.of(key) + 1;
     const stopped = this.#stopped.signal;
     const handled = await this.#handling.handle(message, understood, {
       attempt,
@@ -185,7 +185,7 @@ class Endpoint {
     switch (handled.kind) {
       case "handled":
       case "duplicate":
-        this.#tries.forget(key);
+        this.#attempts.forget(key);
         return { status: 200, text: handled.kind };
       case "busy":
         return { status: 503, text: "busy", retryAfterMs: handled.retryInMs, ofJob: handled.by === "copy" };
@@ -194,17 +194,17 @@ class Endpoint {
       case "interrupted":
         return stopping;
       case "dead":
-        // The answer tells the sender; if it is lost, the sender knows that the outcome is unknown.
+        // The sender learns it from the answer; if that is lost, the sender knows that the outcome is unknown.
         await handled.buried?.(true);
-        this.#tries.forget(key);
+        this.#attempts.forget(key);
         return { status: 422, text: recordError(handled.error).message };
       case "failed": {
         const text = recordError(handled.error).message;
         if (attempt >= understood.attempts) {
-          this.#tries.forget(key);
+          this.#attempts.forget(key);
           return { status: 422, text: `failed ${attempt} times: ${text}` };
         }
-        this.#tries.count(key);
+        this.#attempts.count(key);
         const retryAfterMs = backoffMs(understood.definition.backoff, attempt, Math.random());
         return { status: 503, text, retryAfterMs, ofJob: true };
       }

@@ -35,7 +35,7 @@ export interface HandlerOptions {
    * @default all of them
    */
   readonly namespace?: string | readonly string[];
-  /** Tries of a job whose definition sets none. @default 5 */
+  /** Attempts of a job whose definition sets none. @default 5 */
   readonly attempts?: number;
   /** What runs around every handler, the first outermost. @default nothing */
   readonly middleware?: readonly Middleware[];
@@ -50,9 +50,9 @@ export interface ConsumeOptions extends HandlerOptions {
   readonly from: Source;
   /** Concurrent handlers. @default 10 */
   readonly concurrency?: number;
-  /** Maximum number of messages in hand, including those that wait here for their next try. @default ten times `concurrency` */
+  /** Maximum number of messages in hand, including those that wait here for their next attempt. @default ten times `concurrency` */
   readonly maxInHand?: number;
-  /** Where messages go that used up their tries or cannot be understood, with the error in their headers. */
+  /** Where messages go that used up their attempts or cannot be understood, with the error in their headers. */
   readonly deadLetter?: Route;
   /**
    * Called with such a message instead; it is acknowledged once this has returned. If it throws, it is called again, for ten minutes at

@@ -9,7 +9,7 @@ export interface Message {
   readonly destination: string;
   /** What must stay in order stays together: the concurrency key, or else the job's id. */
   readonly key: string;
-  /** For a broker's own duplicate window: a redrive has another one, a second try of the same publish the same. */
+  /** For a broker's own duplicate window: a redrive has another one, a second attempt at the same publish the same. */
   readonly dedupeId: string;
   /** Names in lower case, values in printable ASCII (see {@link encodeHeader}). */
   readonly headers: Readonly<Record<string, string>>;
@@ -32,7 +32,7 @@ export interface MessageFacts {
   readonly idempotencyKey: string;
   /** When it was handed to the broker, by the store's clock; null where the sender does not say. Only figures rest on it. */
   readonly publishedAt: Date | null;
-  /** Where it stands in a trace. Left out where the sender does not say. */
+  /** Its trace context. Left out if the sender does not say. */
   readonly trace?: TraceContext;
 }
 

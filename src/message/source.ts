@@ -1,5 +1,5 @@
 /**
- * The contract of a source: where a consumer gets messages from. It only carries them; what they mean and what becomes of them is decided
+ * The contract of a source: where a consumer gets messages from. It only carries them; what they mean and how they end is decided
  * by the consumer.
  */
 import type { Clock } from "../clock.ts";
@@ -15,27 +15,27 @@ export interface ReceivedMessage {
   readonly body: string;
 }
 
-/** A message that this process has in hand, until it says what became of it. At most one of its verbs is called at a time. */
+/** A message that this process has in hand, until it reports the outcome. At most one of its verbs is called at a time. */
 export interface Delivered {
   readonly message: ReceivedMessage;
   /** Why the message could not be decoded, if it could not. It is dead, and `message` is what could be read of it. */
   readonly unreadable?: Error;
   /** Where the broker keeps it, for a person who looks for it: `topic payments, partition 3, offset 17`. */
   readonly position: string;
-  /** How often the broker has handed it out, this time included, as far as that cost a try; 1 where it does not count. */
+  /** How often the broker has handed it out, this time included, as far as that used up an attempt; 1 if it does not count. */
   readonly deliveries: number;
   /** It needs not be delivered again. It may take a while until the broker knows. */
   ack(): Promise<void>;
   /** As `ack`, for a message that was not handled and could not be dead-lettered: where the broker keeps acknowledged messages, it stays there. */
   abandon(): Promise<void>;
-  /** It is still being worked on, or waits here for its next try: keep it from other consumers. */
+  /** It is still being processed, or waits here for its next attempt: keep it from other consumers. */
   extend(): Promise<void>;
   /**
-   * Somebody else may have it at once.
+   * Another consumer may have it at once.
    *
-   * @param tries how many it has used here: brokers that accept a count use it instead of counting deliveries.
+   * @param attempts how many it has used here: brokers that accept a count use it instead of counting deliveries.
    */
-  release(tries: number): Promise<void>;
+  release(attempts: number): Promise<void>;
 }
 
 export interface SourceContext {

@@ -17,7 +17,7 @@ export interface Taken {
 
 /**
  * What a consumer counts. How late a handler starts is made of three spans: until the message was published, which its relay counts, then the
- * wait in the broker, then the wait here. When it was due and published is told by the store's clock, the rest by that of this process: as
+ * wait in the broker, then the wait here. The store's clock says when it was due and published, this process's clock the rest: as
  * far as the two differ, the figures are off. None is ever less than zero.
  */
 export class ConsumerFigures {
@@ -53,7 +53,7 @@ export class ConsumerFigures {
     if (publishedAt !== null) this.#observe("queueWait", name, receivedAt - publishedAt.getTime());
   }
 
-  /** A handler begins its first try. */
+  /** A handler begins its first attempt. */
   started({ name, fireAt, receivedAt }: Taken, now: number): void {
     this.#observe("start", name, now - receivedAt);
     this.#observe("lateness", name, now - fireAt.getTime());
@@ -64,7 +64,7 @@ export class ConsumerFigures {
     if (ranMs !== null) this.#observe("run", name, ranMs);
   }
 
-  /** What became of a dead message. */
+  /** The outcome of a dead message. */
   buried(outcome: "buried" | "dropped" | "kept"): void {
     void this.#instruments.then(({ burials }) => burials.inc({ outcome }), ignore);
   }

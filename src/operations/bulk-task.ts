@@ -52,13 +52,13 @@ const endVerbs: readonly BulkVerb[] = ["redrive", "remove"];
 
 const pageSize = 200;
 const lookAtPerPage = 5_000;
-const maxTries = 6;
-/** How many edits are under way at once: each is a trip of its own. */
+const maxAttempts = 6;
+/** How many edits are in flight at once: each is a separate trip. */
 const editsAtOnce = 8;
 
 /**
  * Does something to all jobs that match, in pages, oldest first. It starts at once, and goes over what was there when it started: each job
- * once, whatever becomes of it meanwhile. Iterating over it gives its progress.
+ * once, whatever happens to it meanwhile. Iterating over it gives its progress.
  */
 export class BulkTask implements AsyncIterable<BulkProgress> {
   readonly #parts: BulkParts;
@@ -88,7 +88,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     return this.#done;
   }
 
-  /** Stops it after the page that is under way. What it has done stays done. */
+  /** Stops it after the current page. What it has done stays done. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -154,7 +154,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
     const { endedAfter: _a, endedBefore: _b, error: _e, text: _t, fingerprint: _f, ...base } = filter;
     const before = new Map(found.map(({ id, redrives }) => [id, redrives]));
     let ids = [...before.keys()];
-    for (let tries = 1; ids.length > 0; tries += 1) {
+    for (let attempt = 1; ids.length > 0; attempt += 1) {
       try {
         const results = await client.changeOnce(verb, { ...base, ids }, reason);
         const outcomes: Record<string, number> = { ...this.#progress.outcomes };
@@ -162,7 +162,7 @@ export class BulkTask implements AsyncIterable<BulkProgress> {
         this.#move({ outcomes, changed: this.#progress.changed + ids.length - results.length });
         return;
       } catch (error) {
-        if (!isTransient(error) || tries === maxTries) throw error;
+        if (!isTransient(error) || attempt === maxAttempts) throw error;
         const page = { order: "oldest", limit: ids.length, lookAt: ids.length, cursor: null } as const;
         const again = await scanPage(client, { ...filter, ids }, page);
         const left = again.jobs.filter(({ id, redrives }) => before.get(id) === redrives);

@@ -6,11 +6,11 @@ import type { Route } from "../message/transport.ts";
 export interface Script {
   /** How long it takes. */
   readonly ms: number;
-  /** How many tries fail. */
+  /** How many attempts fail. */
   readonly failures: number;
 }
 
-/** The token of the try that gave the result. */
+/** The token of the attempt that gave the result. */
 export interface ScriptResult {
   readonly token: number;
 }

@@ -26,7 +26,7 @@ export interface Rules {
   readonly pollMs: number;
   readonly nodes: number;
   readonly concurrency: number;
-  /** How long a failed try waits at the least before the next. */
+  /** How long a failed attempt waits at least before the next. */
   readonly retryMs: number;
   /** How exactly instants of the store can be compared with the machine's clock. */
   readonly precisionMs: number;
@@ -49,7 +49,7 @@ export interface EnqueueCall extends Call {
   readonly job: string;
   readonly delivery: Delivery;
   readonly delayMs: number;
-  /** How many tries fail by its script. */
+  /** How many attempts fail by its script. */
   readonly failures: number;
 }
 
@@ -114,7 +114,7 @@ export interface FinalJob {
   readonly token: number;
   readonly attempt: number;
   readonly rollbacks: number;
-  /** The token of the try whose result was kept; null when there is no result. */
+  /** The token of the attempt whose result was kept; null when there is no result. */
   readonly resultToken: number | null;
   readonly schedule: string | null;
   readonly fireAt: number;

@@ -59,7 +59,7 @@ export async function serve(parts: MemberParts): Promise<void> {
   flushCompileCache();
 }
 
-/** A store that does not answer fails the start; whoever runs a service tries again. Every other error ends the process, and the run. */
+/** A store that does not answer fails the start; whoever runs a service starts it again. Every other error ends the process, and the run. */
 async function startAnew(start: () => Promise<void>): Promise<void> {
   for (;;) {
     try {

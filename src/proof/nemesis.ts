@@ -33,7 +33,7 @@ export const mostSkewMs = 5 * 60_000 - 10_000;
 /** How soon it is looked again whether somebody can be spared. */
 const waitMs = 100;
 /** How often a node is stopped anew that was in the middle of a write. */
-const pauseTries = 3;
+const pauseAttempts = 3;
 /** How long a node may take to come to the point at which it was told to die. */
 const pointWithinMs = 5_000;
 /** Whom a kill strikes, where there are consumers. */
@@ -164,10 +164,10 @@ export class Nemesis {
    */
   async #hold(node: NodeProcess): Promise<boolean> {
     const { leaseMs } = this.#parts;
-    for (let tries = 1; ; tries++) {
+    for (let attempt = 1; ; attempt++) {
       node.signal("SIGSTOP");
       if (this.#parts.isWritable(leaseMs / 20)) return false;
-      if (tries === pauseTries) return true;
+      if (attempt === pauseAttempts) return true;
       node.signal("SIGCONT");
       await sleep(systemClock, this.#chance.integer(1, 20));
     }

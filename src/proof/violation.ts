@@ -5,7 +5,7 @@ import type { Delivery } from "../job.ts";
  * asked for. `early`: before its time. `stale-accepted`: the word of a holder that had lost its claim was taken. `stuck`: neither done
  * nor given up in the end. `cancelled-ran`: it ran although its cancel was confirmed. `token`: a token was used twice or fell.
  * `missed`: an occurrence without a run. `slow`: the recovery took too long. `epoch`: a relay that had lost its partition went on.
- * `rollback`: one cost a try, or was not counted once.
+ * `rollback`: one used up an attempt, or was not counted once.
  */
 export const violationKinds = [
   "lost",

@@ -124,7 +124,7 @@ export class JobTransaction {
     const { store, claimer, maxResultBytes, runtime } = this.#parts;
     const { id, token } = this.#held.job;
     const giveUpAtMs = runtime.clock.monotonic() + beginMs;
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       const call = new Call<T, Db>(fn);
       try {
         return await store.transact<Awaited<T>>({
@@ -147,7 +147,7 @@ export class JobTransaction {
         // Nothing has run, so it may begin again: a connection that lay idle was dead, or another process is writing.
         const isOver = runtime.clock.monotonic() >= giveUpAtMs || this.#held.stopCause !== null;
         if (!call.started && !isOver) {
-          await sleepAwake(runtime.clock, reconnectDelayMs(tries, runtime.random()));
+          await sleepAwake(runtime.clock, reconnectDelayMs(attempt, runtime.random()));
           continue;
         }
         if (call.returned !== null && (await this.#hasCommitted()))

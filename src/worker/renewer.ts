@@ -36,7 +36,7 @@ export interface RenewerParts {
 /** How many leases one trip renews. */
 const renewChunk = 1_000;
 /** How often claims that another transaction has locked are asked for again, before the next heartbeat's turn. */
-const lockedTries = 4;
+const lockedAttempts = 4;
 
 /** Keeps the leases of claimed jobs alive. It runs in the main loop or in its own thread. */
 export class Renewer {
@@ -79,10 +79,10 @@ export class Renewer {
   async #renewLocked(claims: readonly ClaimRef[], signal: AbortSignal): Promise<void> {
     const { clock, random, heartbeatMs } = this.#parts;
     let locked = claims;
-    for (let tries = 1; tries <= lockedTries && locked.length > 0; tries += 1) {
+    for (let attempt = 1; attempt <= lockedAttempts && locked.length > 0; attempt += 1) {
       await sleep(
         clock,
-        Math.min(reconnectDelayMs(tries, random()), heartbeatMs / (2 * lockedTries)),
+        Math.min(reconnectDelayMs(attempt, random()), heartbeatMs / (2 * lockedAttempts)),
         signal,
       );
       const held = new Set(this.#parts.held().map(keyOf));

@@ -79,7 +79,7 @@ onEveryStore("a store that fails under tx", (bed) => {
     },
   };
   for (const [how, catching] of Object.entries(rethrowing)) {
-    test(`a transaction that breaks off uses up no try, rethrown ${how}, and the job is back within seconds [A5]`, {
+    test(`a transaction that breaks off uses up no attempt, rethrown ${how}, and the job is back within seconds [A5]`, {
       skip,
     }, async () => {
       const { app, store, heard, starts, clock, enqueue } = await open({

@@ -60,7 +60,7 @@ test("middleware runs around a handler in a thread", async () => {
   assert.deepEqual(told, ["it before threaded", 'it after {"how":"return","id":"t"}']);
 });
 
-test("middleware runs around a consumer's handlers, and what it throws is a failed try", async () => {
+test("middleware runs around a consumer's handlers, and what it throws is a failed attempt", async () => {
   const told: string[] = [];
   let tries = 0;
   const job = defineJob<string>({

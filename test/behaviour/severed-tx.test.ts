@@ -48,7 +48,7 @@ for (const kind of ["postgres", "mysql"] as const) {
   const server = await testbed[kind]();
   describe(`tx on ${kind}, on a way that breaks`, { skip: server.skip }, () => {
     for (const [fault, harm] of Object.entries(faults)) {
-      test(`${fault} cost no job a try, and double no effect [A5, C1]`, async () => {
+      test(`${fault} cost no job an attempt, and double no effect [A5, C1]`, async () => {
         const { url } = await testbed[kind]();
         await using sql = await connectTo[kind](url);
         await sql("create table effects (job varchar(100) primary key)");

@@ -210,7 +210,7 @@ onEveryStore(
       assert.throws(() => app.on("succeded" as "succeeded", () => {}), { code: "invalid-option" });
     });
 
-    test("a snooze moves the job and counts as no try; at-most-once cannot snooze", async () => {
+    test("a snooze moves the job and uses up no attempt; at-most-once cannot snooze", async () => {
       const attempts: number[] = [];
       const sleepy = defineJob<null>({
         name: "sleepy",

@@ -43,7 +43,7 @@ describe("a consumer of a Redis Stream", { skip: server.skip }, () => {
     return consumer;
   };
 
-  test("what was given back at a stop has its tries yet", async () => {
+  test("what was given back at a stop still has its attempts", async () => {
     const place = newPlace();
     await publish(place, 2);
     let attempts: number[] = [];

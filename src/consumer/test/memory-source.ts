@@ -6,7 +6,7 @@ export class MemorySource implements Source {
   readonly acked: string[] = [];
   readonly abandoned: string[] = [];
   readonly released: string[] = [];
-  /** How many tries each of them had cost. */
+  /** How many attempts each of them had used up. */
   readonly costs = new Map<string, number>();
   readonly extended: string[] = [];
   extendEveryMs: number | null = null;
@@ -37,9 +37,9 @@ export class MemorySource implements Source {
       abandon: async () => void this.abandoned.push(id),
       ack: async () => void this.acked.push(id),
       extend: async () => void this.extended.push(id),
-      release: async (tries) => {
+      release: async (attempts) => {
         this.released.push(id);
-        this.costs.set(id, tries);
+        this.costs.set(id, attempts);
       },
     };
     if (this.#deliver !== null) return this.#deliver(one);

@@ -61,7 +61,7 @@ function checkRepaired(
   faults: readonly FaultWindow[],
   boundMs: number,
 ): Violation[] {
-  // It was written after all: it waits for its next try like any other.
+  // It was written after all: it waits for its next attempt like any other.
   if (done) return [];
   return jobs.flatMap(({ job, token }) => {
     // Who was held up may come to its rollback after another has taken over and published.

@@ -127,7 +127,7 @@ describe("a history of published jobs that keeps every promise is valid", () => 
     assert.deepEqual(brokenBy(routed("j", "at-least-once", parts)), ["rollback"]);
   });
 
-  test("a refusal costs one rollback, no try and no message [D3]", () => {
+  test("a refusal costs one rollback, no attempt and no message [D3]", () => {
     const relay = [...published("j", 1, 50, { how: "refused", drilled: true }), ...published("j", 2, 1_100)];
     const parts = { relay, copies: [copy("j", 2)], final: { token: 2, rollbacks: 1 } };
     const verdict = judge(routed("j", "at-least-once", parts));

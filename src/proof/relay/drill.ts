@@ -20,7 +20,7 @@ const strikes: readonly (readonly [Strike, number])[] = [
   ["drop", 3],
   ["doubt", 4],
 ];
-/** Later tries are left alone: each waits twice as long as the one before. */
+/** Later attempts are left alone: each waits twice as long as the one before. */
 const mostTries = 3;
 const failedRollbacks = 0.15;
 const failedNamings = 0.02;

@@ -3,7 +3,7 @@ import type { AnswerLine, NameLine, PublishLine, RelayEvidence, RelayLine, Settl
 
 /** One message that was handed to a transport, and what became of it. */
 export interface Publish extends Attempt {
-  /** Which try it said that it was. */
+  /** Which attempt it said that it was. */
   readonly attempt: number;
   readonly timeoutMs: number;
   /** Null: nobody heard of it, since its node was killed. */

@@ -150,11 +150,11 @@ export class Handle {
     const identity = await this.known();
     const run = (): Promise<T> =>
       this.#transactions.write((transaction) => work(this.#session(identity, transaction)), asksTime);
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await run();
       } catch (error) {
-        if (!(error instanceof UnknownLine) || tries > maxUnknownLines) throw error;
+        if (!(error instanceof UnknownLine) || attempt > maxUnknownLines) throw error;
         await this.#autocommit((link) => identity.lines.find(link, error.place));
       }
     }

@@ -38,7 +38,7 @@ export function mysqlInbox(urlOrOptions: string | MysqlInboxOptions): InboxStore
 
 const defaultEffects = 8;
 const maxIdle = 5;
-const maxTries = 8;
+const maxAttempts = 8;
 
 /** What the effect threw does not decide the connection's fate: the caller gets that error as it is. */
 type End<T> = InboxCommitted<T> | { readonly outcome: "failed"; readonly error: unknown };
@@ -166,12 +166,12 @@ export class MysqlInbox implements InboxStore {
   }
 
   /** Deadlocks are normal in InnoDB; a conflicting transaction is retried. */
-  async #patiently<T>(work: (link: OwnLink) => Promise<T>, most = maxTries): Promise<T> {
-    for (let tries = 1; ; tries++) {
+  async #patiently<T>(work: (link: OwnLink) => Promise<T>, most = maxAttempts): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
       try {
         return await this.#inTransaction(work);
       } catch (error) {
-        if (tries >= most || !isConflict(error)) throw translateError(error, this.#target.where);
+        if (attempt >= most || !isConflict(error)) throw translateError(error, this.#target.where);
       }
     }
   }

@@ -162,7 +162,7 @@ export function finishTests(test: ConformanceTest): void {
     assert.deepEqual(await scene.claimer().ids(), []);
   });
 
-  test("a snooze comes back later and counts as no try", async (scene) => {
+  test("a snooze comes back later and uses up no attempt", async (scene) => {
     await scene.run(newJob("a"), { kind: "snooze", delayMs: hour });
     const job = await scene.job("a");
     assert.deepEqual([job.state, job.attempt, job.token, job.error], ["waiting", 0, 1, null]);
@@ -173,7 +173,7 @@ export function finishTests(test: ConformanceTest): void {
     );
   });
 
-  test("a rollback is counted apart and as no try", async (scene) => {
+  test("a rollback is counted separately and uses up no attempt", async (scene) => {
     await scene.run(newJob("a"), { kind: "rollback", delayMs: minute, error: '"refused"' });
     const job = await scene.job("a");
     assert.deepEqual([job.state, job.attempt, job.rollbacks, job.error], ["waiting", 0, 1, '"refused"']);

@@ -46,7 +46,7 @@ const tooLarge = new Map([
   [18, "RECORD_LIST_TOO_LARGE"],
 ]);
 
-/** What a failed send means for a partition. The client tries several times with the same sequence numbers; the last answer counts. */
+/** What a failed send means for a partition. The client sends several times with the same sequence numbers; the last answer counts. */
 export function verdictOf(error: unknown, topic: string, partition: number, where: string): Verdict {
   const attempts = attemptsOf(error as ClientError);
   const answers = attempts.map((attempt) => answerOf(attempt, topic, partition));
@@ -75,7 +75,7 @@ function nameOf(code: number | null): string | undefined {
     : (unsure.get(code) ?? forGood.get(code) ?? tooLarge.get(code) ?? `error ${code}`);
 }
 
-/** The tries of one send, in order, however they were wrapped. A broker's answer is one try, however many errors it lists. */
+/** The attempts of one send, in order, however they were wrapped. A broker's answer is one attempt, however many errors it lists. */
 function attemptsOf(error: ClientError): ClientError[] {
   if (error.response !== undefined || !Array.isArray(error.errors) || error.errors.length === 0)
     return [error];

@@ -37,7 +37,7 @@ export async function newStreamClient({ connection, where }: Connecting, log: Lo
 
 const waiting = new WeakMap<StreamClient, Promise<Error | null>>();
 
-/** Null once it is connected; otherwise the error of the first failed try. All callers that wait for a client share one wait. */
+/** Null once it is connected; otherwise the error of the first failed attempt. All callers that wait for a client share one wait. */
 export function untilReady(client: StreamClient): Promise<Error | null> {
   if (client.status === "ready") return Promise.resolve(null);
   const wait = waiting.get(client) ?? waitFor(client).finally(() => waiting.delete(client));

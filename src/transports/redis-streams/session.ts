@@ -24,7 +24,7 @@ const mostAtOnce = 100;
 const blockMs = 1_000;
 const idleMs = 100;
 
-/** Reads new entries, and now and then looks for entries whose consumer has gone silent. */
+/** Reads new entries, and periodically looks for entries whose consumer has gone silent. */
 export class RedisStreamsSession implements SourceSession {
   readonly extendEveryMs: number;
   readonly #parts: SessionParts;
@@ -67,13 +67,13 @@ export class RedisStreamsSession implements SourceSession {
   /** Repeats what fails, until it works or the consumer stops. */
   async #patiently(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     const { clock, log, stream } = this.#parts;
-    for (let tries = 1; !signal.aborted; tries++) {
+    for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         return await work();
       } catch (error) {
-        if (tries === 1) log.warn({ error, stream }, "Redis could not be read; it is retried");
+        if (attempt === 1) log.warn({ error, stream }, "Redis could not be read; it is retried");
         if (error instanceof Error && /NOGROUP/.test(error.message)) await this.#makeGroups().catch(() => {});
-        await sleep(clock, reconnectDelayMs(tries, Math.random()), signal);
+        await sleep(clock, reconnectDelayMs(attempt, Math.random()), signal);
       }
     }
   }
@@ -158,7 +158,7 @@ export class RedisStreamsSession implements SourceSession {
       // This one stays, even if entries are deleted once they are handled.
       abandon: async () => void (await client.call("XACK", [stream, group, id])),
       extend: () => claim("IDLE", 0),
-      release: (tries) => claim("IDLE", leaseMs, "RETRYCOUNT", deliveries - 1 + tries),
+      release: (attempts) => claim("IDLE", leaseMs, "RETRYCOUNT", deliveries - 1 + attempts),
     };
   }
 }

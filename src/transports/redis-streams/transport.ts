@@ -22,9 +22,9 @@ export interface RedisStreamsParts {
 /** What is written in one go: enough to hide the round trip, little enough to answer in time. */
 const mostAtOnce = 1_000;
 const mostBytesAtOnce = 1_048_576;
-const reachTries = 5;
+const reachAttempts = 5;
 
-/** A message under way, with its place among the answers. */
+/** A message in flight, with its place among the answers. */
 interface Numbered {
   readonly index: number;
   readonly args: readonly (string | number)[];
@@ -94,14 +94,14 @@ export class RedisStreamsTransport implements Transport {
    */
   async #reach(stream: string, deadline: Deadline): Promise<PublishResult | null> {
     const { client, clock, where } = this.#parts;
-    for (let tries = 1; ; tries++) {
+    for (let attempt = 1; ; attempt++) {
       try {
         const answer = await deadline.within(client.call("TYPE", [stream]), connectTimeoutMs);
         return answer === late ? refused(`Redis ${where}: no answer in time`) : null;
       } catch (error) {
         // Its connections to the nodes come and go as it discovers them, and the first call on one of them may be lost to that.
-        if (tries === reachTries || deadline.isOver) return refused(`Redis ${where}: ${textOf(error)}`);
-        await sleep(clock, reconnectDelayMs(tries, Math.random()));
+        if (attempt === reachAttempts || deadline.isOver) return refused(`Redis ${where}: ${textOf(error)}`);
+        await sleep(clock, reconnectDelayMs(attempt, Math.random()));
       }
     }
   }
@@ -122,18 +122,18 @@ export class RedisStreamsTransport implements Transport {
 
   /**
    * The connection is shared: a call that drops it because its own time is over also takes it from the others. What was not even written by then
-   * is written again: a refusal would cost an at-most-once job its only try.
+   * is written again: a refusal would cost an at-most-once job its only attempt.
    */
   async #write(part: readonly Numbered[], deadline: Deadline): Promise<unknown> {
     const { client, clock } = this.#parts;
-    for (let tries = 1; ; tries++) {
+    for (let attempt = 1; ; attempt++) {
       const pipeline = client.pipeline();
       for (const { args } of part) pipeline.call("XADD", args);
       const answers: unknown = await deadline.within(pipeline.exec().catch((error: unknown) => error));
       // What it still holds back must not be sent later.
       if (answers === late) client.disconnect(true);
-      if (tries === reachTries || !part.every((_, place) => isUnsent(answers, place))) return answers;
-      await sleep(clock, Math.min(deadline.leftMs, reconnectDelayMs(tries, Math.random())));
+      if (attempt === reachAttempts || !part.every((_, place) => isUnsent(answers, place))) return answers;
+      await sleep(clock, Math.min(deadline.leftMs, reconnectDelayMs(attempt, Math.random())));
       // Waiting for a closed client would open it again.
       if (deadline.isOver || this.#closed) return answers;
       const trouble = await deadline.within(untilReady(client), connectTimeoutMs);

@@ -26,7 +26,7 @@ export const memory: readonly Mutant[] = [
       "true ? [row] : []",
     ],
     ["a claim does not raise the token", "token: row.token + 1,", "token: row.token,"],
-    ["a claim counts no try", "attempt: row.attempt + 1,", "attempt: row.attempt,"],
+    ["a claim counts no attempt", "attempt: row.attempt + 1,", "attempt: row.attempt,"],
     ["the limit of a queue is not counted", "left.set(row.queue, leftInQueue - 1);", ""],
     ["fragile jobs run beside others", "params.alone && params.limit > 0", "params.limit > 0"],
   ]),

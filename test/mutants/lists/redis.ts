@@ -40,7 +40,11 @@ export const redis: readonly Mutant[] = [
     ["a claim ahead that runs out is a crash", "silenceOf(job[AHEAD] == 1)", "silenceOf(false)"],
   ]),
   ...mutantsOf(at("shared/keyed.lua", "claim|step|limits|fragile|finish|expire"), [
-    ["a claim counts no try", "job[STATE], job[ATTEMPT] = ACTIVE, job[ATTEMPT] + 1", "job[STATE] = ACTIVE"],
+    [
+      "a claim counts no attempt",
+      "job[STATE], job[ATTEMPT] = ACTIVE, job[ATTEMPT] + 1",
+      "job[STATE] = ACTIVE",
+    ],
     [
       "the limit of a queue is not counted",
       "if left then left[tailOf(job)[QUEUE]] = left[tailOf(job)[QUEUE]] - 1 end",

@@ -64,7 +64,7 @@ const withoutEpoch: RelayBug = {
 
 const rollbackAsAttempt: RelayBug = {
   name: "a rollback is counted as a try",
-  breaks: ["a rollback costs no try"],
+  breaks: ["a rollback costs no attempt"],
   below: (store) =>
     override(store, {
       checkpoint: (params) =>

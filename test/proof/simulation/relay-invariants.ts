@@ -23,7 +23,7 @@ function checkJob(history: RelayHistory, job: StoredJob): void {
     history.violate("a task counts as fired only when the broker has it", is);
   }
   if (job.state === "succeeded" && job.attempt !== 1) {
-    history.violate("a rollback costs no try", `${is} after ${job.attempt} tries`);
+    history.violate("a rollback costs no attempt", `${is} after ${job.attempt} attempts`);
   }
   if (job.delivery === "at-most-once") {
     const copies = Map.groupBy(arrivals, ({ redrives }) => redrives);

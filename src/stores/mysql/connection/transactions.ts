@@ -9,7 +9,7 @@ import type { Borrowed, Connections } from "./pool.ts";
 import { idleLimit, now, setNow, sql } from "./sql.ts";
 
 /** How often a conflicting transaction is tried. */
-const maxTries = 8;
+const maxAttempts = 8;
 const maxPauseMs = 20;
 /**
  * A process suspended in the middle of a transaction would keep its locks, including the namespace's, for as long as its
@@ -149,7 +149,7 @@ export class Transactions {
 
   async #run<T>(work: (borrowed: Borrowed) => Promise<T>): Promise<T> {
     const { connections } = this.#options;
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       let borrowed: Borrowed | null = null;
       try {
         borrowed = await connections.borrow();
@@ -162,7 +162,7 @@ export class Transactions {
         // asked may be repeated.
         const isGone = borrowed !== null && isLost(error) && !isTimeout(error);
         const again = isDeadlock(error) || isGone;
-        if (!again || tries >= maxTries) throw translateError(error, connections.where);
+        if (!again || attempt >= maxAttempts) throw translateError(error, connections.where);
         if (isGone) connections.distrust();
         else await delay(Math.random() * maxPauseMs);
       }

@@ -24,7 +24,7 @@ export interface LinkOptions {
 /** How many prepared statements each connection keeps. There are a handful, and a few more for unusual batches. */
 const maxPrepared = 50;
 /** How often a call that conflicts with another one is tried. */
-const maxTries = 8;
+const maxAttempts = 8;
 const maxPauseMs = 30;
 
 /** The connection to the server: every call has a deadline, and a connection that misses it is discarded. */
@@ -174,7 +174,7 @@ export class Link {
   async #patiently(use: (client: PgClient, ms: number) => Promise<Used>): Promise<Used> {
     const until = performance.now() + this.#options.callTimeoutMs;
     const leftMs = (): number => Math.max(1, Math.round(until - performance.now()));
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#borrow(
           (client) => use(client, leftMs()),
@@ -183,9 +183,9 @@ export class Link {
           leftMs(),
         );
       } catch (error) {
-        if (!isConflict(error) || tries === maxTries) throw translateError(error, this.place);
+        if (!isConflict(error) || attempt === maxAttempts) throw translateError(error, this.place);
       }
-      await delay(Math.random() * maxPauseMs * tries);
+      await delay(Math.random() * maxPauseMs * attempt);
     }
   }
 

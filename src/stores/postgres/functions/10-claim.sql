@@ -1,7 +1,7 @@
 -- The claim.
 
 -- Whether this claim is new to the store: 'new', 'repeated' (the same answer again, without jobs that have ended since) or 'stale'. Locks the
--- claimer's row, so a repetition waits for a first try that is still in progress. Index: claimers_pkey.
+-- claimer's row, so a repetition waits for a first attempt that is still in progress. Index: claimers_pkey.
 create function check_sequence(a ask) returns text language plpgsql as $$
 declare
   v_last bigint;
@@ -45,7 +45,7 @@ $$;
 -- Promise: no job goes to two claimers; limits hold exactly. Locks, in this order: the claimer's row, limited queues, lanes, rate keys'
 -- windows, then rows of jobs on shelves and turns (skipping locked ones). Plain jobs in queues without limits lock only their turns.
 -- Returns {outcome, jobs, now, nextAt, fragile}. A claim that took nothing does not wait for the disk: if the server loses
--- it, no call of that claimer is still under way.
+-- it, no call of that claimer is still in flight.
 create function claim_jobs(a ask) returns json language plpgsql as $$
 declare
   v_kind text;

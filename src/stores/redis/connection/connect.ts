@@ -11,7 +11,7 @@ export async function newClient(
   const { Redis, Cluster } = await import("ioredis").catch(
     cannotLoad({ code: `${who}-missing-client`, who: `the Redis ${who}`, packages: ["ioredis"] }),
   );
-  const delayMs = (tries: number): number => reconnectDelayMs(tries, Math.random());
+  const delayMs = (attempt: number): number => reconnectDelayMs(attempt, Math.random());
   const common = {
     ...(connection.username === null ? {} : { username: connection.username }),
     ...(connection.password === null ? {} : { password: connection.password }),

@@ -21,11 +21,11 @@ const ownerOnly = 0o600;
  */
 export function openNoticesFile(path: string, databasePath: string): number {
   const database = statSync(databasePath);
-  for (let tries = 0; ; tries += 1) {
+  for (let attempt = 0; ; attempt += 1) {
     try {
       return openExisting(path, database);
     } catch (error) {
-      if (!hasCode(error, "ENOENT") || tries > 0) throw error;
+      if (!hasCode(error, "ENOENT") || attempt > 0) throw error;
     }
     try {
       return create(path, database);

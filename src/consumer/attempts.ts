@@ -1,7 +1,7 @@
 const mostKeys = 100_000;
 
 /** How often messages failed in this process, for senders that do not count. If there are too many, the oldest are forgotten. */
-export class Tries {
+export class Attempts {
   readonly #failures = new Map<string, number>();
 
   of(key: string): number {
