@@ -108,7 +108,7 @@ create type decision as (
   keeps_result boolean, story text, tells_reason boolean, tells_error boolean
 );
 
--- What becomes of a held job (settle and story in state.ts). p_reason: that of the outcome; p_requested: why its cancellation was requested.
+-- Decides the next state of a held job (settle and story in state.ts). p_reason: that of the outcome; p_requested: why its cancellation was requested.
 -- Null where such an outcome is refused.
 create function decide(
   p_kind text, p_reason text, p_cancelled boolean, p_requested text, p_delivery text, p_crashes integer, p_max_crashes integer
@@ -212,7 +212,7 @@ function luaFile() {
 
 local ${outcomeKinds.map(luaName).join(", ")} = ${numbers.join(", ")}
 
--- What becomes of a held job (settle and story in state.ts). \`reason\` is that of the outcome, \`requested\` why its cancellation was requested.
+-- Decides the next state of a held job (settle and story in state.ts). \`reason\` is that of the outcome, \`requested\` why its cancellation was requested.
 -- Returns state, reason, what to add to attempt, crashes and rollbacks, whether the delay, the error and the result that were given are kept,
 -- the line of the trail and whether it has the reason and the error. Nil where such an outcome is refused.
 local function decide(kind, reason, isCancelled, requested, delivery, crashes, maxCrashes)

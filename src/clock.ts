@@ -20,7 +20,7 @@ const maxTimerMs = 2 ** 31 - 1;
 const sinceStart = performance.now.bind(performance);
 
 /**
- * performance.now() is by far the cheapest, and counts from the start of its own thread; the machine's own count is the same everywhere on it.
+ * performance.now() is by far the cheapest, and counts from the start of its thread; the machine's own count is the same everywhere on it.
  * They tick alike, so the difference is taken once: the closest of several, since anything may happen between two looks.
  */
 const startedAt = Array.from({ length: 10 }, () => {
@@ -52,7 +52,7 @@ export const systemClock: Clock = {
 };
 
 /**
- * Like {@link sleep}, for a call that somebody awaits: the process stays until it is over. The library's own loops do not keep a process alive.
+ * Like {@link sleep}, for a call that the caller awaits: the process stays until it is over. The library's own loops do not keep a process alive.
  */
 export async function sleepAwake(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   const keepAlive = clock === systemClock ? setInterval(() => {}, maxTimerMs) : null;

@@ -76,7 +76,7 @@ export class UnrecoverableError extends Error {
 }
 
 /**
- * Whether the same call may succeed later without anybody changing anything.
+ * Whether the same call may succeed later without any change.
  * Everything else is for a person to fix and is never retried automatically.
  */
 export function isTransient(error: unknown): boolean {
@@ -134,7 +134,7 @@ function textOf(value: unknown): string {
   return (typeof value === "string" ? value : describe(value)).slice(0, maxMessageLength);
 }
 
-/** A value as it stands in a message: short, quoted where it is a string, and never throwing. */
+/** A value as messages show it: short, quoted where it is a string, and never throwing. */
 export function describe(value: unknown): string {
   if (typeof value === "string")
     return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);

@@ -150,7 +150,7 @@ export function lateBucket(lateMs: number): number {
   return bucket === -1 ? lateBoundsMs.length : bucket;
 }
 
-/** When the step begins in which an instant lies. */
+/** When the step that contains an instant begins. */
 export function stepAt(step: HistoryStep, instantMs: number): number {
   return Math.floor(instantMs / stepMs[step]) * stepMs[step];
 }

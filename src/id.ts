@@ -13,7 +13,7 @@ let upper = 0;
 
 /**
  * A version 7 UUID that rises with time, and within a millisecond by a counter that starts at random: ids that are made one
- * after the other stand together in every index, which then grows at its end and shrinks at its beginning.
+ * after the other are together in every index, which then grows at its end and shrinks at its beginning.
  */
 export function newId(nowMs: number): string {
   // 25 of its 26 bits are random, so a millisecond has room for 33 million ids.

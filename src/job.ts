@@ -6,7 +6,7 @@ export type Delivery = "at-most-once" | "at-least-once" | "effectively-once";
 
 export const deliveries = ["at-most-once", "at-least-once", "effectively-once"] as const satisfies Delivery[];
 
-/** Where a job stands. `waiting` covers "due later": due means `runAt <= store now`. */
+/** The state of a job. `waiting` covers "due later": due means `runAt <= store now`. */
 export type JobState = "blocked" | "waiting" | "active" | "succeeded" | "dead" | "lost" | "cancelled";
 
 export const jobStates = [

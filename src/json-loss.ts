@@ -1,5 +1,5 @@
 /**
- * What `JSON.stringify` loses without a word: a number that is not finite and an invalid date become null, and what holds its content
+ * What `JSON.stringify` loses silently: a number that is not finite and an invalid date become null, and what holds its content
  * elsewhere than in properties (a `Map`, an `Error`, a promise) becomes `{}`. An instance of a class is its fields, as always in JSON, and a
  * property that is undefined or a function is left out.
  */
@@ -61,7 +61,7 @@ function named(tag: string): string {
   return `${/^[AEIO]/.test(tag) ? "an" : "a"} ${tag}`;
 }
 
-/** Quoted, and cut where it is long: what has lost something is told in the store, too. */
+/** Quoted, and cut where it is long: the description is also kept in the store. */
 function pathTo(place: Place, key: string): string {
   const keys = [key];
   for (let one: Place | null = place; one !== null && one.parent !== null; one = one.parent)

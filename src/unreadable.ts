@@ -1,7 +1,7 @@
 import { EscapementError } from "./errors.ts";
 import type { JobFacts } from "./job.ts";
 
-/** A column that can hold what this library never wrote: what it is called on a job, who reads it, and what stands in for it. */
+/** A column that can hold what this library never wrote: its name on a job, who reads it, and its placeholder. */
 export interface CheckedColumn<Cell> {
   readonly place: number;
   readonly field: string;

@@ -24,7 +24,7 @@ export const faultKinds = [
 
 export type FaultKind = (typeof faultKinds)[number];
 
-/** What became of a run of `escapement verify`, in short. */
+/** The result of a run of `escapement verify`, in short. */
 export interface VerifyReport {
   readonly at: string;
   readonly valid: boolean;

@@ -13,7 +13,7 @@ export const Identity = createContext<Me>({
 
 const order: readonly Me["role"][] = ["read", "operate", "admin"];
 
-/** Answers whether the role of whoever looks is enough. */
+/** Whether the role of the viewer is enough. */
 export function useRole(): (needed: Me["role"]) => boolean {
   const { role } = useContext(Identity);
   return (needed) => order.indexOf(role) >= order.indexOf(needed);

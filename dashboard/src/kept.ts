@@ -1,5 +1,5 @@
 /**
- * What a screen keeps for when somebody comes back to it: by the entry of the browser's history, so that Back shows what was there, and a link to
+ * What a screen keeps for the next visit: by the entry of the browser's history, so that Back shows what was there, and a link to
  * the same screen starts fresh. It lasts as long as the page does.
  */
 const entries = new Map<string, Map<string, unknown>>();

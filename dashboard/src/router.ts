@@ -36,7 +36,7 @@ function leave(): void {
   keep("sight", { scrollY, link } satisfies Sight);
 }
 
-/** Shows a place as it was left; false where somebody has not been before. */
+/** Restores a place as it was left; false on a first visit. */
 export function showAsLeft(): boolean {
   const sight = recall<Sight>("sight");
   if (sight === null) return false;

@@ -77,7 +77,7 @@ function jobVerbs(send: Send) {
   const get = <T>(path: string, query: object = {}): Promise<T> => send<T>("GET", path, { query });
   const post = <T>(path: string, body: object = {}): Promise<T> => send<T>("POST", path, { body });
   return {
-    /** A request without an id gets a key of its own, so one whose answer was lost is sent again and is still one job. */
+    /** A request without an id gets its own key, so one whose answer was lost is sent again and is still one job. */
     enqueue: (
       job: NewJob,
       { idempotencyKey }: { readonly idempotencyKey?: string } = {},

@@ -26,7 +26,7 @@ export class Authenticator {
     if (authorize !== null) return this.#askTheApp(authorize, request, address);
     const sent = request.headers.get("authorization");
     const identity = this.#byToken(sent);
-    // Others may share the address, behind a proxy for example: their guesses must not lock out whoever has a token.
+    // Others may share the address, behind a proxy for example: their guesses must not lock out a caller with a valid token.
     if (identity !== null) return identity;
     // A request without a token is not a guess.
     if (sent !== null) {

@@ -20,7 +20,7 @@ import { Tasks } from "./tasks.ts";
 export interface Api {
   /** The second parameter is for servers that know whom they talk to; anything without an `address` is passed over. */
   (request: Request, context?: unknown): Promise<Response>;
-  /** Ends event streams and stops background tasks after the page that is under way; the app is yours to stop. */
+  /** Ends event streams and stops background tasks after the current page; you stop the app yourself. */
   close(): void;
 }
 

@@ -7,7 +7,7 @@ import type { Role, RouteName } from "./roles.ts";
 import type { StreamEvent, Streams } from "./streams.ts";
 import type { Tasks } from "./tasks.ts";
 
-/** What the routes stand on. */
+/** What the routes work with. */
 export interface Services {
   readonly app: Escapement;
   readonly operations: Operations;
@@ -15,7 +15,7 @@ export interface Services {
   readonly streams: Streams;
   /** Where the last report of `escapement verify` is. */
   readonly verifyReport: string;
-  /** What the page tells everybody. */
+  /** The notice that the page shows to everyone. */
   readonly notice: string | null;
   /** Whether answers are masked. */
   readonly isRedacted: boolean;
@@ -41,7 +41,7 @@ type DeepReadonly<T> = T extends readonly (infer I)[]
     ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
     : T;
 
-/** One route: what it takes, what it answers, and how. Who may call it stands in the table of roles. */
+/** One route: what it takes, what it answers, and how. The table of roles says who may call it. */
 export interface Endpoint<Params, Query, Body, Answer extends z.ZodType> {
   readonly route: RouteName;
   readonly summary: string;
@@ -65,7 +65,7 @@ export interface Endpoint<Params, Query, Body, Answer extends z.ZodType> {
   >;
 }
 
-/** An answer with a status of its own. */
+/** An answer with its own status. */
 export class Answered<T> {
   readonly value: T;
   readonly status: number;

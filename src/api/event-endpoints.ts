@@ -95,7 +95,7 @@ async function progressOf({ app, streams }: AnyCall, jobId: string) {
   });
 }
 
-/** Something as it stands, sent when it differs from what was sent last: the id of an event is a digest of it. */
+/** The current value, sent when it differs from what was sent last: the id of an event is a digest of it. */
 class Changes {
   readonly #event: string;
   #last: string | null;

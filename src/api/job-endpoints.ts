@@ -163,7 +163,7 @@ export const jobEndpoints = [
   }),
 ];
 
-/** Where answers are masked, a search would tell what is behind the mask, a letter at a time. */
+/** Where answers are masked, a search would reveal what is behind the mask, a letter at a time. */
 export function checkMaySearch(
   { isRedacted, role }: Pick<Call<unknown, unknown, unknown>, "isRedacted" | "role">,
   words: { readonly error?: string | undefined; readonly text?: string | undefined },

@@ -27,7 +27,7 @@ export interface ApiOptions {
   readonly tokens?: readonly ApiToken[];
   /** Decides by the request who asks; null refuses it. */
   readonly authorize?: (request: Request) => Identity | null | Promise<Identity | null>;
-  /** Lets everybody in as admin who asks for a loopback host name, not through a proxy. Serve it on loopback only. @default false */
+  /** Treats every request to a loopback host name, not through a proxy, as admin. Serve it on loopback only. @default false */
   readonly insecure?: boolean;
   /** Origins of other pages that may change something, such as `"https://ops.example.com"`. The API's own is always one. @default [] */
   readonly origins?: readonly string[];
@@ -44,7 +44,7 @@ export interface ApiOptions {
   readonly answerTimeout?: Duration;
   /** The file in which `escapement verify` left its last report. @default "escapement-verify.json" in the working directory */
   readonly verifyReport?: string;
-  /** A sentence for everybody who looks, which the dashboard shows on every screen: what this installation is, or what is going on. @default none */
+  /** A sentence that the dashboard shows on every screen: what this installation is, or what is happening. @default none */
   readonly notice?: string;
 }
 

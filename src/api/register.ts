@@ -125,7 +125,7 @@ export function checkRole(role: Role, actor: string, route: RouteName): void {
   throw new ProblemError("forbidden", `${route} needs the role ${roleOf[route]}, and ${actor} has ${role}`);
 }
 
-/** Bodies are JSON, bounded, and an empty one stands for an object without fields where that is allowed. */
+/** Bodies are JSON, bounded, and an empty one means an object without fields where that is allowed. */
 function bodyChecks({ body }: AnyEndpoint, maxSize: number) {
   if (body === undefined) return [];
   const readJson = async (context: Context<Env>, next: () => Promise<void>): Promise<void> => {
@@ -177,7 +177,7 @@ const deepest = 200;
 /** Very deep nesting exhausts the stack of any code that walks it, here or in a handler. */
 function checkDepth(text: string): void {
   let depth = 0;
-  // Strings are passed over whole: what stands in them is no bracket.
+  // Strings are skipped whole: a bracket in them does not count.
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
     if (token === "[" || token === "{") depth += 1;
     else if (token === "]" || token === "}") depth -= 1;

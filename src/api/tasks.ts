@@ -29,7 +29,7 @@ const mostKept = 200;
 
 /**
  * The background tasks of this process. A process that ends takes them with it: what they have done stays done, the audit log has how far
- * they came, and the same request goes on where they were.
+ * they came, and the same request continues where they stopped.
  */
 export class Tasks {
   readonly #known = new Map<string, Known>();

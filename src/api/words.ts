@@ -24,7 +24,7 @@ function text(longest: number) {
     );
 }
 
-/** What may stand in a path or a query: no control characters, and bounded like everything that is indexed. */
+/** What may be in a path or a query: no control characters, and bounded like everything that is indexed. */
 const word = (longest: number) =>
   z
     .string()
@@ -34,7 +34,7 @@ const word = (longest: number) =>
 export const id = word(255).openapi({ example: "invoice:42" });
 export const name = word(128);
 export const reason = text(1_000).openapi({ description: "Kept in the trail and the audit log." });
-/** A schema with a name, or null. `nullable` would make the named one nullable wherever it stands. */
+/** A schema with a name, or null. `nullable` would make the named one nullable everywhere. */
 export function orNull<S extends z.ZodType>(schema: S) {
   return z.union([schema, z.null()]);
 }

@@ -29,7 +29,7 @@ export function countEveryMs({ metrics, telemetry }: Settings): number | null {
 const shownForIntervals = 3;
 
 /**
- * Asks the store now and then how much work its queues have. Of all nodes that count, the one with the smallest id asks, by the list of
+ * Queries the store periodically for queue depths. Of all nodes that count, the one with the smallest id asks, by the list of
  * living nodes: the answer is the same for all, and no queue is counted once for each process. For a moment after a node died no node asks, or
  * two do; readers of the figures take the highest.
  */

@@ -246,7 +246,7 @@ export class Escapement implements AsyncDisposable {
     return this.#schedules.get(key);
   }
 
-  /** The ledger of a schedule: each occurrence of a span, and what became of it. */
+  /** The ledger of a schedule: each occurrence of a span, and its fate. */
   occurrences(key: string, options: OccurrencesOptions = {}): Promise<Occurrence[]> {
     return this.#schedules.occurrences(key, options);
   }

@@ -29,7 +29,7 @@ interface Flush {
 }
 
 /**
- * Keeps the history: counts what this process's events report, which come when an outcome is durable, and writes it now and then. Where nothing
+ * Keeps the history: counts what this process's events report, which come when an outcome is durable, and writes it periodically. Where nothing
  * ended, nothing is written. A process that is killed loses what it has not written.
  */
 export class HistoryWriter {

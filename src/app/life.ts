@@ -96,7 +96,7 @@ export class Life {
   async #stop(timeoutMs: number): Promise<void> {
     const { client, cancelReasons, observation, history, connection } = this.#parts;
     await client.settled();
-    // A start under way ends first: what is half started cannot be stopped. The caller of start gets its failure.
+    // A start in progress ends first: what is half started cannot be stopped. The caller of start gets its failure.
     await this.#starting?.catch(() => {});
     await this.#scheduleFile?.stop();
     await this.#node?.stop(timeoutMs);

@@ -3,14 +3,14 @@ import type { StoredJob } from "../store/jobs.ts";
 import type { OccurrenceRecord, OccurrencesParams } from "../store/schedules.ts";
 import type { Store } from "../store/store.ts";
 
-/** One nominal firing, or a range of skipped ones, and what became of it. */
+/** One nominal firing, or a range of skipped ones, and its fate. */
 export interface Occurrence {
   readonly key: string;
   readonly fireAt: Date;
   /** The last of a range. */
   readonly until: Date | null;
   readonly count: number;
-  /** `skipped`, or where its job stands; `forgotten` when the job is no longer kept. */
+  /** `skipped`, or the state of its job; `forgotten` when the job is no longer kept. */
   readonly fate: "skipped" | JobState | "forgotten";
   /** Why it was skipped, or why its job is where it is. */
   readonly reason: string | null;

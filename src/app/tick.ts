@@ -42,7 +42,7 @@ export async function tick(app: Escapement): Promise<Ticked> {
 
 /**
  * Knows when a tick is over. Its work is what was due when it began: what becomes due later is for the next one, since an every-second
- * schedule would keep this one for ever.
+ * schedule would keep this one forever.
  */
 class TickWatch {
   readonly ran = { succeeded: 0, failed: 0, reaped: 0 };
@@ -206,7 +206,7 @@ class TickWatch {
     return new Set(queues.flatMap(({ queue, paused }) => (paused ? queue : [])));
   }
 
-  /** The schedules that have something due which is not planned yet, and where each stands; empty when there are none. */
+  /** The schedules that have something due which is not planned yet, and the state of each; empty when there are none. */
   async #readToPlan(): Promise<string> {
     const schedules = await this.#app.schedules();
     return schedules

@@ -6,6 +6,6 @@ export interface ReasonOptions {
 }
 
 export interface StopOptions {
-  /** How long running handlers may go on before their signal fires. @default "30s" */
+  /** How long running handlers may continue before their signal fires. @default "30s" */
   readonly timeout?: Duration;
 }

@@ -103,7 +103,7 @@ export class Outbox<H extends Holding> {
 
   /**
    * The store refused what was sent, and would refuse it again. Half of it is retried, and so on until the outcome that
-   * cannot be written stands alone; that one is given up, so it does not block the others, and returned.
+   * cannot be written is alone; that one is dropped, so it does not block the others, and returned.
    */
   narrow(sending: Sending<H>): H | null {
     if (!this.#underWay.has(sending)) return null;

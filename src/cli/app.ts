@@ -46,8 +46,8 @@ export async function createApp(
 }
 
 /**
- * Runs something with an app of the settings found here, and stops it whatever happens. A store that does not answer is asked again for a
- * minute, and whoever waits is told.
+ * Runs something with an app of the settings found here, and stops it whatever happens. A store that does not answer is called again for a
+ * minute, with a remark to the user.
  */
 export async function withApp<T>(
   flags: AppFlags,

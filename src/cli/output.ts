@@ -116,7 +116,7 @@ export function table(
     : natural.map((width) => Math.min(width, widestPadding));
   const line = (cells: readonly string[], styleOf: (column: number) => Style | null): Line =>
     cells.flatMap((cell, column) => {
-      // Ids that were made at about the same time begin alike: their ends tell them apart.
+      // Ids that were made at about the same time begin alike: their ends differ.
       const cut = whole.includes(headings[column] ?? "") && cells !== headings ? cutStart : cutTo;
       const text = pad(
         isCut ? cut(cell, widths[column] ?? 0) : cell,

@@ -138,7 +138,7 @@ function quieten(command: Command): void {
   for (const one of command.commands) quieten(one);
 }
 
-/** What was given is wrong, whoever noticed: the parser, or the library behind it. */
+/** The arguments are wrong, whether the parser noticed or the library behind it. */
 const wrongValues: ReadonlySet<string> = new Set<ErrorCode>([
   "invalid-option",
   "invalid-duration",

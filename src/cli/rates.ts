@@ -28,7 +28,7 @@ export class RateMeter {
     return this.#rates;
   }
 
-  /** Begins with what the store has kept: the last full minutes, up to the one in which `now` lies. Where it has kept nothing, with nothing. */
+  /** Begins with what the store has kept: the last full minutes, up to the one that contains `now`. Without any, it begins empty. */
   begin(points: readonly HistoryPoint[], now: Date): void {
     if (points.length === 0) return;
     const byTime = new Map(points.map((point) => [point.at.getTime(), point]));

@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { describe, EscapementError } from "../errors.ts";
 import { parseExact } from "../exact-json.ts";
 
-/** The input of a job, with all digits of its numbers: JSON as it stands, @file, or - for standard input. */
+/** The input of a job, with all digits of its numbers: verbatim JSON, @file, or - for standard input. */
 export async function readInput(given: string): Promise<unknown> {
   const [source, where] = await sourceOf(given);
   try {

@@ -1,7 +1,7 @@
 import type { Escapement } from "../app/escapement.ts";
 import type { JobFacts } from "../job.ts";
 
-/** Knows how many handlers an app has at work, from its events. */
+/** Counts an app's running handlers, from its events. */
 export class Running {
   readonly #claims = new Set<string>();
 

@@ -76,7 +76,7 @@ function openToAll(host: string): EscapementError {
 /** What is served, and where. */
 export interface Served {
   readonly url: string;
-  /** Answers under way may end; streams are ended, and connections that only wait are closed. */
+  /** Answers in progress may finish; streams are ended, and connections that only wait are closed. */
   close(): Promise<void>;
 }
 

@@ -24,7 +24,7 @@ const spanMs = { minute: stepMs.hour, hour: 24 * stepMs.hour } as const;
 const groups = ["queue", "name"] as const;
 export const maxHistoryPoints = 10_000;
 
-/** The question to the store. Times are rounded so that the steps in which they lie are part of the answer. */
+/** The question to the store. Times are rounded so the steps that contain them are part of the answer. */
 export function historyParams(options: HistoryOptions, nowMs: number): HistoryParams {
   checkKnown(options, ["step", "since", "until", "queue", "name", "by", "limit"], "history");
   const step = checkOneOf(options.step ?? "minute", historySteps, "step");

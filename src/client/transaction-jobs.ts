@@ -17,12 +17,12 @@ export interface TransactionJobsParts {
 
 /**
  * Enqueues in the transaction of a handler's `tx`. Its caller need not await it, and on SQLite cannot: what it cannot enqueue fails the
- * transaction, even if nobody checks, and the transaction waits for what is still being written.
+ * transaction, even if the caller ignores the error, and the transaction waits for what is still being written.
  */
 export class TransactionEnqueuer implements OpenTransaction {
   readonly #parts: TransactionJobsParts;
   readonly #failures: unknown[] = [];
-  /** The last write that is under way: a connection takes one statement at a time. */
+  /** The last write in progress: a connection takes one statement at a time. */
   #tail: Promise<unknown> | null = null;
   #open = true;
 

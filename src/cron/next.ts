@@ -31,7 +31,7 @@ export function* instantsAfter(
   let last = after;
   const wall = zone.wallAt(after);
   const today = Math.floor(wall / dayMs) * dayMs;
-  // Near a change of the clocks a wall time of yesterday may still lie ahead in real time.
+  // Near a change of the clocks a wall time of yesterday may still be ahead in real time.
   const start = zone.isSteady(today) ? today : today - dayMs;
   for (const midnight of matchingDays(fields, rules, new Date(start))) {
     const instants = zone.isSteady(midnight)

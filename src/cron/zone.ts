@@ -61,9 +61,9 @@ export class Zone {
       .sort((a, b) => a - b);
   }
 
-  /** The first instant after the gap in which `wall` lies: the moment at which the clocks were put forward. */
+  /** The first instant after the gap that contains `wall`: the moment at which the clocks were put forward. */
   endOfGap(wall: number): number {
-    // The change lies between the two readings that `wall` would have had under either offset.
+    // The change is between the two readings that `wall` would have had under either offset.
     let low = wall - this.offsetAt(wall + dayMs);
     let high = wall - this.offsetAt(wall - dayMs);
     if (low > high) [low, high] = [high, low];

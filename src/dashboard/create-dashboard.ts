@@ -3,8 +3,8 @@ import type { Escapement } from "../app/escapement.ts";
 import { servePage } from "./serve-page.ts";
 
 /**
- * The dashboard of an app, and the API that it stands on (below `/api`), as one handler of web-standard requests. The options are the API's. The
- * page itself is the same for everybody and shows nothing: all that it knows, it asks the API for, with the token of whoever sits before it.
+ * The dashboard of an app, and the API that it uses (below `/api`), as one handler of web-standard requests. The options are the API's. The
+ * page itself is the same for everyone and has no data: it fetches all of it from the API, with the user's token.
  *
  * @example
  * const dashboard = createDashboard(app, { basePath: "/jobs", authorize: (request) => sessionOf(request) });

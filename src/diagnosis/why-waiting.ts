@@ -129,7 +129,7 @@ function fullWindow(
   return inMs <= 0 ? null : { until, inMs };
 }
 
-/** Keys carry their definition's name in the store; a limit without a key of its own is the bare name. */
+/** Keys carry their definition's name in the store; a limit without its own key is the bare name. */
 function ownKey(key: string, name: string): string | null {
   return key === name ? null : key.slice(name.length + 1);
 }

@@ -2,10 +2,10 @@ import type { Clock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import type { InboxClaim, InboxStore } from "../store/inbox.ts";
 
-/** The share of a lease after which a holder that cannot renew gives up, before anybody else may begin. */
+/** The share of a lease after which a holder that cannot renew gives up, before another may begin. */
 const safeShare = 0.8;
 
-/** A key that this process holds: the work goes on outside the inbox, and only its end is written there. */
+/** A key that this process holds: the work happens outside the inbox, and only its end is written there. */
 export interface InboxHold {
   /** No copy was begun before this one. */
   readonly isFirst: boolean;
@@ -23,7 +23,7 @@ export interface InboxHold {
    * @throws EscapementError `stale-claim` when another copy has taken over.
    */
   finish(): Promise<void>;
-  /** Nothing took effect: the next copy may begin at once, and a commit that is under way is undone. False when it had ended before. */
+  /** Nothing took effect: the next copy may begin at once, and a commit in flight is rolled back. False when it had ended before. */
   release(): Promise<boolean>;
   /** Keeps the key no longer than its lease: who begins after that learns that this one never ended. */
   abandon(): void;
@@ -106,7 +106,7 @@ export class Hold implements InboxHold {
       // A renewal that fails is tried again by the next; the token guards the commit in any case.
       store.extend({ ...claim, leaseMs }).then(
         (isHeld) => {
-          // A renewal that was under way when the hold ended answers that it has ended.
+          // A renewal that was in flight when the hold ended answers that it has ended.
           if (this.#isOver) return;
           if (isHeld) this.#endAfter(askedAtMs);
           else this.#lose();

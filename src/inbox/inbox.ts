@@ -10,7 +10,7 @@ import { Hold, type InboxHold } from "./hold.ts";
 export interface InboxOptions {
   /** Where the markers are kept: `sqliteInbox(…)`, `postgresInbox(…)`, `mysqlInbox(…)`, `redisInbox(…)`. */
   readonly store: InboxStore;
-  /** How long a copy may be at work without a sign of life before another may start. @default "30s" */
+  /** How long a copy may go without a renewal before another may start. @default "30s" */
   readonly lease?: Duration;
   /** How long a done key is remembered: longer than anything may be delivered again, redriven jobs included. @default "45d" */
   readonly retention?: Duration;
@@ -80,7 +80,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
   }
 
   /**
-   * Takes the key of a message for work that goes on outside the inbox's transaction, and keeps it until the returned hold is committed
+   * Takes the key of a message for work that happens outside the inbox's transaction, and keeps it until the returned hold is committed
    * or released. What `consume` does for each message; {@link handle} is simpler where the effect is all there is.
    */
   async hold(message: InboxMessage): Promise<InboxHeld> {
@@ -92,7 +92,7 @@ export class Inbox implements EffectInbox, AsyncDisposable {
     return { outcome: "held", hold: new Hold({ ...parts, claim, leaseMs: this.leaseMs, askedAtMs }) };
   }
 
-  /** Forgets keys whose retention is over; call it now and then. Returns how many. */
+  /** Forgets keys whose retention is over; call it periodically. Returns how many. */
   async prune(options: { readonly limit?: number } = {}): Promise<number> {
     checkKnown(options, ["limit"], "prune");
     await this.#ready();

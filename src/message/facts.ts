@@ -5,7 +5,7 @@ import { readTrace } from "../telemetry/trace.ts";
 import type { MessageFacts } from "./message.ts";
 
 /**
- * Reads what a message's headers tell of its job: the reverse of `encodeMessage`. What another language may leave out has a default.
+ * Reads a job's facts from a message's headers: the reverse of `encodeMessage`. What another language may leave out has a default.
  *
  * @throws EscapementError `invalid-message`
  */

@@ -31,7 +31,7 @@ export interface TransportContext {
 
 export interface Transport {
   /**
-   * Hands a batch to the broker and waits for its word on each message. It never rejects; answers stand in the order of the messages.
+   * Sends a batch to the broker and waits for its answer to each message. It never rejects; answers are in the order of the messages.
    * Messages of one key arrive in the order given, as far as the broker keeps one. No message is sent twice by the transport itself,
    * unless the broker itself drops the copy (an idempotent producer): an ambiguous one is the relay's to decide.
    */

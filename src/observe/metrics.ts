@@ -3,7 +3,7 @@ import type { JobFacts } from "../job.ts";
 import type { QueueDepth } from "../store/questions.ts";
 import type { Instruments, Labels, Reading } from "../telemetry/instruments.ts";
 
-/** How a relay is doing, as its metrics tell it. */
+/** The state of a relay, as its metrics show it. */
 export interface RelayFigures {
   readonly held: number;
   readonly partitions: number;
@@ -43,7 +43,7 @@ const ends = [
   "stale",
 ] as const;
 
-/** Counts what an app's events tell, from now on. */
+/** Counts an app's events, from now on. */
 export function observeApp(source: MetricsSource, make: Instruments): void {
   observeJobs(source, make);
   observeDispatch(source, make);

@@ -34,7 +34,7 @@ const scope = "escapement";
 /**
  * Traces and measures through the OpenTelemetry API: register an SDK, and pass this as `telemetry` to `createEscapement`, `consume` and
  * `httpEndpoint`. The span around an enqueue is the parent of the handler's, wherever and whenever it runs; a retry, a redrive and an occurrence
- * of a schedule begin a trace of their own, with a link to it.
+ * of a schedule begin their own trace, with a link to it.
  *
  * @example
  * const app = createEscapement({ jobs, telemetry: openTelemetry() });

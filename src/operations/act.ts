@@ -25,7 +25,7 @@ export function checkAct(act: Act): Act {
   return act;
 }
 
-/** How an act stands in a trail. */
+/** How an act is written in a trail. */
 export function textOf({ actor, reason = null }: Act, verb = ""): string {
   const by = `${verb === "" ? "" : `${verb} `}by ${actor}`;
   return reason === null || reason === "" ? by : `${by}: ${reason}`;

@@ -8,7 +8,7 @@ export type AuditLogFilter = AuditFilter;
 
 /** What a person or program did. */
 export interface AuditLogEntry extends Omit<AuditEntry, "outcome"> {
-  /** The outcome; null while it is unknown: it is under way, or its process was killed. */
+  /** The outcome; null while it is unknown: it is in progress, or its process was killed. */
   readonly outcome: unknown;
 }
 

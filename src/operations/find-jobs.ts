@@ -33,7 +33,7 @@ export interface JobsPage {
   readonly jobs: readonly JobSummary[];
   /** How many jobs were searched for this page. */
   readonly looked: number;
-  /** Where to go on; null when every job was looked at. A page may be short, or empty, and still have one. */
+  /** The cursor to continue with; null when every job was examined. A page may be short, or empty, and still have one. */
   readonly cursor: string | null;
 }
 

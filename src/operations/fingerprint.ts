@@ -15,7 +15,7 @@ const idLength = 10;
 
 /**
  * What changes from job to job, in the order in which it is replaced: an id may hold numbers, a string may hold an id. A quote counts only
- * where a word does not go on across it, so "can't" and "won't" are no string.
+ * where a word does not continue across it, so "can't" and "won't" are no string.
  */
 const variable: readonly (readonly [RegExp, string])[] = [
   [/(?<![\p{L}\p{N}])(["'`]).*?\1(?![\p{L}\p{N}])/gu, "<text>"],
@@ -40,7 +40,7 @@ export function shapeOf(name: string, message: string): string {
   return name === "" ? shape.trim() : `${name}: ${shape.trim()}`;
 }
 
-/** The fingerprint of what became of a job: by its error, or by its reason where it has none. */
+/** The fingerprint of a job's failure: by its error, or by its reason if it has none. */
 export function fingerprintOf({ errorHead, reason }: Pick<JobSketch, "errorHead" | "reason">): Fingerprint {
   const error = readErrorHead(errorHead);
   const shape =

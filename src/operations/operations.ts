@@ -65,7 +65,7 @@ export interface ScheduleTemplate {
 export interface BulkOptions {
   /** Changes nothing, and counts what would be changed. @default false */
   readonly dryRun?: boolean;
-  /** Stops the task after the page that is under way. */
+  /** Stops the task after the current page. */
   readonly signal?: AbortSignal;
 }
 

@@ -9,7 +9,7 @@ const maxDue = 100_000;
 /** How many missed occurrences one step fires, so a backlog does not starve what is due now. */
 const maxCatchUpStep = 10;
 
-/** A run of occurrences with the same fate; those to be fired stand alone. */
+/** A run of occurrences with the same fate; those to be fired are alone. */
 export type Decision =
   | { readonly fate: "planned"; readonly fireAt: number }
   | {

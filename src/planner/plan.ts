@@ -12,7 +12,7 @@ import { decodeTemplate, type JobTemplate } from "./template.ts";
 /** A schedule's next time is later than its creation; clocks may be set. */
 const longestBeforeMs = 366 * 86_400_000;
 
-/** What the plan for a schedule is based on, besides its own record. */
+/** What the plan for a schedule is based on, in addition to its own record. */
 export interface PlanFacts {
   /** The store's clock. */
   readonly now: number;
@@ -30,7 +30,7 @@ export interface Plan {
   readonly more: boolean;
 }
 
-/** Decides what becomes of everything that is due on a schedule. Pure: the store arbitrates whose plan counts. */
+/** Decides about everything that is due on a schedule. Pure: the store arbitrates whose plan counts. */
 export function planSchedule(record: ScheduleRecord, facts: PlanFacts): Plan {
   const rules = resolveSchedule(decodeSpec(record.spec));
   const template = decodeTemplate(record.job);

@@ -2,7 +2,7 @@ import type { Fire, FireResult, NewOccurrence } from "../store/schedules.ts";
 import type { Leg, Telemetry } from "../telemetry/telemetry.ts";
 import { withTrace } from "../telemetry/trace.ts";
 
-/** Fires whose jobs carry a context, and who is told what the store made of them. */
+/** Fires whose jobs carry a context, and the callback that gets the store's answer. */
 export interface TracedFires {
   readonly fires: readonly Fire[];
   fired(results: readonly FireResult[]): void;

@@ -20,14 +20,14 @@ export function graceMs(leaseMs: number): number {
 
 /** The contact after an answer. An answer long after the one before it may be the end of an outage, in which no holder could renew. */
 export function afterAnswer(contact: Contact | null, mark: number, leaseMs: number): Contact {
-  // A clock that was set back by much tells nothing about the time between.
+  // A clock that was set far back says nothing about the time between.
   if (contact === null || Math.abs(mark - contact.last) > graceMs(leaseMs))
     return { since: mark, last: mark };
   return { since: contact.since, last: mark };
 }
 
 /**
- * Up to when leases must have run out to be reaped: at the last time the store was known to answer, so a call that lies in a stalled
+ * Up to when leases must have run out to be reaped: at the last time the store was known to answer, so a call that is in a stalled
  * store, and is done before those in which others renew, takes nothing from them. Null: none may be, their holders may be coming back.
  */
 export function reapableUntil(contact: Contact | null, waitMs: number): number | null {

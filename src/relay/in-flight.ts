@@ -246,7 +246,7 @@ export class InFlight {
 
   // ── How many more ──
 
-  /** How many one checkpoint names at most: half, so the next is under way while the first half is published. */
+  /** How many one checkpoint names at most: half, so the next is in flight while the first half is published. */
   get portion(): number {
     return partOf(this.#parts.limit, 1 / 2);
   }

@@ -71,7 +71,7 @@ export class Ownership {
   async stop(timeoutMs: number): Promise<void> {
     const { clock } = this.#parts.runtime;
     this.#stopping.abort();
-    // A grant that is under way must be given back too.
+    // A grant in flight must be given back too.
     await this.#sharing;
     for (const partition of this.held) partition.drain();
     const cancel = clock.after(timeoutMs, () => {
@@ -154,7 +154,7 @@ export class Ownership {
 
   /**
    * Gives back a partition that has ended; if that fails, its lease runs out. While a broker owes an answer it is left to
-   * run out too: the next owner must not publish what may still be under way.
+   * run out too: the next owner must not publish what may still be in flight.
    */
   async #close(partition: Partition): Promise<void> {
     const { store, owner, runtime, emit } = this.#parts;

@@ -41,7 +41,7 @@ interface Outgoing {
  */
 const leastLease = 1 / 5;
 
-/** Hands named jobs to their destinations, and reports what became of each. */
+/** Hands named jobs to their destinations, and reports the result of each. */
 export class Publisher {
   readonly #parts: PublisherParts;
 

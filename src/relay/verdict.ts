@@ -9,7 +9,7 @@ import type { ClaimedJob } from "../store/claims.ts";
  * handlers.
  */
 const dispatchBackoff: Backoff = { type: "exponential", delayMs: 1_000, maxMs: 60_000, jitter: 0.1 };
-/** A receiver may ask for a pause, but not for ever. */
+/** A receiver may ask for a pause, but not an endless one. */
 const longestRetryAfterMs = 3_600_000;
 
 /** Decides what a broker's answer means for a job. Pure. */
@@ -35,7 +35,7 @@ function retryInMs(job: ClaimedJob, retryAfterMs: number, random: number): numbe
 }
 
 /**
- * What becomes of a job that an earlier owner had named; null: it is published again. Whether the earlier owner had
+ * The outcome of a job that an earlier owner had named; null: it is published again. Whether the earlier owner had
  * published it is unknown, and an at-most-once job must not be published twice.
  */
 export function verdictOnTakeover(job: ClaimedJob, isKnown: boolean): Outcome | null {

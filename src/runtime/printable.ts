@@ -1,5 +1,5 @@
 /**
- * What can change more on a screen than the place where it stands: control characters (C0, DEL, C1), line and paragraph separators,
+ * What can change more of a screen than its own place: control characters (C0, DEL, C1), line and paragraph separators,
  * marks that turn the direction of text, and invisible tags. Names, errors and log lines come from jobs, and jobs from anyone.
  */
 const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu;

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 /** When waiting ends with an error. */
 export interface Impatience {
-  /** For so long nobody has left. */
+  /** How long no holder has left. */
   readonly longestWaitMs: number;
   readonly stuck: () => Error;
 }
@@ -13,7 +13,7 @@ export class Semaphore {
   readonly #impatience: Impatience | null;
   readonly #inner = new AsyncLocalStorage<true>();
   #inside = 0;
-  /** When somebody last came out. */
+  /** When a holder last left. */
   #movedAtMs = Number.NEGATIVE_INFINITY;
   readonly #waiting: (() => void)[] = [];
 
@@ -40,7 +40,7 @@ export class Semaphore {
 
   leave(): void {
     this.#movedAtMs = performance.now();
-    // The place goes straight to the next in line, so nobody can slip in between.
+    // The place goes straight to the next in line, so no other can take it in between.
     const next = this.#waiting.shift();
     if (next === undefined) this.#inside -= 1;
     else next();

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
  * The URL of a module beside the calling one, by its name without an ending: `.ts` when run from source, `.js` when built.
  *
  * @param from the caller's `import.meta.url`, which a bundle in CommonJS form has none of.
- * @returns null in a bundle: there the module is no file of its own.
+ * @returns null in a bundle: there the module is not a file.
  */
 export function siblingModule(from: string | undefined, name: string): URL | null {
   if (from === undefined) return null;

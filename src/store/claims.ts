@@ -20,7 +20,7 @@ export interface ClaimVerbs {
 
   /**
    * Ends claims with their outcomes.
-   * - `written`: the outcome stands.
+   * - `written`: the outcome is recorded.
    * - `repeated`: this token is the last one that was finished, and by this claimer; also if the job was claimed again
    *   since.
    * - `stale`: the claim is no longer the claimer's. An expired lease alone makes nothing stale; only the reaper's write

@@ -130,7 +130,7 @@ export interface EnqueueParams {
 }
 
 export interface EnqueueResult {
-  /** The job that stands for the one asked for. */
+  /** The job that stands for the requested one. */
   readonly id: string;
   readonly outcome: "added" | "existing" | "absorbed" | "debounced" | "refused";
   /** The unknown parent, for `refused`. */

@@ -5,13 +5,13 @@ import { describe, EscapementError } from "../errors.ts";
 export interface CursorScope {
   readonly order: "newest" | "oldest";
   readonly verb: "list" | "change" | "scan" | "ends" | "audit";
-  /** Whatever tells this namespace from the others of its store. */
+  /** Whatever distinguishes this namespace from the others of its store. */
   readonly namespace: string | number;
 }
 
 const digestLength = 10;
 
-/** Writes the places where a store goes on. What they mean is the store's own affair. */
+/** Writes the places where a store continues. What they mean is up to the store. */
 export function writeCursor(scope: CursorScope, places: readonly number[]): string {
   const text = places.map((place) => place.toString(36)).join(".");
   return `${text}~${digestOf(scope, text)}`;

@@ -12,7 +12,7 @@ export class Lazy<T> {
     this.#open = open;
   }
 
-  /** @throws EscapementError `stopped` after {@link close}: whoever comes late must not bring to life what nobody would close. */
+  /** @throws EscapementError `stopped` after {@link close}: a late caller must not open what would never be closed. */
   async get(): Promise<T> {
     if (this.#isClosed)
       throw new EscapementError("stopped", `${this.#what} is closed; create another one to continue`);

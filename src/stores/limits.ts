@@ -4,7 +4,7 @@ import { instantOf } from "../unreadable.ts";
 
 export type QueueState = Omit<QueueConfig, "queue">;
 
-/** A queue that nobody has configured. */
+/** A queue that was never configured. */
 export const unlimited: QueueState = { paused: false, concurrency: null, rate: null };
 
 /** Whether a queue has its own limit, so none of its jobs is claimed ahead. */

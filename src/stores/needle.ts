@@ -2,7 +2,7 @@
 export type Needles = readonly string[];
 
 /**
- * The forms of a string to look for in JSON: as it is, which also finds a piece of JSON, and as it stands inside a JSON string. Both in lower
+ * The forms of a string to look for in JSON: as it is, which also finds a piece of JSON, and as it is escaped inside a JSON string. Both in lower
  * case, to be looked for in lower case.
  */
 export function needlesOf(text: string): Needles {

@@ -1,6 +1,6 @@
 import type { Notice } from "../store/notices.ts";
 
-/** What a store tells its listeners when it cannot know what they missed. */
+/** What a store sends its listeners when it cannot know what they missed. */
 export const anyNotice: readonly Notice[] = [
   { kind: "jobs", queues: null },
   { kind: "ended", ids: null },

@@ -20,7 +20,7 @@ export function lookedPerGroup(groups: number): number {
   return Math.max(1_000, Math.floor(maxLooked / Math.max(1, groups)));
 }
 
-/** Waiting plain jobs of one queue, name and priority: how many are due, and due later, as far as somebody looked. */
+/** Waiting plain jobs of one queue, name and priority: how many are due, and due later, as far as was examined. */
 export interface PlainGroup {
   readonly queue: string;
   readonly due: number;
@@ -60,7 +60,7 @@ export function plainParts(
   });
 }
 
-/** How many plain jobs wait in each queue: all that wait, less those that stand elsewhere. */
+/** How many plain jobs wait in each queue: all that wait, less those that are elsewhere. */
 export function plainWaiting(
   counts: readonly Required<CountRow>[],
   elsewhere: readonly DepthPart[],

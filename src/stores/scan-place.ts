@@ -3,7 +3,7 @@ import { isTerminal } from "../state.ts";
 import type { ScanFilter, ScanParams } from "../store/questions.ts";
 import { type CursorScope, readCursor, writeCursor } from "./cursor.ts";
 
-/** Where a job stands in the order of a scan. `at` is its end, or 0 in the order of enqueueing. */
+/** A job's place in the order of a scan. `at` is its end, or 0 in the order of enqueueing. */
 export interface ScanPlace {
   readonly at: number;
   readonly seq: number;
@@ -20,7 +20,7 @@ export function scopeOf({ by, order }: ScanParams, namespace: string | number): 
   return { verb: by === "ended" ? "ends" : "scan", order, namespace };
 }
 
-/** Behind which place a scan goes on; null: from its start. */
+/** Behind which place a scan continues; null: from its start. */
 export function readPlace(scope: CursorScope, cursor: string | null): ScanPlace | null {
   if (cursor === null) return null;
   if (scope.verb === "scan") return { at: 0, seq: readCursor(scope, cursor, 1)[0] ?? 0 };

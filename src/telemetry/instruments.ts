@@ -19,6 +19,6 @@ export interface Reading {
 export interface Instruments {
   counter(name: string, help: string, labelNames?: readonly string[]): Counting;
   histogram(name: string, help: string, labelNames?: readonly string[]): Measuring;
-  /** Read each time somebody looks; what is not read is not shown. */
+  /** Read at each collection; what is not read is not shown. */
   gauge(name: string, help: string, labelNames: readonly string[], read: () => readonly Reading[]): void;
 }

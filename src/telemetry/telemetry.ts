@@ -31,7 +31,7 @@ export interface Planning {
   readonly job: Pick<JobOutline, "id" | "name" | "queue">;
 }
 
-/** Something that goes on, and what to take along on its way. */
+/** Something in progress, and the context that travels with it. */
 export interface Leg<Result> {
   /** Null: nothing is taken along. */
   readonly trace: TraceContext | null;

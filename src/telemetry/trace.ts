@@ -1,4 +1,4 @@
-/** Where a job stands in a trace, as W3C Trace Context writes it: https://www.w3.org/TR/trace-context/ */
+/** A job's trace context, in the form of W3C Trace Context: https://www.w3.org/TR/trace-context/ */
 export interface TraceContext {
   readonly traceparent: string;
   readonly tracestate?: string;
@@ -16,7 +16,7 @@ const stateForm = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 const longestState = 512;
 
 /**
- * The context that two headers tell; null where the first is none. A state that cannot be carried is left out, as the standard has it: neither is a
+ * The context in two headers; null if the first is not valid. A state that cannot be carried is left out, as the standard has it: neither is a
  * reason to refuse a job.
  */
 export function readTrace(

@@ -6,11 +6,11 @@ import type { PublishOptions, PublishResult, Transport } from "../message/transp
 export interface Batching {
   /** How many messages one batch has at most, unless a single call has more. */
   readonly maxMessages: number;
-  /** How many batches may be under way at the same time. */
+  /** How many batches may be in flight at the same time. */
   readonly maxUnderWay: number;
 }
 
-/** For transports that can have many batches under way: what is published in one turn goes together. */
+/** For transports that can have many batches in flight: what is published in one turn goes together. */
 export const turnBatching: Batching = { maxMessages: 200, maxUnderWay: Number.POSITIVE_INFINITY };
 
 /** Calls share a batch while none of them has to give up more than a tenth of its time for another. */
@@ -26,7 +26,7 @@ interface Call {
 
 /**
  * Batches the calls of a transport that answers a batch as a whole: those of one turn of the event loop and, where all
- * batches that may be are under way, those that arrive meanwhile. Calls keep their order, and none is split.
+ * batches that may be are in flight, those that arrive meanwhile. Calls keep their order, and none is split.
  */
 export class BatchingTransport implements Transport {
   readonly #transport: Transport;

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** What a handler logged, as a string. Types ask for one; plain JavaScript may give anything, and `[object Object]` would help nobody. */
+/** What a handler logged, as a string. Types ask for one; plain JavaScript may give anything, and `[object Object]` would be useless. */
 export function logLine(value: unknown): string {
   if (typeof value !== "object" || value === null || hasOwnText(value)) return String(value);
   return inspect(value, { breakLength: Number.POSITIVE_INFINITY, compact: true });

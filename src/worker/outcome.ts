@@ -16,7 +16,7 @@ export type Ending =
   /** Its thread is gone, without an answer and without having been asked to go. */
   | { readonly kind: "crashed"; readonly reason: string };
 
-/** Decides what to tell the store. Pure: the same ending gives the same outcome. */
+/** Decides what to report to the store. Pure: the same ending gives the same outcome. */
 export function decideOutcome(
   ending: Exclude<Ending, { readonly kind: "unreadable" }>,
   stopCause: StopCause | null,

@@ -55,7 +55,7 @@ export class Ready {
   }
 
   /**
-   * Fills up again after a job has ended; now and then only after the loop has turned, so outcomes can leave while
+   * Fills up again after a job has ended; sometimes only after the loop has turned, so outcomes can leave while
    * others run.
    */
   refill(): void {
@@ -93,7 +93,7 @@ export class Ready {
     const held = this.#waiting[this.#gone];
     if (held === undefined) return undefined;
     this.#gone += 1;
-    // The list is trimmed now and then, so taking the first one costs nothing.
+    // The list is trimmed from time to time, so taking the first one costs nothing.
     if (this.#gone === this.#waiting.length || this.#gone > 1_000) {
       this.#waiting = this.#waiting.slice(this.#gone);
       this.#gone = 0;

@@ -38,7 +38,7 @@ export interface RunnerParts {
   readonly threads: Threads;
   readonly jobs: JobsForHandlers;
   readonly maxResultBytes: number;
-  /** Where `tx` commits, on a store that has no transactions of its own. */
+  /** Where `tx` commits, on a store without transactions. */
   readonly inbox: EffectInbox | null;
   /** What runs around handlers; null: nothing. */
   readonly around: Around | null;
@@ -88,7 +88,7 @@ function callHandler(
   return run instanceof URL ? threads.run(run, context, held.endSignal) : run(context);
 }
 
-/** What is not cheap is made when the handler looks at it: most look at little. */
+/** Expensive parts are created when the handler reads them: most read few. */
 function contextOf(
   held: Held,
   input: unknown,

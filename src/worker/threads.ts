@@ -18,7 +18,7 @@ export type ThreadOrder =
   | { readonly kind: "stop"; readonly cause: string; readonly message: string }
   | ({ readonly kind: "answer"; readonly call: number } & CallAnswer);
 
-/** What became of a call that a handler's thread asked for. */
+/** The result of a call that a handler's thread asked for. */
 export type CallAnswer = { readonly value: unknown } | { readonly error: ErrorRecord };
 
 /** What a handler's thread answers, and about which run. */
@@ -52,7 +52,7 @@ export class ThreadCrash extends Error {
 const graceMs = 1_000;
 const maxIdle = 8;
 
-/** Runs handlers that live in modules of their own, each job in a thread that it has to itself while it runs. */
+/** Runs handlers that are in their own modules, each job in a thread of its own while it runs. */
 export class Threads {
   readonly #idle: Thread[] = [];
   readonly #all = new Set<Thread>();
@@ -113,7 +113,7 @@ export class Threads {
         // An input that a schema turned into something that cannot cross to a thread.
         return settle(() => reject(error), true);
       }
-      // What fired before anybody listened.
+      // What fired before there was a listener.
       if (context.signal.aborted) onStop();
       if (endSignal.aborted) onEnd();
     });
@@ -190,7 +190,7 @@ function crossed({ value, why }: Copy): unknown {
 
 type Call = Extract<ThreadNews, { kind: "call" }>;
 
-/** Enqueues or asks for a handler that has no store of its own. */
+/** Enqueues or queries for a handler that has no store. */
 async function callFor(context: HandlerContext<never>, { call, verb, values }: Call): Promise<ThreadOrder> {
   try {
     const ask = context[verb] as (...values: readonly unknown[]) => Promise<unknown>;

@@ -50,7 +50,7 @@ const threadStartMs = 10_000;
 const shutdownGraceMs = 1_000;
 
 /**
- * Runs jobs: the claimer brings them, the runner runs them, the heartbeat keeps them, the outbox writes what became of them.
+ * Runs jobs: the claimer brings them, the runner runs them, the heartbeat keeps them, the outbox writes their outcomes.
  * This is where the four meet.
  */
 export class Worker {

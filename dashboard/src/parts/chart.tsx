@@ -72,7 +72,7 @@ export function Chart({ title, times, lines, summary, unit }: Props): VNode {
     draw();
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
     resized.observe(element);
-    // Colours are drawn, not styled: with the theme they are drawn anew.
+    // Colours are drawn, not styled: a new theme needs a redraw.
     const themed = new MutationObserver(draw);
     themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     const scheme = matchMedia("(prefers-color-scheme: dark)");

@@ -103,7 +103,7 @@ export function Confirm(props: Props): VNode {
   );
 }
 
-/** A reason as the API takes it: left out where nobody gave one. */
+/** A reason as the API takes it: left out if none was given. */
 export function because(reason: string): { readonly reason?: string } {
   return reason === "" ? {} : { reason };
 }

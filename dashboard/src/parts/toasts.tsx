@@ -25,7 +25,7 @@ export function Toasts(): VNode {
   const isRead = useRef(false);
   const remove = (id: number): void => setToasts((before) => before.filter((one) => one.id !== id));
   useEffect(() => {
-    // Whoever points at it or has its button in focus is reading it.
+    // While the pointer is on it or its button has the focus, it is being read.
     const later = (id: number): void =>
       void setTimeout(() => (isRead.current ? later(id) : remove(id)), shownMs);
     show = (toast) => {

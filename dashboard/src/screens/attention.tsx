@@ -16,7 +16,7 @@ interface Props {
   refresh(): void;
 }
 
-/** What needs somebody, the worst first, each with what can be done about it. */
+/** What needs attention, the worst first, each with what can be done about it. */
 export function Attention({ seen, refresh }: Props): VNode {
   const partitions = useQuery<Partitions>("partitions", {}, { everyMs: 15_000 });
   const oldest = { state: "active", order: "oldest", limit: 50 };

@@ -42,7 +42,7 @@ export function DayStrip({ path, zone, now, answer }: Props): VNode {
   if (answer.data === null) return <span class="soft small">{answer.error?.message ?? "…"}</span>;
   const { occurrences } = answer.data;
   const byHour = Map.groupBy(momentsOf(occurrences), ({ at }) => Math.floor(at / hourMs) * hourMs);
-  // Of a full page nobody knows what came before it.
+  // For a full page, it is unknown what came before it.
   const knownFrom = occurrences.length < limit ? 0 : Date.parse(occurrences[0]?.fireAt ?? "");
   return (
     <div class="axis day-strip" role="group" aria-label="The last 24 hours">

@@ -104,7 +104,7 @@ export function EditJob({ job, close, done }: { readonly job: Job; close(): void
   );
 }
 
-/** A new job like this one. It has an id of its own, so it runs whatever became of this one. */
+/** A new job like this one. It has its own id, so it runs regardless of this one's outcome. */
 export function CopyJob({ job, close }: { readonly job: Job; close(): void }): VNode {
   const json = useJson(job.input);
   const [priority, setPriority] = useState(String(job.priority));

@@ -3,7 +3,7 @@ import { count, inZone, span } from "../format.ts";
 import type { Tone } from "../parts/badge.tsx";
 import { visible } from "../parts/visible.ts";
 
-/** What became of an occurrence, in a word, a colour and a sign. */
+/** The fate of an occurrence as a word, a colour and a sign. */
 export interface Fate {
   readonly tone: Tone;
   readonly sign: string;

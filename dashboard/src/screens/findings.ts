@@ -3,7 +3,7 @@ import { count, jobs, span } from "../format.ts";
 import { jobPath, pathTo } from "../router.ts";
 import type { Filter } from "./filter.ts";
 
-/** Something that needs somebody. */
+/** Something that needs attention. */
 export interface Finding {
   readonly key: string;
   readonly tone: "bad" | "warn" | "lost";

@@ -10,7 +10,7 @@ export const promises: Readonly<Record<Delivery, string>> = {
   "effectively-once": "Dispatched until confirmed, and its effect commits once for each key.",
 };
 
-/** What became of the promise of one definition. */
+/** The verdict on the guarantee of one definition. */
 export interface Account {
   readonly name: string;
   readonly delivery: Delivery;

@@ -9,7 +9,7 @@ import { causeText } from "./cause-words.ts";
 /** Due for so long, a queue is asked about without a click. */
 const longMs = 5_000;
 
-/** Why the job of a queue waits that has been due the longest: a limit, a saturated key, nobody who handles it. */
+/** Why the oldest due job of a queue waits: a limit, a saturated key, no node that handles it. */
 export function HeldBack({ queue }: { readonly queue: Queue }): VNode | null {
   const isLong = (queue.oldestDueMs ?? 0) > longMs;
   const [isOpen, setOpen] = useState(isLong);

@@ -124,7 +124,7 @@ export async function countAll(
   return matched;
 }
 
-/** Does it to all that match: a task of the server, which goes on when this tab is closed. */
+/** Runs the action on all that match: a task of the server, which continues when this tab is closed. */
 export async function actOnAll(
   { action, reason, priority }: Order,
   filter: Filter,

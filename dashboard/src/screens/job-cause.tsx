@@ -118,7 +118,7 @@ function More({ job, cause }: { readonly job: Job; readonly cause: Cause }): VNo
   if (cause.code === "running") return <Since at={field(cause, "since")} />;
   if (cause.code === "cancel-requested")
     return <p class="soft small">A handler ends early only if it obeys its signal.</p>;
-  // A command of the command line helps nobody here: there is a button, or a link.
+  // A command of the command line is no help here: there is a button, or a link.
   if (cause.advice === null || cause.advice.includes("escapement ")) return null;
   return (
     <p class="soft small">

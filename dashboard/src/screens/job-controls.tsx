@@ -19,7 +19,7 @@ export function JobControls({ job, refresh }: { readonly job: Job; refresh(): vo
   const close = (): void => setAsked(null);
   const fits = (action: JobAction): boolean =>
     may(aboutActions[action].needs) && aboutActions[action].states.includes(job.state);
-  // Nobody should redrive a job whose outcome is unknown because its button is the one that shines.
+  // A prominent button must not invite a redrive of a job whose outcome is unknown.
   const style = (action: JobAction): string =>
     aboutActions[action].isDanger ? "danger" : action === "redrive" && job.state === "dead" ? "primary" : "";
   return (

@@ -21,7 +21,7 @@ import { schedulePath } from "./schedule-rule.ts";
 
 type Job = JobStory["job"];
 
-/** One that has ended changes only when somebody redrives or deletes it, and may be large. */
+/** An ended job changes only by a redrive or a delete, and may be large. */
 const everyMs = { ended: 60_000, other: 2_000 } as const;
 const mostNamed = 10;
 
@@ -203,7 +203,7 @@ function ScheduleLink({ name }: { readonly name: string }): VNode {
 }
 
 function ranFor({ claimedAt, finishedAt, state }: Job, now: number): string | null {
-  // Of a lost one nobody knows how long it ran.
+  // How long a lost one ran is unknown.
   if (claimedAt === null || state === "lost" || (finishedAt === null && state !== "active")) return null;
   return span(Math.max(0, (finishedAt === null ? now : Date.parse(finishedAt)) - Date.parse(claimedAt)));
 }

@@ -12,12 +12,12 @@ interface CellProps {
   /** The schedule's time zone. */
   readonly zone: string;
   readonly isChosen: boolean;
-  /** Whether the tab key stops here; the arrow keys go on. */
+  /** Whether the tab key stops here; the arrow keys move on. */
   readonly isStop: boolean;
   choose(): void;
 }
 
-/** One place on the axis: what became of the occurrence there, or the worst of several. */
+/** One place on the axis: the fate of the occurrence there, or the worst of several. */
 export function Cell({ slot, zone, isChosen, isStop, choose }: CellProps): VNode {
   const [first] = slot.moments;
   if (first === undefined) return <span class="nothing" />;
@@ -44,7 +44,7 @@ export function Cell({ slot, zone, isChosen, isStop, choose }: CellProps): VNode
   );
 }
 
-/** What became of the chosen one, and its job; of several, each. */
+/** The fate of the chosen one, and its job; of several, each. */
 export function Account({ slot, zone }: { readonly slot: Slot; readonly zone: string }): VNode {
   const [chosen, setChosen] = useState<string | null>(null);
   const all = [...new Set(slot.moments.map(({ of }) => of))];

@@ -86,7 +86,7 @@ async function readBack(
       if (isPowerOfTwo(page + 1)) show({ occurrences: found, from: end, isReading: true, error: null });
     }
     if (end <= from) {
-      // A pause is one row at its beginning, and that may lie before the span.
+      // A pause is one row at its beginning, and that may be before the span.
       const { occurrences } = await ask(from - longestRangeMs, from, 1);
       found = [...occurrences.filter(({ until }) => until !== null), ...found];
     }

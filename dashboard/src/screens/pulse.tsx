@@ -12,7 +12,7 @@ interface Props {
   readonly history: History | null;
 }
 
-/** What one wants to know first: is somebody at work, does work get done, does it keep up. */
+/** The first questions: is a node alive, does work get done, does it keep up. */
 export function Pulse({ seen, history }: Props): VNode {
   const { nodes, queues } = seen;
   const alive = nodes.filter((node) => node.alive).length;

@@ -22,7 +22,7 @@ export function meaningOf({ spec }: Pick<Schedule, "spec">): string | null {
     const text = explainCron(spec.cron, { days: spec.days ?? "or" });
     return `${text === "at minute 0 of the hour" ? "every hour" : text}, ${spec.timezone ?? "UTC"}`;
   } catch {
-    // Somebody else's version wrote it; the page shows it as it is.
+    // Another version wrote it; the page shows it unchanged.
     return spec.timezone ?? null;
   }
 }

@@ -60,7 +60,7 @@ export function ScheduleScreen({ id }: { readonly id: string }): VNode {
   );
 }
 
-/** The next times, asked for anew when the rule changes or the first of them is over. */
+/** The next times, fetched again when the rule changes or the first of them is over. */
 function Next({ schedule }: { readonly schedule: Schedule }): VNode {
   const [preview, setPreview] = useState<RulePreview | Error | null>(null);
   const rule = JSON.stringify(schedule.spec);

@@ -129,7 +129,7 @@ function ScheduleRow({ schedule, now, refresh }: RowProps): VNode {
   );
 }
 
-/** What became of the latest occurrence, also where it was longer ago than a day. */
+/** The fate of the latest occurrence, even if it was more than a day ago. */
 function LastOutcome({
   path,
   day,

@@ -19,7 +19,7 @@ export function Selection({ filter, selected, clear, act }: Props): VNode | null
   const may = useRole();
   if (!may("operate")) return null;
   const isAll = selected.length === 0;
-  // Nobody means all jobs there are: a filter or a selection comes first.
+  // "All jobs" is never meant: a filter or a selection comes first.
   if (isAll && Object.keys(filter).length === 0) return null;
   const states = isAll ? [filter["state"]] : selected.map(({ state }) => state);
   const fits = (action: JobAction): boolean =>

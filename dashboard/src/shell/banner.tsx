@@ -3,7 +3,7 @@ import { useContext } from "preact/hooks";
 import { Identity } from "../identity.ts";
 import { Text } from "../parts/text.tsx";
 
-/** What the server tells everybody, on every screen. */
+/** The server's notice, on every screen. */
 export function Banner(): VNode | null {
   const { notice } = useContext(Identity);
   if (notice === null) return null;

@@ -7,7 +7,7 @@ const everyMs = 10_000;
 /** The screen's own questions come first. */
 const afterMs = 500;
 
-/** What the menu says beside a screen, by its path: how much is there that needs somebody. */
+/** What the menu says beside a screen, by its path: how much there needs attention. */
 export function useMenuCounts(): Readonly<Record<string, string>> {
   const [isTime, setTime] = useState(false);
   useEffect(() => {

@@ -54,7 +54,7 @@ function bash(words: readonly Words[]): string {
       `    ${quote(path)}) words=${quote([...commands.map(({ name }) => name), ...options.map(({ flag }) => flag)].join(" "))};;`,
   );
   const options = words.flatMap((one) => one.options).filter(({ choices }) => choices.length > 0);
-  // An option means the same wherever it stands, but not every command takes all of its values.
+  // An option means the same in every position, but not every command takes all of its values.
   const values = [...Map.groupBy(options, ({ flag }) => flag)].map(([flag, same]) => {
     const choices = [...new Set(same.flatMap((one) => one.choices))].join(" ");
     return `    ${flag}) COMPREPLY=($(compgen -W ${quote(choices)} -- "$current")); return;;`;

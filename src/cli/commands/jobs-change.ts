@@ -123,7 +123,7 @@ interface Followed {
   readonly isInterrupted: boolean;
 }
 
-/** Shows a task's progress until it has ended. Ctrl-C stops it after the page under way; pressed again, it ends the process. */
+/** Shows a task's progress until it has ended. Ctrl-C stops it after the current page; pressed again, it ends the process. */
 async function follow(
   task: BulkTask,
   what: string,

@@ -87,7 +87,7 @@ async function tailOne(app: Escapement, id: string, flags: TailFlags, stopping: 
         `${line.at.toISOString()} ${line.kind} ${what.filter((one) => one !== null).join(", ")}`,
       );
     }
-    // A trail is bounded: where its oldest lines went, its length stands still.
+    // A trail is bounded: where its oldest lines went, its length stays the same.
     shown = trail.length;
     const now = JSON.stringify(job.progress);
     if (now !== progress) write(flags, { progress: job.progress }, `progress ${now}`);

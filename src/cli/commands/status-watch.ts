@@ -20,7 +20,7 @@ const share = 4;
 const enter = "\u001b[?1049h\u001b[?25l";
 const leave = "\u001b[?25h\u001b[?1049l";
 
-/** Shows the overview again and again: on a terminal as a screen of its own, elsewhere line after line. */
+/** Shows the overview again and again: on a terminal as a screen, elsewhere line after line. */
 export async function watchStatus(
   operations: Operations,
   namespace: string,

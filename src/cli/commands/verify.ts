@@ -154,7 +154,7 @@ function atLeast(ms: number, leastMs: number, name: string): number {
   throw new EscapementError("invalid-option", `expected ${name} to be at least ${leastMs} ms, got ${ms}`);
 }
 
-/** One line that is written over on a screen, and a line now and then where there is none. */
+/** One line that is overwritten on a screen; without a screen, a line from time to time. */
 function showProgress({ phase, elapsedMs, enqueued, unfinished, faults }: Progress): void {
   const seconds = Math.round(elapsedMs / 1_000);
   const text = `${phase} ${seconds} s: ${enqueued} jobs enqueued, ${unfinished} to do, ${faults} faults`;

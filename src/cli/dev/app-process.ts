@@ -11,7 +11,7 @@ import { say } from "./say.ts";
 
 /**
  * The process of an app under `escapement dev`. It takes its order as a message, and stops when the parent lets go of it or is gone. It has
- * a process group of its own, so Ctrl-C reaches the parent only.
+ * its own process group, so Ctrl-C reaches the parent only.
  */
 const stopping = new AbortController();
 const stop = (): void => stopping.abort();

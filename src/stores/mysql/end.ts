@@ -81,7 +81,7 @@ export function noteFreed(
   }
 }
 
-/** Cancels a job that is not claimed; the caller must tell its children. */
+/** Cancels a job that is not claimed; the caller must update its children. */
 export function cancelIdle(
   session: Session,
   job: JobRow,

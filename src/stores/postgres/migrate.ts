@@ -99,7 +99,7 @@ export async function migrate(client: PgClient, layout: Layout): Promise<number>
   return numberOf(ns);
 }
 
-/** A user who may not create schemas needs somebody who may. */
+/** A user who may not create schemas needs one who may. */
 function explain(error: unknown, schema: string, place: string): never {
   if (sqlState(error) !== "42501") throw error;
   throw new EscapementError(

@@ -17,7 +17,7 @@ export interface Session {
   readonly claimed: ClaimedSeqs;
   /** Publishes what a verb has changed, once it is committed. */
   readonly publish: (notices: readonly Notice[]) => void;
-  /** Runs a statement, and tells what it changes: others right behind its commit, this process when it is answered. */
+  /** Runs a statement and sends notices of what it changes: to others right behind its commit, to this process when it is answered. */
   readonly runAndTell: (
     sql: string,
     values: readonly Value[],

@@ -35,7 +35,7 @@ const errorBytes = 4 * errorHeadLength;
 interface SlotScan {
   readonly found: readonly FoundJob[];
   readonly looked: number;
-  /** Where to go on; null when all was looked at. */
+  /** Where to continue; null when all was examined. */
   readonly next: ScanPlace | null;
 }
 
@@ -101,7 +101,7 @@ export async function scan(session: Session, params: ScanParams): Promise<ScanRe
     const sign = order === "newest" ? -1 : 1;
     merged.sort((a, b) => sign * (timeOf(a) - timeOf(b) || a.index - b.index || a.seq - b.seq));
   }
-  // An end that one slot has come to is told when every other slot has come as far.
+  // An end from one slot is returned when every other slot has come as far.
   const isReached = by === "ended" && session.slots > 1 ? reachedBy(scans, order) : () => true;
   const page = merged.filter((one) => isReached(timeOf(one))).slice(0, limit);
   const places = scans.map(({ found, next }, index) => {

@@ -274,7 +274,7 @@ export function readClaimed(reader: Reader): ClaimedJob[] {
   return [{ ...factsOf(id, attempt, token, rest), input, cancelRequested }];
 }
 
-/** A rest with its length before it; whatever is in it, the reader stands behind it then. */
+/** A rest with its length before it; whatever is in it, the reader is behind it then. */
 function readRestWithin(reader: Reader): Rest | null {
   const bytes = reader.u32();
   const end = reader.position + bytes;

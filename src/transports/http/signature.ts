@@ -75,7 +75,7 @@ export function isSigned(content: string, signatures: string, keys: readonly Key
   return found;
 }
 
-/** How far a clock may be off, and how long a message may be under way. */
+/** How far a clock may be off, and how long a message may be in transit. */
 const toleranceMs = 5 * 60_000;
 
 /**

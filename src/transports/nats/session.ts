@@ -57,7 +57,7 @@ export class NatsSession implements SourceSession {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    // The last acknowledgements may still be under way.
+    // The last acknowledgements may still be in flight.
     await this.#connection?.flush().catch(() => {});
     await this.#connection?.close();
   }

@@ -7,7 +7,7 @@ import { Sorted } from "./sorted.ts";
 export const byOrder = (a: { readonly order: number }, b: { readonly order: number }): number =>
   a.order - b.order;
 const byLease = (a: Row, b: Row): number => (a.leaseUntil ?? 0) - (b.leaseUntil ?? 0) || a.order - b.order;
-/** Where a job stands in the order of ends. */
+/** A job's place in the order of ends. */
 export type End = Pick<Row, "finishedAt" | "order">;
 export const byEnd = (a: End, b: End): number =>
   (a.finishedAt ?? 0) - (b.finishedAt ?? 0) || a.order - b.order;

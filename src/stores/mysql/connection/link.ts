@@ -58,7 +58,7 @@ export class OwnLink implements Link {
   readonly #options: OwnLinkOptions;
   #waiting: Waiting[] = [];
   #scheduled = false;
-  /** The packets under way, one after the other. */
+  /** The packets in flight, one after the other. */
   #sent: Promise<void> = Promise.resolve();
   #failure: unknown = null;
   #closed = false;

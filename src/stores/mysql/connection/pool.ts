@@ -45,7 +45,7 @@ interface OwnPoolOptions extends PoolOptions {
 interface Waiter {
   readonly resolve: (borrowed: Borrowed) => void;
   readonly reject: (error: unknown) => void;
-  /** Its caller has been told to retry later, and takes no connection any more. */
+  /** Its caller was rejected and retries later; it no longer takes a connection. */
   isGone: boolean;
 }
 

@@ -7,7 +7,7 @@ create type decision as (
   keeps_result boolean, story text, tells_reason boolean, tells_error boolean
 );
 
--- What becomes of a held job (settle and story in state.ts). p_reason: that of the outcome; p_requested: why its cancellation was requested.
+-- Decides the next state of a held job (settle and story in state.ts). p_reason: that of the outcome; p_requested: why its cancellation was requested.
 -- Null where such an outcome is refused.
 create function decide(
   p_kind text, p_reason text, p_cancelled boolean, p_requested text, p_delivery text, p_crashes integer, p_max_crashes integer

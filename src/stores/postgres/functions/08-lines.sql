@@ -107,7 +107,7 @@ $$;
 -- Gives the claimer jobs whose turns the caller has taken, or whose rows it has locked on their shelves (p_shelved, a part of p_seqs); p_seqs
 -- is in turn order. p_queues: they are of no other queue. p_line: they are all of this line; null if they are not. Those after the first
 -- p_direct are ahead, none if that is null. Returns them by turn, in columns, as claim.ts reads them: one array per column costs less than many
--- small ones, and a value that all share is sent once. Rare values are in a list of their own.
+-- small ones, and a value that all share is sent once. Rare values are in a separate list.
 -- Null if there are none: then another program has written a turn. Index: jobs_pkey, untried_pkey.
 create function hold_jobs(a ask, p_seqs bigint[], p_shelved bigint[], p_queues text[], p_line waiting_line, p_direct integer) returns json
 language plpgsql as $$

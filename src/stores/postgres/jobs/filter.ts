@@ -63,7 +63,7 @@ export function sourcesWithState({ states }: JobFilter): readonly Source[] {
   return [...sourcesOf({ states: ["waiting", "blocked", "active"] }), everythingEnded];
 }
 
-/** Whether the rows of a source can answer everything in the filter besides the states. */
+/** Whether the rows of a source can answer everything in the filter except the states. */
 export function ownsAll({ own }: Source, filter: JobFilter): boolean {
   return (
     own === null ||

@@ -46,7 +46,7 @@ function waitingFirst(
 }
 
 /**
- * Index: ended_kept, and ended_finished, or of jobs that succeeded successes_finished. A success with a retention of its own is in two of them until
+ * Index: ended_kept, and ended_finished, or of jobs that succeeded successes_finished. A success with its own retention is in two of them until
  * prune has passed its row.
  */
 export function byEnd(

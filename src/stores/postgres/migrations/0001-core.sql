@@ -1,5 +1,5 @@
 -- The tables of jobs, queues, nodes, schedules and partitions. It runs with the store's schema as the only one in the search path.
--- The store's verbs are in ../functions, installed for each version of the library in a schema of its own.
+-- The store's verbs are in ../functions, installed for each version of the library in its own schema.
 -- Instants are milliseconds since 1970 by the server's clock. Strings compare by their bytes, so no locale matters.
 
 -- partition_count is how many partitions there should be; there are fewer until the holders of the old ones give them back.
@@ -118,7 +118,7 @@ create index untried_expiring on untried (ns, expire_at, seq) where expire_at is
 create index untried_debounce on untried (ns, debounce_key, seq) where debounce_key is not null;
 create index untried_ns on untried (ns);
 
--- Claims in progress, and jobs that the relay has named, which have no lease of their own and no sequence. reason: why it must stop.
+-- Claims in progress, and jobs that the relay has named, which have no lease and no sequence. reason: why it must stop.
 create table active (
   seq bigint primary key,
   claimed_at bigint not null,
@@ -201,7 +201,7 @@ create table fresh_successes (
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 alter table fresh_successes alter seqs set storage external;
 
--- Where prune and questions find jobs that succeeded, in the order in which they ended. So one that ends with others costs no entry in an index of its own.
+-- Where prune and questions find jobs that succeeded, in the order in which they ended. So one that ends with others costs no extra index entry.
 -- The truth is in ended: a job that is gone, or has its own retention, is skipped.
 create table successes (
   ns integer not null,

@@ -6,7 +6,7 @@ import { literal, quote } from "../connection/encode.ts";
 import type { Run } from "../connection/link.ts";
 import { functionFiles } from "../functions/files.ts";
 
-/** The verbs' functions of one version of the library. Each version has a schema of its own, so nodes of several versions can share the tables. */
+/** The verbs' functions of one version of the library. Each version has its own schema, so nodes of several versions can share the tables. */
 export interface Functions {
   /** The schema that holds them; its name changes with any of their texts. */
   readonly schema: string;
@@ -31,7 +31,7 @@ export function functionsFor(
 /** A version that no process has used for so long is dropped when another is installed. */
 const kept = "interval '7 days'";
 
-/** What makes the functions, in an open transaction. The schema may be there without its row: somebody dropped the tables. */
+/** What makes the functions, in an open transaction. The schema may exist without its row, if the tables were dropped. */
 export function installSql(schema: string, functions: Functions): string {
   const own = quote(functions.schema);
   const statements = [
@@ -110,12 +110,12 @@ export class FunctionsUse {
     this.#log = log;
   }
 
-  /** Somebody has noted it today. */
+  /** It was noted today. */
   isNoted(): void {
     this.#nextAtMs = this.#clock.monotonic() + noteEveryMs;
   }
 
-  /** A verb is called. Nobody waits for the note. */
+  /** A verb is called. No call waits for the note. */
   used(): void {
     if (this.#clock.monotonic() < this.#nextAtMs) return;
     this.isNoted();

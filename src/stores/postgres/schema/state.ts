@@ -23,7 +23,7 @@ export interface SchemaState {
   readonly ns: number | null;
   /** Whether the functions are installed. */
   readonly hasFunctions: boolean;
-  /** Whether somebody has noted today that they are in use. */
+  /** Whether it was noted today that they are in use. */
   readonly isUseNoted: boolean;
 }
 

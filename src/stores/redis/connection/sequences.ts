@@ -1,6 +1,6 @@
 /**
  * What a handle knows about the claims it sent. A claim that took nothing is remembered only here; one that was sent and not answered
- * is doubtful: a copy of it may still be under way, and the next claim must leave a trace on the server before that copy arrives.
+ * is doubtful: a copy of it may still be in flight, and the next claim must leave a trace on the server before that copy arrives.
  */
 export class Sequences {
   readonly #answered = new Map<string, number>();

@@ -4,7 +4,7 @@
 -- Answers the last number looked at (0: there is nothing below it), then number, entry and outcome in turn.
 
 local latest = tonumber(call("GET", P .. "auditlast") or "0")
--- Numbers that something else has written could be counted down for ever.
+-- Numbers that something else has written could be counted down forever.
 if not latest or latest >= 2 ^ 52 then latest = tonumber(call("ZREVRANGE", P .. "auditat", 0, 0)[1]) or 0 end
 local first = (tonumber(ARGV[2]) or latest + 1) - 1
 local last = math.max(1, first - tonumber(ARGV[3]) + 1)

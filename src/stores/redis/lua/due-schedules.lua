@@ -13,7 +13,7 @@ for n, key in ipairs(keys) do
     -- Something else has written it: there is no such schedule.
     call("ZREM", P .. "due", key)
   elseif head and math.floor(head[2]) > now then
-    -- Its own time counts. Whoever planned it would find nothing due, and ask again at once.
+    -- Its own time counts. A planner would find nothing due, and ask again at once.
     call("ZADD", P .. "due", math.floor(head[2]), key)
   else
     answer[#answer + 1] = key

@@ -1,5 +1,5 @@
 -- uses: base record notices places job lines gates policy index end quarantine
--- Ends claims whose lease ran out, and jobs that expired; tells of jobs that were found unreadable.
+-- Ends claims whose lease ran out, and jobs that expired; reports jobs that were found unreadable.
 -- ARGV[2] maximum number of jobs, ARGV[3] by when leases must have run out, empty: by now.
 -- Promise: expiry is decided here, in the same step as the write. Sorted sets used: leases, expiring.
 -- Answers whether there is more by now, the store's time, then a frame for each: id, name, queue, state, reason with a mark before it.

@@ -1,9 +1,9 @@
 -- uses: base record notices places job lines gates policy index search ends
 -- Jobs in outline out of a bounded number that are looked at, in the order of enqueueing, or of their ends.
--- ARGV[2] JSON: { filter, limit, lookAt, newest, byEnd, at, cursor, endedAfter, endedBefore, error, text }; the cursor is the seq to go on
+-- ARGV[2] JSON: { filter, limit, lookAt, newest, byEnd, at, cursor, endedAfter, endedBefore, error, text }; the cursor is the seq to continue
 -- behind, of those that ended at `at` where the order is that of ends. error and text are lists of needles in lower case, of which one must be
 -- there. ARGV[3] how many bytes of an error are enough.
--- Answers whether there is more, how many jobs were looked at, behind which end and seq to go on, then the jobs' frames as in
+-- Answers whether there is more, how many jobs were looked at, behind which end and seq to continue, then the jobs' frames as in
 -- shared/answer.lua, without inputs.
 
 local MAXSEQ = 9007199254740991

@@ -47,7 +47,7 @@ local function look(most)
     for _, entry in ipairs(call("ZRANGEBYSCORE", P .. "names:" .. name, "-inf", nowText)) do
       local kind, queue = string.sub(entry, 1, 1), string.sub(entry, 2)
       if kind ~= PLAIN and kind ~= FRAGILE and kind ~= GATES and kind ~= FULL then
-        -- Something else has written it. It would be due for ever.
+        -- Something else has written it. It would be due forever.
         call("ZREM", P .. "names:" .. name, entry)
       elseif kind == FULL then
         view.full[#view.full + 1] = name

@@ -2,7 +2,7 @@
 
 local SUCCEED, RETRY, SNOOZE, RELEASE, ROLLBACK, DIE, LOSE, CRASH, SUCCEEDWITHOUT = 1, 2, 3, 4, 5, 6, 7, 8, 9
 
--- What becomes of a held job (settle and story in state.ts). `reason` is that of the outcome, `requested` why its cancellation was requested.
+-- Decides the next state of a held job (settle and story in state.ts). `reason` is that of the outcome, `requested` why its cancellation was requested.
 -- Returns state, reason, what to add to attempt, crashes and rollbacks, whether the delay, the error and the result that were given are kept,
 -- the line of the trail and whether it has the reason and the error. Nil where such an outcome is refused.
 local function decide(kind, reason, isCancelled, requested, delivery, crashes, maxCrashes)

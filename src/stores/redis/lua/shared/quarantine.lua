@@ -1,9 +1,9 @@
 -- Puts jobs whose record cannot be read among the dead, where questions, counts and retention find them.
--- Hash `unreadable`: id -> what was there; list `quarantined`: those that the next reap has to tell of.
+-- Hash `unreadable`: id -> what was there; list `quarantined`: those that the next reap must report.
 
 local UNREADABLE = P .. "unreadable"
 
--- Looks at what stands in a place for waiting jobs and does not belong there. One that waits is found nowhere else.
+-- Examines what is in a place for waiting jobs and does not belong there. One that waits is found nowhere else.
 function rare.meet(member)
   hint(member)
   local id = idOf(member)
@@ -13,7 +13,7 @@ function rare.meet(member)
   rare.quarantine(known[id])
 end
 
--- A job stands in line and has no record. Where all records were overwritten, its place is all that is left of it.
+-- A job is in line and has no record. If all records were overwritten, its place is all that is left of it.
 function rare.missRecord(id)
   if hints[id] and call("HEXISTS", P .. "asides", "jobs") == 1 then rare.quarantine(salvage(id, false, false)) end
 end

@@ -4,7 +4,7 @@
 local SCHEDULE = ">BdddddHc0I4c0I4c0"
 local SCHEDULES = P .. "schedules"
 
--- An instant as a Date would hold it. Whoever plans a schedule knows it as one, and says which time that rests on.
+-- An instant as a Date would hold it. A planner reads it as one, and sends the time that its plan is based on.
 local function instantIn(ms)
   if ms == huge or ms == -huge then return huge end
   ms = ms < 0 and math.ceil(ms) or math.floor(ms)

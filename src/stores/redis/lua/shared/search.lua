@@ -106,8 +106,8 @@ local function blocksKey(wanted)
   return P .. "live"
 end
 
--- Blocks from a score on, and the score to go on behind; nil where there are no more. Not by their numbers: where something else has
--- written those, a script would go round for ever.
+-- Blocks from a score on, and the score to continue behind; nil if there are no more. Not by their numbers: where something else has
+-- written those, a script would loop forever.
 local function blocksFrom(key, score, newest)
   local found
   if newest then
@@ -122,7 +122,7 @@ local function blocksFrom(key, score, newest)
   return numbers, found[1] and "(" .. found[#found]
 end
 
--- Whether a job stands in this block by its own account. Where something else has written to it, going on behind it would leave out
+-- Whether a job is in this block by its own record. If something else has written to it, going on behind it would leave out
 -- those that follow.
 local function stands(job, number)
   return math.floor(job[SEQ] / BLOCKSIZE) == tonumber(number)

@@ -5,7 +5,7 @@
 local maxPriorities = 1000
 local maxChunk = 1500
 
--- The highest first. What is no number would be due for ever.
+-- The highest first. What is not a number would be due forever.
 local function prioritiesIn(key, members)
   local found = {}
   for _, member in ipairs(members) do
