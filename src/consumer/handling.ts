@@ -122,7 +122,7 @@ export class Handling {
     return handled;
   }
 
-  async #attempt(understood: Understood, run: Run): Promise<Handled> {
+  async #attempt(understood: Understood, run: RunHandler): Promise<Handled> {
     try {
       return understood.facts.delivery === "at-most-once"
         ? await this.#once(understood, run)
@@ -135,7 +135,7 @@ export class Handling {
   }
 
   /** The key is taken before the handler starts, and marked when it has ended: a copy that finds it taken and not marked never starts. */
-  async #once({ facts }: Understood, run: Run): Promise<Handled> {
+  async #once({ facts }: Understood, run: RunHandler): Promise<Handled> {
     const held = await this.#parts.inbox.hold({ key: onceKey(facts) });
     if (held.outcome === "duplicate") return { kind: "duplicate" };
     if (held.outcome === "busy") return { ...busyCopy, retryInMs: held.retryInMs };
@@ -169,7 +169,7 @@ export class Handling {
     }
   }
 
-  async #guarded({ facts }: Understood, run: Run): Promise<Handled> {
+  async #guarded({ facts }: Understood, run: RunHandler): Promise<Handled> {
     const held = await this.#parts.inbox.hold({ key: facts.idempotencyKey });
     if (held.outcome === "duplicate") return { kind: "duplicate" };
     if (held.outcome === "busy") return { ...busyCopy, retryInMs: held.retryInMs };
@@ -216,7 +216,7 @@ function onceKey({ idempotencyKey, redrives }: MessageFacts): string {
   return redrives === 0 ? idempotencyKey : hash("sha256", `${idempotencyKey}\n${redrives}`);
 }
 
-type Run = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null) => Promise<Ended>;
+type RunHandler = (tx: HandlerContext<unknown>["tx"], lost: AbortSignal | null) => Promise<Ended>;
 
 function noTransaction(): never {
   throw new EscapementError(

@@ -20,7 +20,7 @@ import type { Reporter } from "./reporter.ts";
 import { ThreadCrash, type Threads } from "./threads.ts";
 
 /** How one dispatch ended; `committed` when the job's success is already in the store, through `tx`. */
-export type Run =
+export type DispatchEnd =
   | { readonly kind: "ended"; readonly ending: Ending }
   | {
       readonly kind: "committed";
@@ -46,7 +46,7 @@ export interface RunnerParts {
 }
 
 /** Dispatches one held job to its handler and waits until that has settled. It never rejects. */
-export async function runJob(held: Held, parts: RunnerParts): Promise<Run> {
+export async function runJob(held: Held, parts: RunnerParts): Promise<DispatchEnd> {
   const { job, definition } = held;
   const transaction = new JobTransaction(held, parts);
   const cancelTimeout = armTimeout(held, parts.runtime.clock);
@@ -126,7 +126,7 @@ function txOf(held: Held, transaction: JobTransaction, parts: RunnerParts): Hand
   return transaction.watch(inboxTransaction(inbox, key, { clock: runtime.clock, signal }));
 }
 
-function committed({ value, success }: JobTransaction, late: unknown): Run {
+function committed({ value, success }: JobTransaction, late: unknown): DispatchEnd {
   return { kind: "committed", value, success, late };
 }
 

@@ -23,7 +23,7 @@ import { LookAhead } from "./look-ahead.ts";
 import { abandoned, decideOutcome, type Ending, released } from "./outcome.ts";
 import { Ready } from "./ready.ts";
 import { Reporter } from "./reporter.ts";
-import { type Run, type RunnerParts, runJob } from "./runner.ts";
+import { type DispatchEnd, type RunnerParts, runJob } from "./runner.ts";
 import { startHeartbeat } from "./start-heartbeat.ts";
 import { Threads } from "./threads.ts";
 import { UnreadableJobs } from "./unreadable.ts";
@@ -220,7 +220,7 @@ export class Worker {
   #start(held: Held): void {
     this.#parts.emit("started", { job: held.job });
     const cancelWatch = this.#watchTimeout(held);
-    const end = (run: Run): void => {
+    const end = (run: DispatchEnd): void => {
       cancelWatch();
       this.#ended(held, run);
     };
@@ -230,7 +230,7 @@ export class Worker {
     );
   }
 
-  #ended(held: Held, run: Run): void {
+  #ended(held: Held, run: DispatchEnd): void {
     this.#running.delete(held);
     this.#lookAhead.ran(this.#timing(held).ms, held.job.input.length);
     if (!held.recorded) this.#conclude(held, run);
@@ -239,7 +239,7 @@ export class Worker {
     this.#claimer.settled(held.job.id);
   }
 
-  #conclude(held: Held, run: Run): void {
+  #conclude(held: Held, run: DispatchEnd): void {
     const { emit, log } = this.#parts;
     if (run.kind === "ended") {
       if (this.#parts.store.capabilities.transactions) this.#withoutEffect.ended(held, run.ending);

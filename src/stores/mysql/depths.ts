@@ -10,7 +10,7 @@ import {
 import type { Tuple } from "./connection/link.ts";
 import { fixed, now, type Sql, sql } from "./connection/sql.ts";
 import { readCounts } from "./jobs/counts.ts";
-import { readRuns, type TimedRun } from "./limits/shelves.ts";
+import { readRuns, type TimedLineRun } from "./limits/shelves.ts";
 import { numberOf, numberOrNull, textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -65,11 +65,11 @@ function toPart(row: Tuple): DepthPart {
 /** Each run is one range of the index, read on both sides of now. */
 function lookAt(
   { link, lines, now: at }: Session,
-  runs: readonly TimedRun[],
+  runs: readonly TimedLineRun[],
   most: number,
 ): Promise<PlainGroup[]> {
   const queues = new Map(lines.plain.map(({ line, queue }) => [line, queue]));
-  const seen = async ({ line, urgency }: TimedRun, side: Sql): Promise<number> => {
+  const seen = async ({ line, urgency }: TimedLineRun, side: Sql): Promise<number> => {
     const { rows } = await link.query(
       sql`select count(*) from (select 1 from escapement_jobs force index (escapement_jobs_line)
         where line = ${line} and urgency = ${urgency} and at ${side} ${now} limit ${most}) as seen`,

@@ -2,7 +2,7 @@ import type { PruneParams, PruneResult } from "../../store/reaping.ts";
 import { fixed, now, type Sql, sql } from "./connection/sql.ts";
 import { countForgotten } from "./jobs/counts.ts";
 import { decodeKept } from "./jobs/kept.ts";
-import { type Run, runsOf, toRun } from "./limits/shelves.ts";
+import { type LineRun, runsOf, toRun } from "./limits/shelves.ts";
 import { numberOf, textOf, textOrNull } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -23,7 +23,7 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
 async function runsToPrune(
   { link, lines, now: nowMs }: Session,
   { succeededMs, cancelledMs, deadMs, lostMs }: PruneParams,
-): Promise<{ readonly run: Run; readonly keptMs: number }[]> {
+): Promise<{ readonly run: LineRun; readonly keptMs: number }[]> {
   const usual = new Map([
     [lines.common("succeeded"), succeededMs],
     [lines.common("cancelled"), cancelledMs],
@@ -41,7 +41,7 @@ async function runsToPrune(
  * Terminal jobs of a run past their retention, locked; a job that still holds a unique key stays. They are searched without locks first: see
  * `listSilent` of `leases.ts`.
  */
-async function forgettable(session: Session, run: Run, keptMs: number, limit: number): Promise<number[]> {
+async function forgettable(session: Session, run: LineRun, keptMs: number, limit: number): Promise<number[]> {
   const { link } = session;
   const isOver = sql`line = ${run.line} and urgency = ${run.urgency} and at <= ${now} - ${keptMs}
     and not exists (select 1 from escapement_unique_keys where job = seq and until > ${now})`;

@@ -13,7 +13,7 @@ import type {
 import { transactionSemaphore } from "../transaction-semaphore.ts";
 import { callersRun } from "./caller/run.ts";
 import { quote } from "./connection/encode.ts";
-import type { Link, Run } from "./connection/link.ts";
+import type { Link, RunStatement } from "./connection/link.ts";
 import { TurnsVacuum } from "./connection/turns-vacuum.ts";
 import { enqueue, enqueueInside } from "./enqueue.ts";
 import { health } from "./health.ts";
@@ -118,7 +118,7 @@ export class Handle {
     return this.#semaphore.run(() => transact(session, this.#parts.link, { ...params, run }));
   }
 
-  session(run: Run = this.#parts.link.run): Session {
+  session(run: RunStatement = this.#parts.link.run): Session {
     const { schema, functions } = this.#layout;
     const { ns, hasFunctions } = this.#state;
     if (ns === null || !hasFunctions) refuseMissing(this.#layout, this.#state);

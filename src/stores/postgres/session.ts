@@ -1,10 +1,10 @@
 import type { Notice } from "../../store/notices.ts";
-import type { Run, Value } from "./connection/link.ts";
+import type { RunStatement, Value } from "./connection/link.ts";
 import type { ClaimedSeqs } from "./jobs/claimed-seqs.ts";
 
 /** What a verb works with. */
 export interface Session {
-  readonly run: Run;
+  readonly run: RunStatement;
   /** The schema of the tables, quoted. */
   readonly schema: string;
   /** The schema of the functions that this version of the library calls, quoted. */

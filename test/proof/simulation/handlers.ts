@@ -4,7 +4,7 @@ import { EscapementError, isTransient, UnrecoverableError } from "../../../src/e
 import { type HandlerContext, StopReason, snooze } from "../../../src/handler.ts";
 import type { MemoryTransaction } from "../../../src/stores/memory/index.ts";
 import type { Chance } from "../../../src/testing/chance.ts";
-import type { History, Run, RunEnd } from "./history.ts";
+import type { HandlerRun, History, RunEnd } from "./history.ts";
 import type { NodeWitness } from "./node-witness.ts";
 import { never, type SimulatedProcess } from "./simulated-process.ts";
 import type { Weather } from "./weather.ts";
@@ -77,7 +77,7 @@ async function dispatch(context: Context, parts: StageParts): Promise<unknown> {
   return settle();
 }
 
-function watchSignal(signal: AbortSignal, run: Run, { process, history }: StageParts): void {
+function watchSignal(signal: AbortSignal, run: HandlerRun, { process, history }: StageParts): void {
   const note = (): void => {
     if (process.alive && run.endedAt === null) history.signalled(run, (signal.reason as StopReason).cause);
   };

@@ -14,7 +14,7 @@ export type RunEnd =
   | "store-failed";
 
 /** One dispatch, written by the handler, outside the store. Times are on the world's monotonic clock. */
-export interface Run {
+export interface HandlerRun {
   readonly job: HandlerJob;
   readonly process: SimulatedProcess;
   readonly startedAt: number;
@@ -69,7 +69,7 @@ export interface Asked {
 
 /** Everything that happened, told by those who did it; the invariants are judged from this and from nothing else. */
 export class History {
-  readonly runs: Run[] = [];
+  readonly runs: HandlerRun[] = [];
   readonly faults: Fault[] = [];
   readonly claims = new Map<string, Claim>();
   readonly asked: Asked = {
@@ -81,7 +81,7 @@ export class History {
   readonly violations: Violation[] = [];
   readonly trace: string[] = [];
   readonly #world: VirtualClock;
-  readonly #runsById = new Map<string, Run[]>();
+  readonly #runsById = new Map<string, HandlerRun[]>();
 
   constructor(world: VirtualClock) {
     this.#world = world;
@@ -100,8 +100,8 @@ export class History {
     this.tell("!", `VIOLATION of "${invariant}": ${detail}`);
   }
 
-  started(process: SimulatedProcess, job: HandlerJob): Run {
-    const run: Run = {
+  started(process: SimulatedProcess, job: HandlerJob): HandlerRun {
+    const run: HandlerRun = {
       job,
       process,
       startedAt: this.now,
@@ -118,19 +118,19 @@ export class History {
     return run;
   }
 
-  signalled(run: Run, cause: StopCause): void {
+  signalled(run: HandlerRun, cause: StopCause): void {
     run.signalledAt = this.now;
     run.signal = cause;
     this.tell(run.process.name, `is told to stop ${refOf(run.job)}: ${cause}`);
   }
 
-  ended(run: Run, end: RunEnd): void {
+  ended(run: HandlerRun, end: RunEnd): void {
     run.endedAt = this.now;
     run.end = end;
     this.tell(run.process.name, `ends ${refOf(run.job)}: ${end}`);
   }
 
-  runsOf(id: string): readonly Run[] {
+  runsOf(id: string): readonly HandlerRun[] {
     return this.#runsById.get(id) ?? [];
   }
 

@@ -1,7 +1,7 @@
 import { isFragile, isTerminal } from "../../../src/state.ts";
 import type { StoredJob } from "../../../src/store/jobs.ts";
 import { attempts } from "./handlers.ts";
-import { type History, type Run, refOf } from "./history.ts";
+import { type HandlerRun, type History, refOf } from "./history.ts";
 import { type Script, spawnedId } from "./workload.ts";
 
 export interface Evidence {
@@ -52,7 +52,7 @@ function checkRuns(evidence: Evidence): void {
 }
 
 /** A holder that could not renew has told its handler before anybody else could have the job; and one that could, has not. */
-function checkSignal(run: Run, { history, leaseMs }: Evidence): void {
+function checkSignal(run: HandlerRun, { history, leaseMs }: Evidence): void {
   const claim = history.claims.get(refOf(run.job));
   if (claim === undefined) return;
   const { leaseUntil } = claim;
@@ -86,9 +86,9 @@ function checkSignal(run: Run, { history, leaseMs }: Evidence): void {
 }
 
 /** Until its outcome is recorded, which a timeout may do before its handler settles: from then on a crash is not laid at its door. */
-function checkAlone(run: Run, history: History): void {
+function checkAlone(run: HandlerRun, history: History): void {
   const overAt = history.claims.get(refOf(run.job))?.endedAt ?? Number.POSITIVE_INFINITY;
-  const end = (one: Run): number => one.endedAt ?? Number.POSITIVE_INFINITY;
+  const end = (one: HandlerRun): number => one.endedAt ?? Number.POSITIVE_INFINITY;
   const neighbour = history.runs.find(
     (other) =>
       other !== run &&
@@ -124,7 +124,7 @@ function checkDispatches(job: StoredJob, { history }: Evidence): void {
 }
 
 /** A store failure is nobody's. Claims between the two that were not started may each have ended in a crash. */
-function checkRollback(earlier: Run, run: Run, history: History): void {
+function checkRollback(earlier: HandlerRun, run: HandlerRun, history: History): void {
   if (earlier.end !== "store-failed" || history.claims.get(refOf(earlier.job))?.endedBy !== "holder") return;
   const attempts = run.job.attempt - earlier.job.attempt;
   const between = run.job.token - earlier.job.token - 1;
@@ -136,7 +136,7 @@ function checkRollback(earlier: Run, run: Run, history: History): void {
  * A handler that comes back after its timeout has failed, whatever it says. In a process that slept over both, the lost lease may tell it to
  * stop first; a timeout is half a lease here, so it is over by then.
  */
-function hasFailed(run: Run): boolean {
+function hasFailed(run: HandlerRun): boolean {
   const outlasted = run.job.name === "timed" && run.signal === "lease-lost";
   return run.end === "threw" || run.end === "gave-up" || run.signal === "timeout" || outlasted;
 }
@@ -198,7 +198,11 @@ function problemWithEnd(job: StoredJob, { history, jobs }: Evidence): string | n
   }
 }
 
-function problemWithDeath(job: StoredJob, runs: readonly Run[], last: Run | undefined): string | null {
+function problemWithDeath(
+  job: StoredJob,
+  runs: readonly HandlerRun[],
+  last: HandlerRun | undefined,
+): string | null {
   const reason = job.reason ?? "";
   if (reason.startsWith("poison")) {
     return job.crashes === job.maxCrashes && job.delivery !== "at-most-once"

@@ -8,7 +8,7 @@ import type {
   StepResult,
 } from "../../../src/store/claims.ts";
 import type { NodeRecord } from "../../../src/store/nodes.ts";
-import { type History, type Run, refOf } from "./history.ts";
+import { type HandlerRun, type History, refOf } from "./history.ts";
 import type { SimulatedProcess } from "./simulated-process.ts";
 import type { StoreWitness } from "./store-witness.ts";
 
@@ -34,7 +34,7 @@ export class NodeWitness {
     this.#store = store;
   }
 
-  ended(run: Run): void {
+  ended(run: HandlerRun): void {
     const ref = refOf(run.job);
     if (run.end !== "committed" && !this.#settled.has(ref)) this.#owed.set(ref, this.#history.now);
   }

@@ -3,17 +3,17 @@ import { type Answer, type Link, type Tuple, toAnswer } from "../connection/link
 import { type Dialect, hexadecimal, render, type Sql } from "../connection/sql.ts";
 
 /** Runs one statement on a caller's connection, and returns the client's raw result. */
-type Run = (text: string) => Promise<unknown>;
+type RunStatement = (text: string) => Promise<unknown>;
 
 /** A caller's connection with an open transaction: one statement at a time, and no assumptions about its settings. */
 export class ForeignLink implements Link {
   readonly dialect: Dialect;
   readonly countsChanges = false;
-  readonly #run: Run;
+  readonly #run: RunStatement;
   #tail: Promise<unknown> = Promise.resolve();
   #failure: unknown = null;
 
-  constructor(run: Run, tablePrefix: string) {
+  constructor(run: RunStatement, tablePrefix: string) {
     this.#run = run;
     this.dialect = { tablePrefix, text: hexadecimal };
   }
@@ -62,7 +62,7 @@ function method(object: object, name: string): Method | null {
  * How to run statements through what the caller passed as `tx`: a mysql2 connection, in either form, or the transaction of
  * Kysely, Drizzle or Knex.
  */
-export function runnerOf(tx: unknown): Run {
+export function runnerOf(tx: unknown): RunStatement {
   if (typeof tx !== "object" && typeof tx !== "function") return refuse(typeof tx);
   if (tx === null) return refuse("null");
   return mysql2(tx) ?? kysely(tx) ?? drizzle(tx) ?? knex(tx) ?? refuse("an object that is none of these");
@@ -75,7 +75,7 @@ function refuse(what: string): never {
   );
 }
 
-function kysely(tx: object): Run | null {
+function kysely(tx: object): RunStatement | null {
   const execute = method(tx, "executeQuery");
   if (execute === null) return null;
   if (Reflect.get(tx, "isTransaction") !== true) return refuse("a Kysely instance outside of a transaction");
@@ -91,7 +91,7 @@ function kysely(tx: object): Run | null {
   };
 }
 
-function knex(tx: object): Run | null {
+function knex(tx: object): RunStatement | null {
   const raw = method(tx, "raw");
   if (raw === null || method(tx, "commit") === null) return null;
   if (Reflect.get(tx, "isTransaction") !== true) return refuse("a Knex instance outside of a transaction");
@@ -99,7 +99,7 @@ function knex(tx: object): Run | null {
   return async (sql) => firstOf(await raw(sql));
 }
 
-function drizzle(tx: object): Run | null {
+function drizzle(tx: object): RunStatement | null {
   const execute = method(tx, "execute");
   if (execute === null || Reflect.get(tx, "dialect") === undefined) return null;
   if (method(tx, "rollback") === null || Reflect.get(tx, "nestedIndex") === undefined) {
@@ -108,12 +108,12 @@ function drizzle(tx: object): Run | null {
   return async (sql) => firstOf(await execute(sql));
 }
 
-function mysql2(tx: object): Run | null {
+function mysql2(tx: object): RunStatement | null {
   const query = method(tx, "query");
   if (query === null || method(tx, "beginTransaction") === null) return null;
   const inner: unknown = Reflect.get(tx, "connection");
   const promised = typeof inner === "object" && inner !== null && method(inner, "query") !== null;
-  const run: Run = promised
+  const run: RunStatement = promised
     ? async (sql) => firstOf(await query({ sql, rowsAsArray: true }))
     : (sql) =>
         new Promise((resolve, reject) => {
@@ -125,7 +125,7 @@ function mysql2(tx: object): Run | null {
 }
 
 /** Only the server knows whether a transaction is open, so it is asked before the first statement. */
-function insideTransaction(run: Run): Run {
+function insideTransaction(run: RunStatement): RunStatement {
   let checked: Promise<void> | null = null;
   const check = async (): Promise<void> => {
     if (!toAnswer(await run("do 0")).inTransaction) {

@@ -11,9 +11,9 @@ import {
   hiddenMs,
   isDirect,
   isDue,
-  type Run,
+  type LineRun,
   runsOf,
-  type TimedRun,
+  type TimedLineRun,
   toRun,
 } from "../limits/shelves.ts";
 import { claimedColumns, seqOf, toClaimedJob } from "../rows.ts";
@@ -61,7 +61,7 @@ export function claimPart(session: Session, params: ClaimParams): Part<ClaimResu
         sql`update escapement_claimers set sequence = ${params.sequence}, seen_at = ${now} where claimer = ${claimer} and ${go}`,
       );
       let jobs: readonly Tuple[] = [];
-      let after: readonly TimedRun[] = [];
+      let after: readonly TimedLineRun[] = [];
       const answers: Promise<Answer>[] = [];
       if (runs.length > 0 && limits !== null) {
         answers.push(
@@ -92,12 +92,12 @@ function mostOf(params: ClaimParams): number {
 /** How many jobs each run may give; null if several runs must share the limit of a queue. */
 function limitsOf(
   params: ClaimParams,
-  runs: readonly Run[],
+  runs: readonly LineRun[],
   lines: readonly WaitingLine[],
-): ReadonlyMap<Run, number> | null {
+): ReadonlyMap<LineRun, number> | null {
   const ofQueue = new Map(params.queues?.map(({ queue, limit }) => [queue, limit]));
   const most = mostOf(params);
-  const limits = new Map<Run, number>();
+  const limits = new Map<LineRun, number>();
   const used = new Set<string>();
   for (const run of runs) {
     const queue = lines.find(({ line }) => line === run.line)?.queue ?? "";
@@ -114,7 +114,7 @@ function checkClaim(
   { ns, queues, lines }: Session,
   params: ClaimParams,
   asked: readonly WaitingLine[],
-  runs: readonly Run[],
+  runs: readonly LineRun[],
 ): Sql {
   const base = sql`@escapement_last < ${params.sequence}
     and (select config_version from escapement_namespaces where ns = ${ns}) = ${queues.version}
@@ -134,15 +134,15 @@ function checkClaim(
 function hold(
   session: Session,
   params: ClaimParams,
-  runs: readonly Run[],
-  limits: ReadonlyMap<Run, number>,
+  runs: readonly LineRun[],
+  limits: ReadonlyMap<LineRun, number>,
   open: readonly WaitingLine[],
 ): Promise<Answer> {
   const { link, lines, skipLocked } = session;
   const claimer = session.claimers.of(params.claimer);
   const queues = new Map(open.map(({ line, queue }) => [line, queue]));
   const activeLine = runs.map(({ line }) => sql`when ${line} then ${lines.activeOf(queues.get(line) ?? "")}`);
-  const firstOf = (run: Run): Sql =>
+  const firstOf = (run: LineRun): Sql =>
     sql`select seq as chosen, urgency as turn, at as due_at, ${isDirect} as direct from escapement_jobs force index (escapement_jobs_line)
       where line = ${run.line} and urgency = ${run.urgency} and at <= if(${go}, ${now}, -1) and ${isDue}
       order by at, seq limit ${limits.get(run) ?? mostOf(params)} ${claimLock(skipLocked)}`;
@@ -193,7 +193,7 @@ function resultOf(
   session: Session,
   params: ClaimParams,
   rows: readonly Tuple[],
-  after: readonly TimedRun[],
+  after: readonly TimedLineRun[],
 ): ClaimResult {
   const { now: at, recall } = session;
   const jobs = rows.map(toClaimedJob);

@@ -1,5 +1,5 @@
 import type { ClaimedJob, ClaimRef } from "../../../store/claims.ts";
-import type { Run } from "../limits/shelves.ts";
+import type { LineRun } from "../limits/shelves.ts";
 
 /** Maximum number of runs that a claim reads in one trip. */
 const maxRuns = 8;
@@ -38,12 +38,12 @@ export class Recall {
   /** Relayed jobs that were named through it. */
   readonly named = new HeldJobs();
   /** Where due jobs were seen lately, the latest last. */
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new Map<string, LineRun>();
   /** The last claim found lanes, limited queues or jobs that must run alone; the next one will, too. */
   obstructed = false;
 
   /** Jobs are due, or soon will be, in this run. */
-  expect({ line, urgency }: Run): void {
+  expect({ line, urgency }: LineRun): void {
     const key = `${line} ${urgency}`;
     this.#runs.delete(key);
     this.#runs.set(key, { line, urgency });
@@ -55,7 +55,7 @@ export class Recall {
   }
 
   /** The runs of these lines that a claim should read. */
-  expected(lines: ReadonlySet<number>): Run[] {
+  expected(lines: ReadonlySet<number>): LineRun[] {
     return [...this.#runs.values()].filter(({ line }) => lines.has(line)).slice(-maxRuns);
   }
 }

@@ -12,12 +12,12 @@ export interface Candidate extends DueJob {
 }
 
 /** The jobs of one line with the same priority: within a run, only their time decides. */
-export interface Run {
+export interface LineRun {
   readonly line: number;
   readonly urgency: number;
 }
 
-export interface TimedRun extends Run {
+export interface TimedLineRun extends LineRun {
   readonly firstAt: number;
 }
 
@@ -29,11 +29,11 @@ export function runsOf(lines: readonly number[]): Sql {
   return sql`select line, urgency, min(at) as first_at from escapement_jobs where line in (${lines}) group by line, urgency`;
 }
 
-export function toRun(row: Tuple): TimedRun {
+export function toRun(row: Tuple): TimedLineRun {
   return { line: numberOf(row[0]), urgency: numberOf(row[1]), firstAt: numberOf(row[2]) };
 }
 
-export async function readRuns(link: Link, lines: readonly WaitingLine[]): Promise<TimedRun[]> {
+export async function readRuns(link: Link, lines: readonly WaitingLine[]): Promise<TimedLineRun[]> {
   if (lines.length === 0) return [];
   const { rows } = await link.query(runsOf(lines.map(({ line }) => line)));
   return rows.map(toRun);
@@ -61,7 +61,7 @@ export function claimLock(skipLocked: boolean): Sql {
 /** The first due jobs of a run. Index: escapement_jobs_line, one range of it. */
 export async function readRun(
   { link, skipLocked }: Session,
-  run: Run,
+  run: LineRun,
   { queue, name }: WaitingLine,
   limit: number,
 ): Promise<Candidate[]> {

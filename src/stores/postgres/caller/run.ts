@@ -1,5 +1,5 @@
 import { EscapementError } from "../../../errors.ts";
-import { answerOf, type Run, type Value } from "../connection/link.ts";
+import { answerOf, type RunStatement, type Value } from "../connection/link.ts";
 import { isUnsuitable, translateError } from "../errors.ts";
 import { queued } from "./queue.ts";
 
@@ -10,7 +10,7 @@ type Call = (...values: unknown[]) => unknown;
  * transaction, or the transaction of Drizzle, Kysely, Knex or Prisma. They are recognised by shape, so none of them needs to be installed.
  * The statement is sent at once, before anything is awaited: the caller's next one must come after it.
  */
-export function callersRun(tx: unknown): Run {
+export function callersRun(tx: unknown): RunStatement {
   const run = adapterFor(tx);
   return async (sql, values) => {
     try {

@@ -10,7 +10,7 @@ export type Value = string | number | boolean | null;
  *
  * @param often whether the same SQL runs again and again, so the server should keep it prepared if it can.
  */
-export type Run = (sql: string, values: readonly Value[], often?: boolean) => Promise<unknown>;
+export type RunStatement = (sql: string, values: readonly Value[], often?: boolean) => Promise<unknown>;
 
 export interface LinkOptions {
   readonly pool: PgPool;
@@ -53,7 +53,7 @@ export class Link {
     this.#prepares = this.#options.owned;
   }
 
-  readonly run: Run = (sql, values, often = false) => {
+  readonly run: RunStatement = (sql, values, often = false) => {
     const statement = often ? this.#named(sql, values) : { text: sql, values };
     const use = async (client: PgClient, ms: number) => ({
       value: await this.#ask(client, statement, ms),

@@ -3,7 +3,7 @@ import type { Clock } from "../../../clock.ts";
 import type { Logger } from "../../../log.ts";
 import { version } from "../../../runtime/version.ts";
 import { literal, quote } from "../connection/encode.ts";
-import type { Run } from "../connection/link.ts";
+import type { RunStatement } from "../connection/link.ts";
 import { functionFiles } from "../functions/files.ts";
 
 /** The verbs' functions of one version of the library. Each version has its own schema, so nodes of several versions can share the tables. */
@@ -90,14 +90,14 @@ const noteEveryMs = 12 * 60 * 60_000;
 
 /** Notes about once a day that a version of the functions is in use, by whichever of its processes comes first. */
 export class FunctionsUse {
-  readonly #run: Run;
+  readonly #run: RunStatement;
   readonly #sql: string;
   readonly #clock: Clock;
   readonly #log: Logger;
   #nextAtMs = 0;
 
   constructor(
-    parts: { readonly run: Run; readonly schema: string; readonly functions: Functions },
+    parts: { readonly run: RunStatement; readonly schema: string; readonly functions: Functions },
     clock: Clock,
     log: Logger,
   ) {

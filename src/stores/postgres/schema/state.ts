@@ -1,6 +1,6 @@
 import { EscapementError } from "../../../errors.ts";
 import { literal, quote } from "../connection/encode.ts";
-import type { Run } from "../connection/link.ts";
+import type { RunStatement } from "../connection/link.ts";
 import { sqlState } from "../errors.ts";
 import { numberOf, recordOf, textOf } from "../rows.ts";
 import type { Functions } from "./functions.ts";
@@ -34,7 +34,7 @@ export function isCurrent({ version, ns, hasFunctions }: SchemaState): boolean {
 }
 
 /** Asks in one trip, without a lock. Refuses a schema that this library would misunderstand. */
-export async function readState(run: Run, layout: Layout): Promise<SchemaState> {
+export async function readState(run: RunStatement, layout: Layout): Promise<SchemaState> {
   const answer = await run(stateSql(layout), []).catch((error: unknown) => {
     if (isMissing(error)) return null;
     throw error;
