@@ -5,16 +5,16 @@ export type Handling = "forward" | "hold" | "swallow";
 
 const mostQueuedBytes = 1024 * 1024;
 
-/** One client's connection through the proxy: two lanes that end together. */
+/** One client's connection through the proxy: two tracks that end together. */
 export class ProxiedConnection {
   readonly #sockets: readonly Socket[];
-  readonly #requests: Lane;
-  readonly #replies: Lane;
+  readonly #requests: Track;
+  readonly #replies: Track;
 
   constructor(client: Socket, server: Socket, latencyMs: () => number) {
     this.#sockets = [client, server];
-    this.#requests = new Lane(client, server, latencyMs);
-    this.#replies = new Lane(server, client, latencyMs);
+    this.#requests = new Track(client, server, latencyMs);
+    this.#replies = new Track(server, client, latencyMs);
     for (const socket of this.#sockets) {
       socket.setNoDelay(true);
       socket.on("error", () => this.reset());
@@ -42,7 +42,7 @@ export class ProxiedConnection {
 }
 
 /** One direction. What it cannot send on is left in the sender's socket, so that nothing grows here. */
-class Lane {
+class Track {
   readonly #from: Socket;
   readonly #to: Socket;
   readonly #latencyMs: () => number;

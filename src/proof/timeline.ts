@@ -4,34 +4,34 @@ import type { VerifyResult } from "./run.ts";
 
 const width = 1_200;
 const left = 70;
-const laneHeight = 44;
+const trackHeight = 44;
 const axisHeight = 28;
 const bins = 240;
 const markWidth = 6;
 
-/** One picture of the run: a lane for each node with its dispatches, faults as bands, violations as marks below. */
+/** One picture of the run: a track for each node with its dispatches, faults as bands, violations as marks below. */
 export function timelineSvg({ history, verdict, beganAtMs }: VerifyResult): string {
   const untilMs = Math.max(history.endedAtMs, beganAtMs + 1);
   const x = (atMs: number): number =>
     left + ((clamp(atMs) - beganAtMs) / (untilMs - beganAtMs)) * (width - left);
   const clamp = (atMs: number): number => Math.min(Math.max(atMs, beganAtMs), untilMs);
-  const lanes = lanesOf(history);
+  const tracks = tracksOf(history);
   const dispatches = history.relay === null ? startsOf(history.lines) : publishesOf(history.relay.lines);
-  const top = (lane: number): number => lane * laneHeight;
-  const marksTop = top(lanes.length);
-  const height = marksTop + laneHeight + axisHeight;
+  const top = (track: number): number => track * trackHeight;
+  const marksTop = top(tracks.length);
+  const height = marksTop + trackHeight + axisHeight;
   const parts = [
-    ...lanes.flatMap((lane, index) => [
-      label(lane, top(index)),
-      ...dispatchBars([...dispatches, ...consumed(history)], lane, x, top(index)),
+    ...tracks.flatMap((track, index) => [
+      label(track, top(index)),
+      ...dispatchBars([...dispatches, ...consumed(history)], track, x, top(index)),
     ]),
-    ...history.faults.map((fault) => band(fault, lanes, x, top)),
+    ...history.faults.map((fault) => band(fault, tracks, x, top)),
     label("broken", marksTop, "broken"),
     ...verdict.violations.slice(0, 500).map(({ atMs, kind, subject, detail }) => {
       const at = Math.min(x(atMs ?? untilMs), width - markWidth).toFixed(1);
       return `<path class="violation" d="M${at} ${marksTop + 10}l6 18h-12z"><title>${escapeText(`${kind}: ${subject}: ${detail}`)}</title></path>`;
     }),
-    ...axis(beganAtMs, untilMs, x, marksTop + laneHeight),
+    ...axis(beganAtMs, untilMs, x, marksTop + trackHeight),
   ];
   return `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Timeline of nodes, faults and violations">${parts.join("")}</svg>`;
 }
@@ -42,13 +42,13 @@ interface Mark {
 }
 
 /** The nodes, and the consumers where there are any. */
-function lanesOf({ rules, lines, relay }: VerifyResult["history"]): string[] {
+function tracksOf({ rules, lines, relay }: VerifyResult["history"]): string[] {
   const nodes = Array.from({ length: rules.nodes }, (_, slot) => String(slot + 1));
   if (relay === null) return nodes;
-  return [...nodes, ...new Set(lines.map(({ node }) => laneOf(node)).filter((lane) => lane.startsWith("c")))];
+  return [...nodes, ...new Set(lines.map(({ node }) => trackOf(node)).filter((track) => track.startsWith("c")))];
 }
 
-function laneOf(node: string): string {
+function trackOf(node: string): string {
   return node.split(".")[0] ?? "";
 }
 
@@ -69,44 +69,44 @@ function label(
   top: number,
   name = text.startsWith("c") ? `consumer ${text.slice(1)}` : `node ${text}`,
 ): string {
-  const y = top + laneHeight - 1;
+  const y = top + trackHeight - 1;
   return `<text x="0" y="${top + 26}">${name}</text><path class="rule" d="M${left} ${y}H${width}"/>`;
 }
 
 /** How many handlers started, or messages were published, over time. */
 function dispatchBars(
   marks: readonly Mark[],
-  lane: string,
+  track: string,
   x: (atMs: number) => number,
   top: number,
 ): string[] {
   const binWidth = (width - left) / bins;
   const counts = new Map<number, number>();
   for (const { node, atMs } of marks) {
-    if (laneOf(node) !== lane) continue;
+    if (trackOf(node) !== track) continue;
     const bin = Math.min(bins - 1, Math.floor((x(atMs) - left) / binWidth));
     counts.set(bin, (counts.get(bin) ?? 0) + 1);
   }
   const most = Math.max(1, ...counts.values());
   return [...counts].map(([bin, count]) => {
-    const barHeight = Math.max(2, (count / most) * (laneHeight - 10));
+    const barHeight = Math.max(2, (count / most) * (trackHeight - 10));
     const at = left + bin * binWidth;
-    return `<rect class="runs" x="${at.toFixed(1)}" y="${(top + laneHeight - 2 - barHeight).toFixed(1)}" width="${(binWidth - 0.5).toFixed(1)}" height="${barHeight.toFixed(1)}"/>`;
+    return `<rect class="runs" x="${at.toFixed(1)}" y="${(top + trackHeight - 2 - barHeight).toFixed(1)}" width="${(binWidth - 0.5).toFixed(1)}" height="${barHeight.toFixed(1)}"/>`;
   });
 }
 
 function band(
   { kind, node, fromMs, untilMs, detail }: FaultWindow,
-  lanes: readonly string[],
+  tracks: readonly string[],
   x: (atMs: number) => number,
-  top: (lane: number) => number,
+  top: (track: number) => number,
 ): string {
-  const lane = node === null ? 0 : lanes.indexOf(laneOf(node));
-  const tall = node === null ? lanes.length * laneHeight : laneHeight;
+  const track = node === null ? 0 : tracks.indexOf(trackOf(node));
+  const tall = node === null ? tracks.length * trackHeight : trackHeight;
   const from = x(fromMs);
   const wide = Math.max(3, x(untilMs) - from);
   const title = escapeText(`${kind} of ${node ?? "all"}: ${detail}, ${Math.round(untilMs - fromMs)} ms`);
-  return `<rect class="fault ${kind}" x="${from.toFixed(1)}" y="${top(Math.max(lane, 0))}" width="${wide.toFixed(1)}" height="${tall - 2}"><title>${title}</title></rect>`;
+  return `<rect class="fault ${kind}" x="${from.toFixed(1)}" y="${top(Math.max(track, 0))}" width="${wide.toFixed(1)}" height="${tall - 2}"><title>${title}</title></rect>`;
 }
 
 function axis(beganAtMs: number, untilMs: number, x: (atMs: number) => number, top: number): string[] {
