@@ -45,7 +45,10 @@ interface Mark {
 function tracksOf({ rules, lines, relay }: VerifyResult["history"]): string[] {
   const nodes = Array.from({ length: rules.nodes }, (_, slot) => String(slot + 1));
   if (relay === null) return nodes;
-  return [...nodes, ...new Set(lines.map(({ node }) => trackOf(node)).filter((track) => track.startsWith("c")))];
+  return [
+    ...nodes,
+    ...new Set(lines.map(({ node }) => trackOf(node)).filter((track) => track.startsWith("c"))),
+  ];
 }
 
 function trackOf(node: string): string {

@@ -12,7 +12,7 @@ import type {
 import type { PruneParams, PruneResult } from "../../store/reaping.ts";
 import { NoticeDraft } from "../notice-draft.ts";
 import { clean, numberList, textList, toJson } from "./connection/encode.ts";
-import { addNews } from "./connection/news.ts";
+import { addReported } from "./connection/reported-notices.ts";
 import { findIds } from "./questions.ts";
 import { listOf, numberOf, recordOf, stateOrNull, textsOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -34,7 +34,7 @@ export async function update(session: Session, params: UpdateParams): Promise<Up
       toJson(change),
     ]),
   );
-  tell(session, answer["news"]);
+  tell(session, answer["notices"]);
   const { outcome } = answer;
   return {
     outcome: outcome === "updated" || outcome === "refused" ? outcome : "unknown",
@@ -77,7 +77,7 @@ async function changeSelected<O extends string>(
       reason === null ? null : clean(reason),
     ]),
   );
-  tell(session, answer["news"]);
+  tell(session, answer["notices"]);
   const said = textsOf(answer["outcomes"]);
   const results = ids.map((id, place) => ({
     id,
@@ -105,7 +105,7 @@ export async function prune(session: Session, params: PruneParams): Promise<Prun
 }
 
 function tell(session: Session, told: unknown): void {
-  const news = new NoticeDraft();
-  addNews(news, told);
-  session.publish(news.toNotices());
+  const draft = new NoticeDraft();
+  addReported(draft, told);
+  session.publish(draft.toNotices());
 }

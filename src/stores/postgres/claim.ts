@@ -11,7 +11,7 @@ import type {
 import { NoticeDraft } from "../notice-draft.ts";
 import { numberList, textList, toJson } from "./connection/encode.ts";
 import type { Value } from "./connection/link.ts";
-import { addNews } from "./connection/news.ts";
+import { addReported } from "./connection/reported-notices.ts";
 import type { ClaimedSeqs } from "./jobs/claimed-seqs.ts";
 import { endingOf } from "./jobs/endings.ts";
 import {
@@ -32,7 +32,7 @@ import type { Session } from "./session.ts";
 interface Call<T> {
   readonly sql: string;
   readonly values: readonly Value[];
-  read(answer: unknown, news: NoticeDraft): T;
+  read(answer: unknown, draft: NoticeDraft): T;
 }
 
 export async function claim(session: Session, params: ClaimParams): Promise<ClaimResult> {
@@ -75,10 +75,10 @@ async function together<T extends readonly unknown[]>(
     values,
     true,
   );
-  const news = new NoticeDraft();
+  const draft = new NoticeDraft();
   const answers = listOf(answer);
-  const results = calls.map((call, index) => call.read(answers[index], news));
-  session.publish(news.toNotices());
+  const results = calls.map((call, index) => call.read(answers[index], draft));
+  session.publish(draft.toNotices());
   return results as unknown as T;
 }
 
@@ -146,7 +146,7 @@ function finishCall(session: Session, claimer: string, finishes: readonly Finish
     return {
       sql: `${functions}.finish_succeeded(?, ?, ?, null, null, ${which}, ?::text::integer[], ?::text::text[])`,
       values: [ns, now, claimer, ...asked, tokens, none ? null : textList(results)],
-      read: (answer, news) => readSucceeded(ids, answer, news),
+      read: (answer, draft) => readSucceeded(ids, answer, draft),
     };
   }
   return {
@@ -160,12 +160,12 @@ export function endingsOf(finishes: readonly Finish[]): string {
   return toJson(finishes.map(({ outcome }) => endingOf(outcome)));
 }
 
-/** Null, or {missed: [[place, outcome, state]], news}. */
-export function readSucceeded(ids: readonly string[], answer: unknown, news: NoticeDraft): FinishResult[] {
+/** Null, or {missed: [[place, outcome, state]], notices}. */
+export function readSucceeded(ids: readonly string[], answer: unknown, draft: NoticeDraft): FinishResult[] {
   const missed = new Map<number, FinishResult>();
   if (answer !== null) {
     const told = recordOf(answer);
-    addNews(news, told["news"]);
+    addReported(draft, told["notices"]);
     for (const [place, outcome, state] of tuplesOf(told["missed"] ?? [])) {
       missed.set(numberOf(place), { outcome: toOutcome(outcome), state: stateOrNull(state) });
     }
@@ -173,15 +173,15 @@ export function readSucceeded(ids: readonly string[], answer: unknown, news: Not
   return ids.map((id, place) => {
     const other = missed.get(place);
     if (other !== undefined) return other;
-    news.ended(id);
+    draft.ended(id);
     return { outcome: "written", state: "succeeded" };
   });
 }
 
 /** From finish_any. */
-export function readFinished(answer: unknown, news: NoticeDraft): FinishResult[] {
-  const { results, news: told } = recordOf(answer);
-  addNews(news, told);
+export function readFinished(answer: unknown, draft: NoticeDraft): FinishResult[] {
+  const { results, notices: told } = recordOf(answer);
+  addReported(draft, told);
   return tuplesOf(results).map(([outcome, state]) => ({
     outcome: toOutcome(outcome),
     state: outcome === "written" ? stateOf(state) : stateOrNull(state),

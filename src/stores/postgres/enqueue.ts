@@ -12,7 +12,7 @@ import {
   toMs,
 } from "./connection/encode.ts";
 import type { Value } from "./connection/link.ts";
-import { addNews } from "./connection/news.ts";
+import { addReported } from "./connection/reported-notices.ts";
 import { refusedAnswers } from "./errors.ts";
 import { numberOf, recordOf, textOf, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -56,21 +56,21 @@ export async function enqueue(
   const statement = new Statement();
   for (const part of parts) addPart(statement, session, part, false);
   const sql = statement.sql(allOrNone ? `${session.functions}.all_or_none` : "");
-  const news = new NoticeDraft();
+  const draft = new NoticeDraft();
   await follows;
   try {
     if (parts.length === 1 && parts[0]?.bound === false) {
       // The queues are known before the answer; for an id that exists already, the notice is needless.
       const answers = await session.runAndTell(sql, statement.values, queuesOf(jobs).toNotices());
-      return readAnswers(parts, answers, news);
+      return readAnswers(parts, answers, draft);
     }
-    const results = readAnswers(parts, await session.run(sql, statement.values, parts.length === 1), news);
-    session.publish(news.toNotices());
+    const results = readAnswers(parts, await session.run(sql, statement.values, parts.length === 1), draft);
+    session.publish(draft.toNotices());
     return results;
   } catch (error) {
     const answers = refusedAnswers(error);
     if (answers === null) throw error;
-    return refuseAll(jobs, readAnswers(parts, JSON.parse(answers), news));
+    return refuseAll(jobs, readAnswers(parts, JSON.parse(answers), draft));
   }
 }
 
@@ -82,7 +82,7 @@ export async function enqueue(
 export async function enqueueInside(
   session: Session,
   jobs: readonly NewJob[],
-  notify: { readonly channel: string; readonly payload: (news: NoticeDraft) => string },
+  notify: { readonly channel: string; readonly payload: (draft: NoticeDraft) => string },
 ): Promise<EnqueueResult[]> {
   if (jobs.length === 0) return [];
   const parts = partsOf(jobs);
@@ -96,9 +96,9 @@ export async function enqueueInside(
 }
 
 function queuesOf(jobs: readonly NewJob[]): NoticeDraft {
-  const news = new NoticeDraft();
-  for (const { queue } of jobs) news.claimable(queue);
-  return news;
+  const draft = new NoticeDraft();
+  for (const { queue } of jobs) draft.claimable(queue);
+  return draft;
 }
 
 function tuplesOrNulls(value: unknown): readonly unknown[] {
@@ -158,31 +158,31 @@ function kindsOf(jobs: readonly NewJob[]): { readonly kinds: readonly string[]; 
   return { kinds: [...known.keys()], numbers };
 }
 
-function readAnswers(parts: readonly Part[], answers: unknown, news: NoticeDraft): EnqueueResult[] {
+function readAnswers(parts: readonly Part[], answers: unknown, draft: NoticeDraft): EnqueueResult[] {
   const list = tuplesOrNulls(answers);
   return parts.flatMap(({ bound, jobs }, index) =>
-    bound ? readBound(list[index], news) : readLoose(jobs, list[index], news),
+    bound ? readBound(list[index], draft) : readLoose(jobs, list[index], draft),
   );
 }
 
 /** Null, or a list of [place, id of the existing job]. */
-function readLoose(jobs: readonly NewJob[], answer: unknown, news: NoticeDraft): EnqueueResult[] {
+function readLoose(jobs: readonly NewJob[], answer: unknown, draft: NoticeDraft): EnqueueResult[] {
   const existing = new Map(
     answer === null ? [] : tuplesOf(answer).map(([place, id]) => [numberOf(place), textOf(id)]),
   );
   return jobs.map(({ id, queue }, place) => {
     const known = existing.get(place);
     if (known !== undefined) return { id: known, outcome: "existing" };
-    news.claimable(queue);
+    draft.claimable(queue);
     return { id, outcome: "added" };
   });
 }
 
 const outcomes = ["added", "existing", "absorbed", "debounced", "refused"] as const;
 
-function readBound(answer: unknown, news: NoticeDraft): EnqueueResult[] {
-  const { results, news: told } = recordOf(answer);
-  addNews(news, told);
+function readBound(answer: unknown, draft: NoticeDraft): EnqueueResult[] {
+  const { results, notices: told } = recordOf(answer);
+  addReported(draft, told);
   return tuplesOf(results).map(([said, id, missing]) => {
     const outcome = outcomes.find((one) => one === said) ?? "existing";
     return typeof missing === "string"

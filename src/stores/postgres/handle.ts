@@ -108,7 +108,7 @@ export class Handle {
     const { name: channel } = this.#channel;
     return enqueueInside(this.session(callersRun(tx)), jobs, {
       channel,
-      payload: (news) => this.#channel.payload(news.toNotices(), false),
+      payload: (draft) => this.#channel.payload(draft.toNotices(), false),
     });
   }
 

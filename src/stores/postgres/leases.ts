@@ -3,7 +3,7 @@ import type { ClaimRef, ExtendParams, ExtendResult, ReportParams } from "../../s
 import type { ReapParams, ReapResult } from "../../store/reaping.ts";
 import { NoticeDraft } from "../notice-draft.ts";
 import { numberList, textList, toJson } from "./connection/encode.ts";
-import { addNews } from "./connection/news.ts";
+import { addReported } from "./connection/reported-notices.ts";
 import { endingOf } from "./jobs/endings.ts";
 import { listOf, numberOf, recordOf, stateOf, textOf, textOrNull, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -59,10 +59,10 @@ export async function reap(session: Session, { limit, until }: ReapParams): Prom
     `select ${session.functions}.reap_jobs($1, $2, $3, $4, $5::text::json, $6::text::json)::text as answer`,
     [session.ns, session.now, limit, until === undefined ? null : Math.floor(until), silent, unstarted],
   );
-  const { reaped, more, mark, news: told } = recordOf(answer);
-  const news = new NoticeDraft();
-  addNews(news, told);
-  session.publish(news.toNotices());
+  const { reaped, more, mark, notices: told } = recordOf(answer);
+  const draft = new NoticeDraft();
+  addReported(draft, told);
+  session.publish(draft.toNotices());
   return {
     reaped: tuplesOf(reaped).map(([id, name, queue, state, reason]) => ({
       id: textOf(id),

@@ -167,8 +167,8 @@ export async function checkpoint(session: Session, params: CheckpointParams): Pr
   );
   if (answer === null) return { outcome: "stale", finished: [], named: [] };
   const { finished, named } = recordOf(answer);
-  const news = new NoticeDraft();
-  const results = isPlain ? readSucceeded(ids, finished, news) : readFinished(finished, news);
-  session.publish(news.toNotices());
+  const draft = new NoticeDraft();
+  const results = isPlain ? readSucceeded(ids, finished, draft) : readFinished(finished, draft);
+  session.publish(draft.toNotices());
   return { outcome: "written", finished: results, named: tuplesOf(named).map(toClaimedJob) };
 }

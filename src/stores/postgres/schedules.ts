@@ -11,7 +11,7 @@ import type {
 } from "../../store/schedules.ts";
 import { NoticeDraft } from "../notice-draft.ts";
 import { boundJob, textList, toJson, toMs } from "./connection/encode.ts";
-import { addNews } from "./connection/news.ts";
+import { addReported } from "./connection/reported-notices.ts";
 import { dateOf, dateOrNull, listOf, numberOf, recordOf, textOf, textOrNull, tuplesOf } from "./rows.ts";
 import type { Session } from "./session.ts";
 
@@ -101,9 +101,9 @@ export async function fire(session: Session, { node, fires }: FireParams): Promi
       [session.ns, session.now, node, toJson(list)],
     ),
   );
-  const news = new NoticeDraft();
-  addNews(news, answer["news"]);
-  session.publish(news.toNotices());
+  const draft = new NoticeDraft();
+  addReported(draft, answer["notices"]);
+  session.publish(draft.toNotices());
   return listOf(answer["fires"]).map((added) =>
     added === null
       ? { outcome: "stale", occurrences: [] }

@@ -8,7 +8,7 @@ import { endingsOf } from "./claim.ts";
 import type { PgClient } from "./connection/client.ts";
 import { literal, toJson } from "./connection/encode.ts";
 import { answerOf, type Link } from "./connection/link.ts";
-import { addNews } from "./connection/news.ts";
+import { addReported } from "./connection/reported-notices.ts";
 import { sqlState } from "./errors.ts";
 import { textOf } from "./rows.ts";
 import type { Session } from "./session.ts";
@@ -20,7 +20,7 @@ export type BoundParams<T> = Omit<TransactParams<T>, "run"> & {
 
 /** How the transaction ended; the error itself goes to the caller. */
 type End<T> =
-  | { readonly kind: "committed"; readonly value: T; readonly news: NoticeDraft }
+  | { readonly kind: "committed"; readonly value: T; readonly draft: NoticeDraft }
   | { readonly kind: "stale"; readonly broken: boolean }
   | { readonly kind: "failed"; readonly error: unknown; readonly broken: boolean };
 
@@ -39,7 +39,7 @@ export async function transact<T>(
   );
   if (end.kind === "failed") throw end.error;
   if (end.kind === "stale") return { outcome: "stale" };
-  session.publish(end.news.toNotices());
+  session.publish(end.draft.toNotices());
   return { outcome: "committed", value: end.value };
 }
 
@@ -75,12 +75,12 @@ async function transactOn<T>(
   }
   lent.close();
   try {
-    const news = new NoticeDraft();
+    const draft = new NoticeDraft();
     const report = reported === null ? "" : reportSql(session, params, reported);
     const succeed = succeedSql(session, params, textOf(transaction), outcome);
-    addNews(news, await ask(`${report}${succeed}`, report === "" ? 0 : 1));
-    news.ended(params.id);
-    return { kind: "committed", value, news };
+    addReported(draft, await ask(`${report}${succeed}`, report === "" ? 0 : 1));
+    draft.ended(params.id);
+    return { kind: "committed", value, draft };
   } catch (error) {
     const state = sqlState(error);
     if (state === "ES003") return { kind: "stale", broken: await rollBack() };

@@ -26,14 +26,14 @@ $$;
 
 -- What a verb changed, published once it is committed: queues in which a job became claimable (anywhere: possibly in any),
 -- jobs that ended, active jobs that were asked to stop.
-create type news as (queues text[], anywhere boolean, ended text[], cancels text[]);
+create type notices as (queues text[], anywhere boolean, ended text[], cancels text[]);
 
-create function no_news() returns news language sql immutable as $$
-  select row('{}'::text[], false, '{}'::text[], '{}'::text[])::news
+create function no_notices() returns notices language sql immutable as $$
+  select row('{}'::text[], false, '{}'::text[], '{}'::text[])::notices
 $$;
 
 -- Null if there is nothing to publish.
-create function news_to_json(n news) returns json language sql immutable as $$
+create function notices_to_json(n notices) returns json language sql immutable as $$
   select case when n.queues = '{}' and not n.anywhere and n.ended = '{}' and n.cancels = '{}' then null
     else json_build_object('queues', n.queues, 'anywhere', n.anywhere, 'ended', n.ended, 'cancels', n.cancels) end
 $$;

@@ -42,7 +42,7 @@ $$;
 
 -- Passes the end of a job on to its children, and theirs to their children, without recursion. A child is locked
 -- before its other parents are counted, so if two parents end at once, the later one sees the earlier. Index: parents_pkey.
-create function tell_children(n news, p_seq bigint, p_id text, p_state text, p_now bigint) returns news language plpgsql as $$
+create function tell_children(n notices, p_seq bigint, p_id text, p_state text, p_now bigint) returns notices language plpgsql as $$
 declare
   v_seqs bigint[] := array[p_seq];
   v_ids text[] := array[p_id];
@@ -79,7 +79,7 @@ end
 $$;
 
 -- Cancels a waiting or blocked job that the caller has locked.
-create function cancel_idle(n news, p_job all_jobs, p_reason text, p_now bigint) returns news language plpgsql as $$
+create function cancel_idle(n notices, p_job all_jobs, p_reason text, p_now bigint) returns notices language plpgsql as $$
 begin
   perform write_cancelled(p_job, p_reason, p_now);
   return tell_children(n, p_job.seq, p_job.id, 'cancelled', p_now);
@@ -87,7 +87,7 @@ end
 $$;
 
 -- Active jobs ended: jobs held back by their queue's limit, or by their key, may go.
-create function note_freed(n news, p_job all_jobs, p_now bigint) returns news language plpgsql as $$
+create function note_freed(n notices, p_job all_jobs, p_now bigint) returns notices language plpgsql as $$
 begin
   if p_job.relayed then return n; end if;
   if exists (select from queues where ns = p_job.ns and queue = p_job.queue and concurrency is not null) then
@@ -129,7 +129,7 @@ $$;
 
 -- Ends a claim of a job that the caller has locked. by_holder: the claim's holder reports it. Returns the job's new state. This is the last
 -- chance to keep who settled an earlier claim. A success writes nothing to the job's row.
-create function settle_claim(inout n news, p_job all_jobs, p_end ending, p_by_holder boolean, p_now bigint, out v_state text, out v_reason text)
+create function settle_claim(inout n notices, p_job all_jobs, p_end ending, p_by_holder boolean, p_now bigint, out v_state text, out v_reason text)
 language plpgsql as $$
 declare
   v_rule decision :=

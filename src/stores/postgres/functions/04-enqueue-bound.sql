@@ -73,7 +73,7 @@ $$;
 
 -- Enqueues one job of any kind, checking in the order of the contract: existing, refused, absorbed, debounced, added.
 create function enqueue_one(
-  inout n news, p_ns integer, p_now bigint, p_new new_job, p_open boolean, out v_outcome text, out v_id text, out v_missing text
+  inout n notices, p_ns integer, p_now bigint, p_new new_job, p_open boolean, out v_outcome text, out v_id text, out v_missing text
 ) language plpgsql as $$
 declare
   v_known record;
@@ -124,7 +124,7 @@ end
 $$;
 
 -- Writes what ties a job that was just added to others: its keys, its parents, its lane.
-create function bind_job(n news, p_job all_jobs, p_new new_job, p_waits_for bigint[], p_open boolean, p_now bigint) returns news language plpgsql as $$
+create function bind_job(n notices, p_job all_jobs, p_new new_job, p_waits_for bigint[], p_open boolean, p_now bigint) returns notices language plpgsql as $$
 begin
   if p_new.unique_key is not null then
     update keys set job = p_job.seq, until = p_now + p_new.unique_ms where ns = p_job.ns and kind = 'unique' and key = p_new.unique_key;
@@ -144,20 +144,20 @@ begin
 end
 $$;
 
--- Enqueues jobs of any kind in order. Returns {results: [[outcome, id, missing parent]], news}.
+-- Enqueues jobs of any kind in order. Returns {results: [[outcome, id, missing parent]], notices}.
 create function enqueue_bound(p_ns integer, p_now bigint, p_jobs json, p_open boolean) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_new new_job;
   v_one record;
-  v_news news := no_news();
+  v_notices notices := no_notices();
   v_results json[] := '{}';
 begin
   for v_new in select * from json_populate_recordset(null::new_job, p_jobs) loop
-    v_one := enqueue_one(v_news, p_ns, v_now, v_new, p_open);
-    v_news := v_one.n;
+    v_one := enqueue_one(v_notices, p_ns, v_now, v_new, p_open);
+    v_notices := v_one.n;
     v_results := v_results || json_build_array(v_one.v_outcome, v_one.v_id, v_one.v_missing);
   end loop;
-  return json_build_object('results', v_results, 'news', news_to_json(v_news));
+  return json_build_object('results', v_results, 'notices', notices_to_json(v_notices));
 end
 $$;

@@ -12,7 +12,7 @@ $$;
 -- Ends claims with success, as almost every job does. Inputs: the numbers of the jobs (no duplicates), tokens, results (null: none
 -- has one). p_first_slot and p_end_slot: the relay's jobs of these slots; null: all other jobs.
 -- Promise: only claims that still belong to the claimer are ended. Only rows of active are locked, in enqueue order.
--- Returns null when all were written, and only their end is to be published; else {missed: [[place, outcome, state]], news}.
+-- Returns null when all were written, and only their end is to be published; else {missed: [[place, outcome, state]], notices}.
 -- Index: active_pkey, claims_pkey.
 create function finish_succeeded(
   p_ns integer, p_now bigint, p_claimer text, p_first_slot integer, p_end_slot integer, p_seqs bigint[], p_tokens integer[], p_results text[]
@@ -31,7 +31,7 @@ declare
   v_awaited boolean;
   v_parent record;
   v_missed json;
-  v_news news := no_news();
+  v_notices notices := no_notices();
 begin
   with asked as materialized (
     select * from unnest(p_seqs, p_tokens, p_results) with ordinality as a (seq, token, result, place) order by a.seq
@@ -59,7 +59,7 @@ begin
   if p_first_slot is null and v_done > 0 then
     perform close_claims(p_ns, p_claimer, v_sequences);
     if v_keyed then
-      v_news.anywhere := true;
+      v_notices.anywhere := true;
       insert into arrivals (ns, lane, queue, name, at, changed)
       select distinct p_ns, lane, queue, name, v_now, true from unnest(v_seqs) as s cross join lateral (
         select lane, queue, name, concurrency_key from jobs where seq = s offset 0) j
@@ -68,7 +68,7 @@ begin
   end if;
   select exists (select from queues where ns = p_ns and concurrency is not null), exists (select from parents) into v_limited, v_awaited;
   if v_limited and p_first_slot is null then
-    v_news.queues := array(
+    v_notices.queues := array(
       select distinct j.queue from unnest(v_seqs) as s cross join lateral (select queue from jobs where seq = s offset 0) j
       join queues q on q.ns = p_ns and q.queue = j.queue and q.concurrency is not null);
   end if;
@@ -77,7 +77,7 @@ begin
       select j.seq, j.id from unnest(v_seqs) as s cross join lateral (
         select seq, id from jobs where seq = s and exists (select from parents where parent = s) offset 0) j order by j.seq
     loop
-      v_news := tell_children(v_news, v_parent.seq, v_parent.id, 'succeeded', v_now);
+      v_notices := tell_children(v_notices, v_parent.seq, v_parent.id, 'succeeded', v_now);
     end loop;
   end if;
   if v_done <> cardinality(p_seqs) then
@@ -86,8 +86,8 @@ begin
     cross join lateral explain_unheld(p_claimer, a.seq, a.token) u
     where v_places is null or a.place <> all (v_places);
   end if;
-  if v_missed is null and v_news = no_news() then return null; end if;
-  return json_build_object('missed', v_missed, 'news', news_to_json(v_news));
+  if v_missed is null and v_notices = no_notices() then return null; end if;
+  return json_build_object('missed', v_missed, 'notices', notices_to_json(v_notices));
 end
 $$;
 
@@ -105,7 +105,7 @@ $$;
 
 -- Ends claims in any way, one after the other. p_endings: as the type says. Where the policy refuses one of them, such as the retry of an
 -- at-most-once job, the call is refused as a whole.
--- Returns {results: [[outcome, state]], news}. Index: jobs_id.
+-- Returns {results: [[outcome, state]], notices}. Index: jobs_id.
 create function finish_any(
   p_ns integer, p_now bigint, p_claimer text, p_first_slot integer, p_end_slot integer, p_ids text[], p_tokens integer[], p_endings json
 ) returns json language plpgsql as $$
@@ -116,7 +116,7 @@ declare
   v_job all_jobs;
   v_end ending;
   v_done record;
-  v_news news := no_news();
+  v_notices notices := no_notices();
   v_results json[] := '{}';
   v_endings json[] := array(select json_array_elements(p_endings));
   v_sequences bigint[] := '{}';
@@ -137,8 +137,8 @@ begin
     v_job := job_of(v_seqs[i]);
     if v_job.state = 'active' and v_job.token = p_tokens[i] and v_job.claimer = p_claimer and is_mine(v_job, p_first_slot, p_end_slot) then
       v_end := json_populate_record(null::ending, v_endings[i]);
-      v_done := settle_claim(v_news, v_job, v_end, true, v_now);
-      v_news := v_done.n;
+      v_done := settle_claim(v_notices, v_job, v_end, true, v_now);
+      v_notices := v_done.n;
       v_results := v_results || json_build_array('written', v_done.v_state);
       if not v_job.relayed then v_sequences := v_sequences || v_job.claim_sequence; end if;
     else
@@ -147,7 +147,7 @@ begin
     end if;
   end loop;
   if v_sequences <> '{}' then perform close_claims(p_ns, p_claimer, v_sequences); end if;
-  return json_build_object('results', v_results, 'news', news_to_json(v_news));
+  return json_build_object('results', v_results, 'notices', notices_to_json(v_notices));
 end
 $$;
 

@@ -124,7 +124,7 @@ $$;
 
 -- Ends claims whose lease ran out, and jobs that expired. Rows that others hold are skipped, and the condition is checked again under
 -- the lock. p_silence and p_unstarted: how a claim ends whose holder fell silent, and one that was taken ahead.
--- Returns {reaped: [[id, name, queue, state, reason]], more, news}. Index: claims_until, untried_expiring.
+-- Returns {reaped: [[id, name, queue, state, reason]], more, notices}. Index: claims_until, untried_expiring.
 create function reap_jobs(p_ns integer, p_now bigint, p_limit integer, p_until bigint, p_silence json, p_unstarted json) returns json
 language plpgsql as $$
 declare
@@ -135,14 +135,14 @@ declare
   v_seq bigint;
   v_job all_jobs;
   v_done record;
-  v_news news := no_news();
+  v_notices notices := no_notices();
   v_reaped json[] := '{}';
 begin
-  v_news := settle_doubts(v_news, p_ns, v_now);
+  v_notices := settle_doubts(v_notices, p_ns, v_now);
   foreach v_seq in array lock_silent(p_ns, v_silent_by, p_limit) loop
     v_job := job_of(v_seq);
-    v_done := settle_claim(v_news, v_job, case when v_job.ahead then v_unstarted else v_silence end, false, v_now);
-    v_news := v_done.n;
+    v_done := settle_claim(v_notices, v_job, case when v_job.ahead then v_unstarted else v_silence end, false, v_now);
+    v_notices := v_done.n;
     v_reaped := v_reaped || json_build_array(v_job.id, v_job.name, v_job.queue, v_done.v_state, v_done.v_reason);
   end loop;
   if cardinality(v_reaped) < p_limit then
@@ -162,13 +162,13 @@ begin
         update untried set expire_at = case when v_job.attempt = 0 then v_job.expire_at end where seq = v_seq;
         continue;
       end if;
-      v_news := cancel_idle(v_news, v_job, expired_reason(), v_now);
+      v_notices := cancel_idle(v_notices, v_job, expired_reason(), v_now);
       v_reaped := v_reaped || json_build_array(v_job.id, v_job.name, v_job.queue, 'cancelled', expired_reason());
     end loop;
   end if;
   perform refresh_claims(p_ns, v_silent_by);
   perform fold_counts(p_ns);
-  return json_build_object('mark', v_now, 'reaped', v_reaped, 'news', news_to_json(v_news), 'more', (cardinality(v_reaped) >= p_limit or v_silent_by < v_now) and (
+  return json_build_object('mark', v_now, 'reaped', v_reaped, 'notices', notices_to_json(v_notices), 'more', (cardinality(v_reaped) >= p_limit or v_silent_by < v_now) and (
     exists (
       select from claims c cross join lateral unnest(c.seqs) as s cross join lateral (
         select from active where seq = s and claimer = c.claimer and claim_sequence = c.sequence and lease_until <= v_now offset 0) x
@@ -179,7 +179,7 @@ end
 $$;
 
 -- Checks once the children that were enqueued in a caller's own transaction, now that it is committed: a parent may have ended by then.
-create function settle_doubts(n news, p_ns integer, p_now bigint) returns news language plpgsql as $$
+create function settle_doubts(n notices, p_ns integer, p_now bigint) returns notices language plpgsql as $$
 declare
   v_child bigint;
   v_parent bigint;

@@ -1,12 +1,12 @@
 -- Changes to jobs that people and programs ask for.
 
 -- Changes a job that is waiting or blocked. p_change: {input, run_at, delay_ms, priority, concurrency_key, rate_key}, each omitted if
--- it stays as it is. Returns {outcome, state, news}.
+-- it stays as it is. Returns {outcome, state, notices}.
 create function update_job(p_ns integer, p_now bigint, p_id text, p_change jsonb) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_job all_jobs := lock_job((resolve_id(p_ns, p_id, false)).v_seq);
-  v_news news := no_news();
+  v_notices notices := no_notices();
 begin
   if v_job.seq is null then return json_build_object('outcome', 'unknown', 'state', null); end if;
   if not is_idle(v_job.state) then return json_build_object('outcome', 'refused', 'state', v_job.state); end if;
@@ -19,18 +19,18 @@ begin
     case when p_change ? 'concurrency_key' then p_change ->> 'concurrency_key' else v_job.concurrency_key end,
     case when p_change ? 'rate_key' then p_change ->> 'rate_key' else v_job.rate_key end,
     v_now);
-  if v_job.state = 'waiting' then v_news.queues := array[v_job.queue]; end if;
-  return json_build_object('outcome', 'updated', 'state', v_job.state, 'news', news_to_json(v_news));
+  if v_job.state = 'waiting' then v_notices.queues := array[v_job.queue]; end if;
+  return json_build_object('outcome', 'updated', 'state', v_job.state, 'notices', notices_to_json(v_notices));
 end
 $$;
 
--- Cancels jobs one by one. Returns {outcomes, news}.
+-- Cancels jobs one by one. Returns {outcomes, notices}.
 create function cancel_jobs(p_ns integer, p_now bigint, p_ids text[], p_reason text) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_job all_jobs;
   v_id text;
-  v_news news := no_news();
+  v_notices notices := no_notices();
   v_outcomes text[] := '{}';
 begin
   foreach v_id in array p_ids loop
@@ -40,7 +40,7 @@ begin
     elsif not is_open(v_job.state) then
       v_outcomes := v_outcomes || 'terminal'::text;
     elsif v_job.state <> 'active' then
-      v_news := cancel_idle(v_news, v_job, p_reason, v_now);
+      v_notices := cancel_idle(v_notices, v_job, p_reason, v_now);
       v_outcomes := v_outcomes || 'cancelled'::text;
     else
       if not v_job.cancel_requested then
@@ -48,22 +48,22 @@ begin
         update jobs set cancel_requested = true where seq = v_job.seq;
         update active set reason = p_reason where seq = v_job.seq;
       end if;
-      v_news.cancels := v_news.cancels || v_job.id;
+      v_notices.cancels := v_notices.cancels || v_job.id;
       v_outcomes := v_outcomes || 'requested'::text;
     end if;
   end loop;
-  return json_build_object('outcomes', v_outcomes, 'news', news_to_json(v_news));
+  return json_build_object('outcomes', v_outcomes, 'notices', notices_to_json(v_notices));
 end
 $$;
 
--- Sends dead and lost jobs back to waiting, one by one. Returns {outcomes, news}.
+-- Sends dead and lost jobs back to waiting, one by one. Returns {outcomes, notices}.
 create function redrive_jobs(p_ns integer, p_now bigint, p_ids text[], p_reason text) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
   v_id text;
   v_job all_jobs;
   v_holder bigint;
-  v_news news := no_news();
+  v_notices notices := no_notices();
   v_outcomes text[] := '{}';
 begin
   foreach v_id in array p_ids loop
@@ -89,10 +89,10 @@ begin
     where seq = v_job.seq;
     perform enter_line(v_job.seq);
     perform mark_lane(v_job, v_now, false);
-    v_news.queues := v_news.queues || v_job.queue;
+    v_notices.queues := v_notices.queues || v_job.queue;
     v_outcomes := v_outcomes || 'redriven'::text;
   end loop;
-  return json_build_object('outcomes', v_outcomes, 'news', news_to_json(v_news));
+  return json_build_object('outcomes', v_outcomes, 'notices', notices_to_json(v_notices));
 end
 $$;
 
@@ -113,7 +113,7 @@ begin
 end
 $$;
 
--- Forgets jobs that have ended, one by one; a job that still holds a unique key stays. Returns {outcomes, news}.
+-- Forgets jobs that have ended, one by one; a job that still holds a unique key stays. Returns {outcomes, notices}.
 create function remove_jobs(p_ns integer, p_now bigint, p_ids text[], p_reason text) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
@@ -132,7 +132,7 @@ begin
       v_outcomes := v_outcomes || 'deleted'::text;
     end if;
   end loop;
-  return json_build_object('outcomes', v_outcomes, 'news', null);
+  return json_build_object('outcomes', v_outcomes, 'notices', null);
 end
 $$;
 

@@ -10,7 +10,7 @@ create type new_occurrence as (fire_at bigint, until bigint, count integer, fate
 -- Writes a row of the ledger and adds its job. An existing row stays, unless it was skipped and p_replace is set.
 -- v_added: whether it was written; v_job_id: the job that the row refers to.
 create function plan_occurrence(
-  inout n news, p_ns integer, p_now bigint, p_key text, p_node text, p_new new_occurrence, p_replace boolean, out v_added boolean, out v_job_id text
+  inout n notices, p_ns integer, p_now bigint, p_key text, p_node text, p_new new_occurrence, p_replace boolean, out v_added boolean, out v_job_id text
 ) language plpgsql as $$
 declare
   v_job record;
@@ -55,7 +55,7 @@ begin
   returning * into v_new;
   update schedule_versions set version = v_new.version where ns = p_ns and key = p_key;
   for v_row in select * from json_populate_recordset(null::new_occurrence, p_skipped) loop
-    perform plan_occurrence(no_news(), p_ns, v_now, p_key, p_node, v_row, false);
+    perform plan_occurrence(no_notices(), p_ns, v_now, p_key, p_node, v_row, false);
   end loop;
   return json_build_object('outcome', 'put', 'schedule', schedule_json(v_new));
 end
@@ -63,7 +63,7 @@ $$;
 
 -- Plans occurrences of schedules, each independently: inserts them and their jobs and advances the schedule, if it is still as the planner saw
 -- it. p_fires: [{key, version, next_at, occurrences, advance_to, replace_skipped}].
--- Returns {fires: for each a list of whether its occurrences were added, or null when it is stale; news}.
+-- Returns {fires: for each a list of whether its occurrences were added, or null when it is stale; notices}.
 create function fire_schedules(p_ns integer, p_now bigint, p_node text, p_fires json) returns json language plpgsql as $$
 declare
   v_now bigint := now_ms(p_now);
@@ -73,7 +73,7 @@ declare
   v_planned integer;
   v_last text;
   v_added boolean[];
-  v_news news := no_news();
+  v_notices notices := no_notices();
   v_results json[] := '{}';
 begin
   for v_fire in
@@ -92,8 +92,8 @@ begin
     v_last := null;
     v_added := '{}';
     for v_row in select * from json_populate_recordset(null::new_occurrence, v_fire.occurrences) loop
-      v_one := plan_occurrence(v_news, p_ns, v_now, v_fire.key, p_node, v_row, v_fire.replace_skipped);
-      v_news := v_one.n;
+      v_one := plan_occurrence(v_notices, p_ns, v_now, v_fire.key, p_node, v_row, v_fire.replace_skipped);
+      v_notices := v_one.n;
       v_added := v_added || v_one.v_added;
       continue when not v_one.v_added or v_row.fate <> 'planned';
       v_planned := v_planned + 1;
@@ -103,6 +103,6 @@ begin
     where ns = p_ns and key = v_fire.key;
     v_results := v_results || to_json(v_added);
   end loop;
-  return json_build_object('fires', v_results, 'news', news_to_json(v_news));
+  return json_build_object('fires', v_results, 'notices', notices_to_json(v_notices));
 end
 $$;

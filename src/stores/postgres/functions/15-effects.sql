@@ -49,6 +49,6 @@ begin
   if v_answer ->> 'missed' is not null or v_answer #>> '{results,0,0}' <> 'written' then
     raise exception 'the claim has ended' using errcode = 'ES003';
   end if;
-  return v_answer -> 'news';
+  return v_answer -> 'notices';
 end
 $$;
