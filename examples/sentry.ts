@@ -50,9 +50,10 @@ const app = createEscapement({ store, jobs: [charge], log, middleware: [reportTo
 await app.start();
 const receipt = await app.enqueue(charge);
 // #region watch
-for await (const news of app.watch(receipt)) {
-  if (news.kind === "line") console.log(`${news.line.kind}: ${news.line.error?.message ?? news.line.text}`);
-  if (news.kind === "ended") console.log(`ended: ${news.job.state}`);
+for await (const update of app.watch(receipt)) {
+  if (update.kind === "line")
+    console.log(`${update.line.kind}: ${update.line.error?.message ?? update.line.text}`);
+  if (update.kind === "ended") console.log(`ended: ${update.job.state}`);
 }
 // #endregion
 await app.stop();

@@ -11,7 +11,7 @@ export type { TrailLine } from "./client/decode.ts";
 export type { SubscribeOptions } from "./client/endings.ts";
 export type { HistoryOptions } from "./client/history.ts";
 export type { Tally, Target } from "./client/select.ts";
-export type { JobNews, WatchOptions } from "./client/watch.ts";
+export type { JobUpdate, WatchOptions } from "./client/watch.ts";
 export { explainCron } from "./cron/explain.ts";
 export { type CronFields, parseCron } from "./cron/fields.ts";
 export { type FireSpec, type NextFireTimesOptions, nextFireTimes } from "./cron/spec.ts";

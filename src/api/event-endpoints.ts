@@ -123,7 +123,7 @@ const mostNamed = 24;
 
 /** Where a stream of ends begins. */
 interface Beginning {
-  /** What ended before is no news. */
+  /** What ended before is not reported. */
   readonly since: Date;
   /** Digests of what a client has seen already. */
   readonly told: readonly string[];

@@ -11,7 +11,7 @@ import type { TrailLine } from "../client/decode.ts";
 import { type SubscribeOptions, subscribeToEnds } from "../client/endings.ts";
 import type { HistoryOptions } from "../client/history.ts";
 import type { Tally, Target } from "../client/select.ts";
-import { type JobNews, type WatchOptions, watchJob } from "../client/watch.ts";
+import { type JobUpdate, type WatchOptions, watchJob } from "../client/watch.ts";
 import type { AnyDefinition } from "../definition.ts";
 import type { Diagnosis } from "../diagnosis/diagnosis.ts";
 import { parseDuration } from "../duration.ts";
@@ -186,9 +186,9 @@ export class Escapement implements AsyncDisposable {
    * Yields what happens to a job until it has ended, wherever it runs: states, progress, lines of its trail.
    *
    * @example
-   * for await (const news of app.watch(receipt)) if (news.kind === "progress") bar.update(news.value);
+   * for await (const update of app.watch(receipt)) if (update.kind === "progress") bar.update(update.value);
    */
-  watch(job: JobRef, options: WatchOptions = {}): AsyncGenerator<JobNews, void, undefined> {
+  watch(job: JobRef, options: WatchOptions = {}): AsyncGenerator<JobUpdate, void, undefined> {
     checkKnown(options, ["signal"], "watch");
     return watchJob(this.#connection, this.#runtime, idOf(job), options);
   }

@@ -10,7 +10,7 @@ import type { Connection } from "./connection.ts";
 import { decodeJob, decodeTrail, type TrailLine } from "./decode.ts";
 
 /** What happens to a job, wherever it runs. */
-export type JobNews =
+export type JobUpdate =
   /** The job when the watch begins, and whenever its state has changed. */
   | { readonly kind: "state"; readonly state: JobState; readonly job: Job }
   | { readonly kind: "progress"; readonly value: unknown }
@@ -38,7 +38,7 @@ export async function* watchJob(
   runtime: Runtime,
   id: string,
   { signal }: WatchOptions,
-): AsyncGenerator<JobNews, void, undefined> {
+): AsyncGenerator<JobUpdate, void, undefined> {
   const store = await connection.store();
   const over = eitherOf(connection.closing, signal);
   let wake = new AbortController();
@@ -62,7 +62,7 @@ export async function* watchJob(
       known = job.id;
       // After the job: of one that has ended, the trail is then whole.
       const trail = await withRetries(runtime, () => store.trail({ id }));
-      yield* told.news(job, trail.map(decodeTrail));
+      yield* told.updates(job, trail.map(decodeTrail));
       if (isTerminal(job.state)) return;
       await sleepAwake(runtime.clock, pollMs, woken);
       if (woken.aborted) wake = new AbortController();
@@ -87,7 +87,7 @@ class Told {
   #progress: string | null = null;
   #lines: readonly string[] = [];
 
-  *news(stored: StoredJob, trail: readonly TrailLine[]): Generator<JobNews> {
+  *updates(stored: StoredJob, trail: readonly TrailLine[]): Generator<JobUpdate> {
     const job = decodeJob(stored);
     // A redrive or a retry between two looks leaves the state as it was, and raises the token.
     const state = `${stored.state} ${stored.token} ${stored.redrives}`;

@@ -6,7 +6,7 @@ import { sleep, systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import { siblingModule } from "../runtime/sibling-module.ts";
 import type { FaultWindow } from "./history.ts";
-import { type MemberPlan, type NodeNews, type NodeOrder, planVariable } from "./node-plan.ts";
+import { type MemberPlan, type NodeOrder, type NodeReport, planVariable } from "./node-plan.ts";
 
 /** Which program a process runs. */
 export type Program = "node" | "relay/node" | "relay/consumer";
@@ -43,8 +43,8 @@ export class NodeProcess {
       this.#errors = `${this.#errors}${chunk}`.slice(-keptErrorBytes);
     });
     this.exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));
-    void this.hear("ready", startWithinMs).then((news) => {
-      this.#ready = news !== null;
+    void this.hear("ready", startWithinMs).then((report) => {
+      this.#ready = report !== null;
     });
   }
 
@@ -73,19 +73,19 @@ export class NodeProcess {
     if (this.isAlive && this.#child.connected) this.#child.send(order, () => {});
   }
 
-  /** The next news of a kind, or null when the process ends or the time is up before. */
-  hear<K extends NodeNews["kind"]>(
+  /** The next report of a kind, or null when the process ends or the time is up before. */
+  hear<K extends NodeReport["kind"]>(
     kind: K,
     withinMs: number,
-  ): Promise<Extract<NodeNews, { kind: K }> | null> {
+  ): Promise<Extract<NodeReport, { kind: K }> | null> {
     return new Promise((resolve) => {
-      const done = (news: Extract<NodeNews, { kind: K }> | null): void => {
+      const done = (report: Extract<NodeReport, { kind: K }> | null): void => {
         this.#child.off("message", listen);
         cancel();
-        resolve(news);
+        resolve(report);
       };
-      const listen = (news: NodeNews): void => {
-        if (news.kind === kind) done(news as Extract<NodeNews, { kind: K }>);
+      const listen = (report: NodeReport): void => {
+        if (report.kind === kind) done(report as Extract<NodeReport, { kind: K }>);
       };
       const cancel = systemClock.after(withinMs, () => done(null));
       this.#child.on("message", listen);

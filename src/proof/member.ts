@@ -3,7 +3,7 @@ import { sleep, systemClock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import type { CrashPoints } from "./crash-points.ts";
 import type { NodeLog } from "./node-log.ts";
-import type { NodeNews, NodeOrder } from "./node-plan.ts";
+import type { NodeOrder, NodeReport } from "./node-plan.ts";
 import type { SkewedRuntime } from "./skewed-clock.ts";
 import { stallMs } from "./stall.ts";
 
@@ -71,6 +71,6 @@ async function startAnew(start: () => Promise<void>): Promise<void> {
   }
 }
 
-function tell(news: NodeNews): void {
-  process.send?.(news);
+function tell(report: NodeReport): void {
+  process.send?.(report);
 }

@@ -177,10 +177,10 @@ export class Nemesis {
     const ms = 2 * this.#parts.leaseMs;
     const fromMs = systemClock.monotonic();
     node.order({ kind: "block", ms });
-    const news = await node.hear("blocked", ms + 10_000);
+    const report = await node.hear("blocked", ms + 10_000);
     const detail = "its event loop blocked for 2 leases";
-    if (news === null) this.#note("block", node.name, fromMs, detail);
-    else this.faults.push({ kind: "block", node: node.name, detail, ...windowOf(news) });
+    if (report === null) this.#note("block", node.name, fromMs, detail);
+    else this.faults.push({ kind: "block", node: node.name, detail, ...windowOf(report) });
   }
 
   #skew(node: NodeProcess): void {
@@ -229,6 +229,6 @@ export class Nemesis {
   }
 }
 
-function windowOf(news: { readonly fromMs: number; readonly untilMs: number }) {
-  return { fromMs: news.fromMs, untilMs: news.untilMs };
+function windowOf(report: { readonly fromMs: number; readonly untilMs: number }) {
+  return { fromMs: report.fromMs, untilMs: report.untilMs };
 }

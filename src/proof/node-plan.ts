@@ -91,6 +91,6 @@ export type NodeOrder =
   | { readonly kind: "stop" };
 
 /** What a node tells. */
-export type NodeNews =
+export type NodeReport =
   | { readonly kind: "ready" }
   | { readonly kind: "blocked"; readonly fromMs: number; readonly untilMs: number };

@@ -15,7 +15,7 @@ export type HeartbeatMessage =
   /** More memory for claims. */
   { readonly kind: "sheet"; readonly sheet: Sheet } | { readonly kind: "stop" };
 
-export type HeartbeatNews =
+export type HeartbeatReport =
   | { readonly kind: "ready" | "stopped" }
   | { readonly kind: "renewed"; readonly claims: readonly ClaimRef[]; readonly sentAtMs: number }
   | { readonly kind: "stale" | "cancel"; readonly claims: readonly ClaimRef[] }

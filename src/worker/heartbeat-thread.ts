@@ -7,8 +7,8 @@ import type { Store } from "../store/store.ts";
 import { ClaimTableReader } from "./claim-table.ts";
 import {
   type HeartbeatMessage,
-  type HeartbeatNews,
   type HeartbeatPlan,
+  type HeartbeatReport,
   micros,
   millis,
   sharedPulse,
@@ -22,7 +22,7 @@ const maxSilenceMs = 5 * 60_000;
 async function main(plan: HeartbeatPlan, port: NonNullable<typeof parentPort>): Promise<void> {
   const store = await openStore(plan);
   const claims = new ClaimTableReader();
-  const tell = (news: HeartbeatNews): void => port.postMessage(news);
+  const tell = (report: HeartbeatReport): void => port.postMessage(report);
   const clock = systemClock;
   const silenceMs = (): number => clock.monotonic() - millis(Atomics.load(plan.shared, sharedPulse));
 

@@ -6,8 +6,8 @@ import type { StoreAddress } from "../store/opening.ts";
 import { ClaimTable } from "./claim-table.ts";
 import {
   type HeartbeatMessage,
-  type HeartbeatNews,
   type HeartbeatPlan,
+  type HeartbeatReport,
   micros,
   millis,
   sharedLength,
@@ -100,11 +100,11 @@ export function threadHeartbeat(parts: ThreadHeartbeatParts): Heartbeat | null {
   thread.on("error", (error) => log.warn({ error }, "the heartbeat thread failed"));
   const beats = Promise.withResolvers<void>();
   void gone.then(beats.resolve);
-  thread.on("message", (news: HeartbeatNews) => {
+  thread.on("message", (report: HeartbeatReport) => {
     // Ended from here: not every runtime lets a thread close its own port.
-    if (news.kind === "stopped") void thread.terminate();
-    else if (news.kind === "ready") beats.resolve();
-    else tell(news, parts);
+    if (report.kind === "stopped") void thread.terminate();
+    else if (report.kind === "ready") beats.resolve();
+    else tell(report, parts);
   });
   let isStopping = false;
   void gone.then(() => isStopping || parts.onGone());
@@ -128,16 +128,16 @@ export function threadHeartbeat(parts: ThreadHeartbeatParts): Heartbeat | null {
   };
 }
 
-function tell(news: HeartbeatNews, parts: ThreadHeartbeatParts): void {
-  switch (news.kind) {
+function tell(report: HeartbeatReport, parts: ThreadHeartbeatParts): void {
+  switch (report.kind) {
     case "renewed":
-      return parts.onRenewed(news.claims, news.sentAtMs);
+      return parts.onRenewed(report.claims, report.sentAtMs);
     case "stale":
-      return parts.onStale(news.claims);
+      return parts.onStale(report.claims);
     case "cancel":
-      return parts.onCancel(news.claims);
+      return parts.onCancel(report.claims);
     case "error":
-      return parts.onError(news.error);
+      return parts.onError(report.error);
     case "ready":
     case "stopped":
       return;

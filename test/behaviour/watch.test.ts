@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createEscapement, defineJob, type JobNews } from "../../src/index.ts";
+import { createEscapement, defineJob, type JobUpdate } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import type { StoreFactory } from "../../src/store/opening.ts";
 import { until } from "../../src/testing/transports/scene.ts";
@@ -23,7 +23,7 @@ function deaf(store: StoreFactory): StoreFactory {
   };
 }
 
-const inWords = (news: JobNews): string => {
+const inWords = (news: JobUpdate): string => {
   switch (news.kind) {
     case "state":
       return `is ${news.state}`;

@@ -53,7 +53,7 @@ export function useLivePage(filter: Filter, cursor: string | null, isPaused: boo
     { ...filter, until, limit: pageSize, cursor },
     { everyMs, isPaused },
   );
-  const news = useQuery<JobsPage>(
+  const newer = useQuery<JobsPage>(
     until === null || cursor !== null ? null : "jobs",
     { ...filter, since: until, limit: mostFresh },
     { everyMs, isPaused },
@@ -79,12 +79,12 @@ export function useLivePage(filter: Filter, cursor: string | null, isPaused: boo
     setFrozen(null);
     page.refresh();
   }, [key]);
-  const isCounted = until !== null && news.isCurrent;
+  const isCounted = until !== null && newer.isCurrent;
   return {
     page,
     rows: kept.current?.rows ?? [],
-    fresh: isCounted ? (news.data?.jobs.length ?? 0) : 0,
-    hasMoreFresh: isCounted && news.data?.cursor != null,
+    fresh: isCounted ? (newer.data?.jobs.length ?? 0) : 0,
+    hasMoreFresh: isCounted && newer.data?.cursor != null,
     showFresh,
   };
 }

@@ -52,12 +52,12 @@ function writeCancelled(
 
 /** Passes the end of a job on to its children, and theirs to their children, without recursion. */
 function tellChildren(data: Data, ended: Row, now: number): void {
-  const news = [ended];
-  for (const parent of news) {
+  const parents = [ended];
+  for (const parent of parents) {
     data.notices.draft.ended(parent.id);
     for (const id of [...parent.children]) {
       const child = data.jobs.get(id);
-      if (child !== undefined && hearEnd(data, child, parent, now)) news.push(child);
+      if (child !== undefined && hearEnd(data, child, parent, now)) parents.push(child);
     }
     parent.children.clear();
   }

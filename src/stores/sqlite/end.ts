@@ -151,8 +151,8 @@ export function tellChildren(
   state: JobState,
 ): void {
   const { connection } = session;
-  const news = [{ seq: ended.seq, id: ended.id, state }];
-  for (const parent of news) {
+  const parents = [{ seq: ended.seq, id: ended.id, state }];
+  for (const parent of parents) {
     session.notices.ended(parent.id);
     const children = connection.all(
       "select child from escapement_parents where parent = ? order by child",
@@ -162,7 +162,7 @@ export function tellChildren(
     for (const row of children) {
       const child = findBySeq(session, numberOf(row["child"]));
       if (child !== null && hearEnd(session, child, parent)) {
-        news.push({ seq: child.seq, id: child.id, state: "cancelled" });
+        parents.push({ seq: child.seq, id: child.id, state: "cancelled" });
       }
     }
   }

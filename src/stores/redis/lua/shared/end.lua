@@ -59,10 +59,10 @@ end
 
 -- Passes the end of a job on to its children, and theirs to their children, without recursion.
 local function tellChildren(ended)
-  local news, turn = { ended }, 0
-  while turn < #news do
+  local parents, turn = { ended }, 0
+  while turn < #parents do
     turn = turn + 1
-    local parent = news[turn]
+    local parent = parents[turn]
     notices.ended[#notices.ended + 1] = parent.id
     if parent[PARENT] == 1 then
       local key = P .. "children:" .. parent.id
@@ -70,7 +70,7 @@ local function tellChildren(ended)
       readJobs(ids)
       for _, id in ipairs(ids) do
         local child = jobOf(id)
-        if child and hearEnd(child, parent) then news[#news + 1] = child end
+        if child and hearEnd(child, parent) then parents[#parents + 1] = child end
       end
       call("DEL", key)
       parent[PARENT] = 0
