@@ -9,7 +9,7 @@ export interface Clock {
   monotonic(): number;
   /** Calls back once, no earlier than in `ms`. Returns how to call it off. A timer alone keeps no process alive. */
   after(ms: number, callback: () => void): () => void;
-  /** Calls back once the current turn of the event loop is over: what is gathered until then shares one trip. */
+  /** Calls back once the current turn of the event loop is over: what is collected until then shares one trip. */
   defer(callback: () => void): void;
 }
 

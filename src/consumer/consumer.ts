@@ -178,7 +178,7 @@ export class Consumer implements AsyncDisposable {
   }
 
   async #work(one: Delivered, receivedAt: number): Promise<void> {
-    if (this.#handling.isForeign(one.message)) return this.#passOver(one);
+    if (this.#handling.isOtherNamespace(one.message)) return this.#passOver(one);
     let understood: Understood;
     try {
       if (one.unreadable !== undefined) throw one.unreadable;

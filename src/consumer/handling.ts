@@ -76,7 +76,7 @@ export class Handling {
    * Whether a message belongs to another namespace that shares the broker: then it is not for this consumer, whatever else is in it. One that
    * names no namespace is ours to put away.
    */
-  isForeign(message: ReceivedMessage): boolean {
+  isOtherNamespace(message: ReceivedMessage): boolean {
     const { namespaces } = this.#parts;
     const namespace = message.headers["escapement-namespace"];
     if (namespaces === null || namespace === undefined || namespace === "") return false;

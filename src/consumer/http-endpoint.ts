@@ -154,7 +154,7 @@ class Endpoint {
     try {
       checkWebhook(headers, body, this.#keys, Date.now());
       checkFacts(headers, body, this.#keys);
-      if (this.#handling.isForeign(message))
+      if (this.#handling.isOtherNamespace(message))
         throw new EscapementError("unknown-job", "this endpoint runs no jobs of that namespace");
       understood = this.#handling.understand(message);
       if (understood.facts.idempotencyKey !== headers["webhook-id"]) {

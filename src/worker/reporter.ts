@@ -11,7 +11,7 @@ const flushMs = 200;
 const maxLineLength = 2_000;
 const maxProgressBytes = 65_536;
 
-interface Gathered {
+interface PendingReport {
   readonly held: Held;
   progress?: string;
   lines: string[];
@@ -27,7 +27,7 @@ export class Reporter {
   readonly #log: Logger;
   readonly #onError: (error: unknown) => void;
   readonly #warned = new WeakSet<Held>();
-  #gathered = new Map<string, Gathered>();
+  #pending = new Map<string, PendingReport>();
   /** Whose reports are on their way to the store. */
   #sent: ReadonlySet<Held> = new Set();
   /** Whose reports stay here, for their transactions to write. */
@@ -70,7 +70,7 @@ export class Reporter {
   }
 
   get isIdle(): boolean {
-    return this.#gathered.size === 0 && this.#sent.size === 0;
+    return this.#pending.size === 0 && this.#sent.size === 0;
   }
 
   /**
@@ -78,14 +78,14 @@ export class Reporter {
    * reports are stale.
    */
   isWritten(held: Held): boolean {
-    return this.#gathered.get(held.job.id)?.held !== held && !this.#sent.has(held);
+    return this.#pending.get(held.job.id)?.held !== held && !this.#sent.has(held);
   }
 
   /** Writes what has accumulated; resolves when everything that was reported before is written. */
   flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
-    if (this.#gathered.size === 0) return this.#writing;
+    if (this.#pending.size === 0) return this.#writing;
     // One after the other: on two connections at once, an older progress could overtake a newer one.
     this.#next ??= this.#writing.then(() => {
       this.#next = null;
@@ -107,38 +107,38 @@ export class Reporter {
   /** Its reports are sent again as they come. */
   release(held: Held): void {
     this.#withheld.delete(held);
-    if (this.#gathered.get(held.job.id)?.held === held) this.#setTimer();
+    if (this.#pending.get(held.job.id)?.held === held) this.#setTimer();
   }
 
   /** What has accumulated for this job, for another writer to write. */
   take(held: Held): Report | null {
-    const gathered = this.#gathered.get(held.job.id);
-    if (gathered?.held !== held) return null;
-    this.#gathered.delete(held.job.id);
-    return contentOf(gathered);
+    const pending = this.#pending.get(held.job.id);
+    if (pending?.held !== held) return null;
+    this.#pending.delete(held.job.id);
+    return contentOf(pending);
   }
 
   /** Takes back what could not be written elsewhere; what came meanwhile comes after it. */
   putBack(held: Held, { progress, lines }: Report): void {
     if (!held.mayReport) return;
-    const gathered = this.#of(held);
-    gathered.lines = [...lines, ...gathered.lines].slice(-maxTrailLength);
-    if (progress !== undefined) gathered.progress ??= progress;
+    const pending = this.#of(held);
+    pending.lines = [...lines, ...pending.lines].slice(-maxTrailLength);
+    if (progress !== undefined) pending.progress ??= progress;
   }
 
   async #write(): Promise<void> {
     // A job whose outcome is decided ends with that, whatever its transaction still does.
-    const isKeptBack = ({ held }: Gathered): boolean => this.#withheld.has(held) && !held.recorded;
-    const all = [...this.#gathered];
-    const gathered = all.flatMap(([, one]) => (isKeptBack(one) ? [] : [one]));
-    this.#gathered = new Map(all.filter(([, one]) => isKeptBack(one)));
-    if (gathered.length === 0) return;
-    const reports = gathered.map((one) => ({
+    const isKeptBack = ({ held }: PendingReport): boolean => this.#withheld.has(held) && !held.recorded;
+    const all = [...this.#pending];
+    const pending = all.flatMap(([, one]) => (isKeptBack(one) ? [] : [one]));
+    this.#pending = new Map(all.filter(([, one]) => isKeptBack(one)));
+    if (pending.length === 0) return;
+    const reports = pending.map((one) => ({
       id: one.held.job.id,
       token: one.held.job.token,
       ...contentOf(one),
     }));
-    this.#sent = new Set(gathered.map(({ held }) => held));
+    this.#sent = new Set(pending.map(({ held }) => held));
     try {
       await this.#store.report({ claimer: this.#claimer, reports });
     } catch (error) {
@@ -149,11 +149,11 @@ export class Reporter {
     }
   }
 
-  #of(held: Held): Gathered {
-    const known = this.#gathered.get(held.job.id);
+  #of(held: Held): PendingReport {
+    const known = this.#pending.get(held.job.id);
     if (known !== undefined && known.held === held) return known;
-    const report: Gathered = { held, lines: [] };
-    this.#gathered.set(held.job.id, report);
+    const report: PendingReport = { held, lines: [] };
+    this.#pending.set(held.job.id, report);
     this.#setTimer();
     return report;
   }
@@ -163,6 +163,6 @@ export class Reporter {
   }
 }
 
-function contentOf({ progress, lines }: Gathered): Report {
+function contentOf({ progress, lines }: PendingReport): Report {
   return { lines, ...(progress === undefined ? {} : { progress }) };
 }

@@ -91,16 +91,16 @@ function remember(
   taken: readonly Candidate[],
   jobs: readonly ClaimedJob[],
 ): void {
-  const { recall, queues, lines } = session;
+  const { remembered, queues, lines } = session;
   const limited = view.plain.some(([job]) => job !== undefined && queues.isLimited(job.queue));
-  recall.obstructed = limited || view.laneGroups.length > 0 || view.fragile.length > 0;
+  remembered.obstructed = limited || view.laneGroups.length > 0 || view.fragile.length > 0;
   for (const [first] of view.plain) {
     if (first === undefined) continue;
-    recall.expect({ line: lines.waiting("plain", first.queue, first.name), urgency: -first.priority });
+    remembered.expect({ line: lines.waiting("plain", first.queue, first.name), urgency: -first.priority });
   }
   for (const [index, { seq, concurrencyKey, rateKey }] of taken.entries()) {
     const job = jobs[index];
-    if (job !== undefined && concurrencyKey === null && rateKey === null) recall.claimed.hold(job, seq);
+    if (job !== undefined && concurrencyKey === null && rateKey === null) remembered.claimed.hold(job, seq);
   }
 }
 

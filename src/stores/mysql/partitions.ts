@@ -149,7 +149,7 @@ async function nameAll(
     sql`select ${claimedColumns} from escapement_jobs as j where seq in (${seqs})`,
   );
   const named = new Map(rows.map((one) => [seqOf(one), toClaimedJob(one)]));
-  for (const [seq, job] of named) session.recall.named.hold(job, seq);
+  for (const [seq, job] of named) session.remembered.named.hold(job, seq);
   return seqs.flatMap((seq) => named.get(seq) ?? []);
 }
 

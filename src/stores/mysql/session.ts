@@ -2,7 +2,7 @@ import type { NoticeDraft } from "../notice-draft.ts";
 import type { Answer, Link } from "./connection/link.ts";
 import type { Sql } from "./connection/sql.ts";
 import type { Claimers } from "./jobs/claimers.ts";
-import type { Recall } from "./jobs/recall.ts";
+import type { Remembered } from "./jobs/remembered.ts";
 import type { Lines } from "./limits/lines.ts";
 import type { Queues } from "./queues.ts";
 
@@ -22,7 +22,7 @@ export interface Session {
   readonly lines: Lines;
   readonly claimers: Claimers;
   readonly queues: Queues;
-  readonly recall: Recall;
+  readonly remembered: Remembered;
   /** What to publish once the transaction has been committed. */
   readonly notices: NoticeDraft;
   /** Jobs that this call changed, by seq: what was read of them before is out of date. */

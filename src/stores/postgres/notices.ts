@@ -72,7 +72,7 @@ export class Channel {
       this.publish(notices);
       return answer;
     }
-    const told = { text: notify, values: [this.name, this.payload(gather(notices), true)] };
+    const told = { text: notify, values: [this.name, this.payload(merge(notices), true)] };
     const lost = (error: unknown): void => log.debug({ error }, lostNotice);
     const answer = await link.runWith({ text: sql, values }, told, lost);
     if (this.#listeners.size > 0) clock.defer(() => this.#listeners.notify(notices));
@@ -120,7 +120,7 @@ export class Channel {
     const { link, log } = this.#options;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    const notices = gather(this.#waiting.splice(0));
+    const notices = merge(this.#waiting.splice(0));
     try {
       const payload = this.payload(notices, true);
       if (notices.length > 0) {
@@ -141,24 +141,24 @@ export class Channel {
 }
 
 /** One notice of each kind. */
-function gather(notices: readonly Notice[]): Notice[] {
-  const gathered: Notice[] = [];
+function merge(notices: readonly Notice[]): Notice[] {
+  const merged: Notice[] = [];
   const jobs = notices.filter((notice) => notice.kind === "jobs");
-  if (jobs.some(({ queues }) => queues === null)) gathered.push({ kind: "jobs", queues: null });
+  if (jobs.some(({ queues }) => queues === null)) merged.push({ kind: "jobs", queues: null });
   else if (jobs.length > 0) {
-    gathered.push({ kind: "jobs", queues: [...new Set(jobs.flatMap(({ queues }) => queues ?? []))] });
+    merged.push({ kind: "jobs", queues: [...new Set(jobs.flatMap(({ queues }) => queues ?? []))] });
   }
   const ended = notices.filter((notice) => notice.kind === "ended");
   const ids = ended.flatMap((notice) => notice.ids ?? []);
   if (ended.some((notice) => notice.ids === null) || ids.length > maxWaiting)
-    gathered.push({ kind: "ended", ids: null });
-  else if (ids.length > 0) gathered.push({ kind: "ended", ids });
+    merged.push({ kind: "ended", ids: null });
+  else if (ids.length > 0) merged.push({ kind: "ended", ids });
   const cancels = notices.flatMap((notice) => (notice.kind === "cancel" ? notice.ids : []));
-  if (cancels.length > 0) gathered.push({ kind: "cancel", ids: cancels });
+  if (cancels.length > 0) merged.push({ kind: "cancel", ids: cancels });
   for (const kind of ["schedules", "queues"] as const) {
-    if (notices.some((notice) => notice.kind === kind)) gathered.push({ kind });
+    if (notices.some((notice) => notice.kind === kind)) merged.push({ kind });
   }
-  return gathered;
+  return merged;
 }
 
 /** A cancel is useless without its ids; the heartbeat reports it too. */

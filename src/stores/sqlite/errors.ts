@@ -51,7 +51,7 @@ export function isLocked(error: unknown): boolean {
   return code === 5 || code === 6;
 }
 
-const foreign = {
+const unknownTable = {
   code: "store-corrupt",
   advice: "its tables are not as this library created them; restore it from a backup, or give another path",
 } as const;
@@ -79,8 +79,10 @@ export function translateError(error: unknown, path: string): unknown {
     return new EscapementError("transaction-used", message, { cause: error });
   }
   // Tables of these names that another program created or changed.
-  const isForeign = code === genericError && /\bescapement_/.test(error.message);
-  const known = isForeign ? foreign : codes.get(code === cannotOpen && !isWritable(path) ? readOnly : code);
+  const isUnknownTable = code === genericError && /\bescapement_/.test(error.message);
+  const known = isUnknownTable
+    ? unknownTable
+    : codes.get(code === cannotOpen && !isWritable(path) ? readOnly : code);
   if (known === undefined) return error;
   return new EscapementError(known.code, `SQLite store ${path}: ${error.message}; ${known.advice}`, {
     cause: error,

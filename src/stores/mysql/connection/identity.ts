@@ -1,6 +1,6 @@
 import { EscapementError } from "../../../errors.ts";
 import { Claimers } from "../jobs/claimers.ts";
-import { Recall } from "../jobs/recall.ts";
+import { Remembered } from "../jobs/remembered.ts";
 import { Lines } from "../limits/lines.ts";
 import { appliedMigrations, refuseNewer } from "../migrate.ts";
 import { Queues } from "../queues.ts";
@@ -14,7 +14,7 @@ export interface Identity {
   readonly lines: Lines;
   readonly claimers: Claimers;
   readonly queues: Queues;
-  readonly recall: Recall;
+  readonly remembered: Remembered;
 }
 
 /** Finds the number, creating it if it is missing. */
@@ -53,7 +53,7 @@ function remembering(ns: number): Identity {
     lines: new Lines(ns),
     claimers: new Claimers(ns),
     queues: new Queues(ns),
-    recall: new Recall(),
+    remembered: new Remembered(),
   };
 }
 

@@ -13,13 +13,13 @@ import { areSuccesses, finishPart } from "./finish.ts";
 import { go, type Part, runParts } from "./parts.ts";
 
 /** Whether a checkpoint can be tried in one packet (`parts.ts`): everything it settles was published, and named through this handle. */
-export function mayCheckpointFast({ recall }: Identity, { settled }: CheckpointParams): boolean {
-  return areSuccesses(recall.named, settled);
+export function mayCheckpointFast({ remembered }: Identity, { settled }: CheckpointParams): boolean {
+  return areSuccesses(remembered.named, settled);
 }
 
 /** Null: use the path of `partitions.ts`. */
 export function checkpointFast(session: Session, params: CheckpointParams): Promise<CheckpointResult | null> {
-  const { named } = session.recall;
+  const { named } = session.remembered;
   const parts = [
     partitionPart(session, params),
     finishPart(session, named, params.owner, params.settled, isInPartition("")),
@@ -59,7 +59,7 @@ function partitionPart({ link, ns }: Session, params: CheckpointParams): Part<vo
 
 /** Names the jobs that are due and unchanged, and reads them, and those that this owner named before and did not settle. */
 function namePart(session: Session, { owner, name: asked, aheadMs }: CheckpointParams): Part<ClaimedJob[]> {
-  const { link, ns, recall } = session;
+  const { link, ns, remembered } = session;
   const claimer = session.claimers.of(owner);
   const ids = asked.map(({ id }) => id);
   const isAsked = sql`j.ns = ${ns} and j.id in (${ids}) and (${ofTheirVersions(asked)}) and ${isInPartition("j.")}`;
@@ -92,7 +92,7 @@ function namePart(session: Session, { owner, name: asked, aheadMs }: CheckpointP
           const jobs = new Map<string, ClaimedJob>();
           for (const row of rows) {
             const job = toClaimedJob(row);
-            recall.named.hold(job, seqOf(row));
+            remembered.named.hold(job, seqOf(row));
             jobs.set(keyOf({ id: job.id, version: numberOf(row[19]) }), job);
           }
           return asked.flatMap((one) => jobs.get(keyOf(one)) ?? []);

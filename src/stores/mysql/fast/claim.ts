@@ -45,10 +45,10 @@ function askedLines({ lines, queues }: Session, params: ClaimParams): Asked {
 
 /** Claims plain jobs of the lines in which this handle expects some. */
 export function claimPart(session: Session, params: ClaimParams): Part<ClaimResult> {
-  const { link, recall } = session;
+  const { link, remembered } = session;
   const { open, other } = askedLines(session, params);
   const asked = [...open, ...other];
-  const runs = recall.expected(new Set(open.map(({ line }) => line)));
+  const runs = remembered.expected(new Set(open.map(({ line }) => line)));
   const limits = limitsOf(params, runs, open);
   const claimer = session.claimers.of(params.claimer);
   return {
@@ -195,14 +195,14 @@ function resultOf(
   rows: readonly Tuple[],
   after: readonly TimedLineRun[],
 ): ClaimResult {
-  const { now: at, recall } = session;
+  const { now: at, remembered } = session;
   const jobs = rows.map(toClaimedJob);
-  for (const [index, job] of jobs.entries()) recall.claimed.hold(job, seqOf(rows[index] ?? []));
+  for (const [index, job] of jobs.entries()) remembered.claimed.hold(job, seqOf(rows[index] ?? []));
   // A job that is due but was not taken despite free room is locked by others, or has expired.
   const dueAgainAt = isFull(params, jobs) ? at : at + hiddenMs;
   let nextAt = Number.POSITIVE_INFINITY;
   for (const run of after) {
-    if (run.firstAt <= at + soonMs) recall.expect(run);
+    if (run.firstAt <= at + soonMs) remembered.expect(run);
     nextAt = Math.min(nextAt, run.firstAt <= at ? dueAgainAt : run.firstAt);
   }
   return {

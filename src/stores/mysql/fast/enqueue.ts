@@ -31,12 +31,13 @@ export async function enqueueInBulk(
 }
 
 /** This process's next claim may find them at once. */
-function expectJobs({ lines, recall }: Session, jobs: readonly NewJob[]): void {
+function expectJobs({ lines, remembered }: Session, jobs: readonly NewJob[]): void {
   let last: NewJob | null = null;
   for (const job of jobs) {
     if (!isPlain(job) || job.runAt !== null || job.delayMs > 0) continue;
     const same = last?.queue === job.queue && last.name === job.name && last.priority === job.priority;
-    if (!same) recall.expect({ line: lines.waiting("plain", job.queue, job.name), urgency: -job.priority });
+    if (!same)
+      remembered.expect({ line: lines.waiting("plain", job.queue, job.name), urgency: -job.priority });
     last = job;
   }
 }

@@ -3,7 +3,7 @@ import type { Finish, FinishResult } from "../../../store/claims.ts";
 import { perGroup } from "../../kept-counts.ts";
 import { fixed, join, type Sql, sql } from "../connection/sql.ts";
 import { highestSeq, writeCountsIf } from "../jobs/counts.ts";
-import type { HeldJobs } from "../jobs/recall.ts";
+import type { HeldJobs } from "../jobs/remembered.ts";
 import { writeSucceeded } from "../jobs/succeeded.ts";
 import type { Session } from "../session.ts";
 import { go, type Part, runParts } from "./parts.ts";
@@ -25,7 +25,7 @@ export function finishFast(
   claimer: string,
   finishes: readonly Finish[],
 ): Promise<FinishResult[] | null> {
-  const part = finishPart(session, session.recall.claimed, claimer, finishes, isPlain);
+  const part = finishPart(session, session.remembered.claimed, claimer, finishes, isPlain);
   return runParts(session, [part], ([finished]) => finished);
 }
 

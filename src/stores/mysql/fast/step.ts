@@ -8,13 +8,13 @@ import { runParts } from "./parts.ts";
 
 /** Whether the fast path can be tried, without asking the server: the finishes are successes of plain jobs that this handle holds. */
 export function mayStepFast(
-  { recall }: Identity,
+  { remembered }: Identity,
   finishes: readonly Finish[],
   params: ClaimParams | null,
 ): boolean {
-  if (!areSuccesses(recall.claimed, finishes)) return false;
+  if (!areSuccesses(remembered.claimed, finishes)) return false;
   if (params === null) return finishes.length > 0;
-  return !recall.obstructed && params.limit + aheadOf(params) > 0;
+  return !remembered.obstructed && params.limit + aheadOf(params) > 0;
 }
 
 /** What almost every step does: finish some plain jobs that succeeded, claim the next plain ones. */
@@ -23,7 +23,7 @@ export async function stepFast(
   finishes: readonly Finish[],
   params: ClaimParams,
 ): Promise<StepResult | null> {
-  const part = finishPart(session, session.recall.claimed, params.claimer, finishes, isPlain);
+  const part = finishPart(session, session.remembered.claimed, params.claimer, finishes, isPlain);
   const parts = [part, claimPart(session, params)] as const;
   return runParts(session, parts, ([finished, claimed]) => ({ finished, claimed }));
 }

@@ -7,7 +7,7 @@ import { openNoticesFile } from "./notices-file.ts";
 const maxBytes = 256 * 1024;
 /** How often one process writes at most; what comes in between is collected. */
 const minIntervalMs = 5;
-const maxGathered = 100;
+const maxPending = 100;
 /** A longer line says "anything" instead. */
 const maxLine = 64 * 1024;
 /** Maximum read at once: more than any process writes between two looks. */
@@ -38,7 +38,7 @@ export class Sidecar {
   #file: number | null = null;
   #watcher: FSWatcher | null = null;
   #offset = 0;
-  #gathered: Notice[] = [];
+  #pending: Notice[] = [];
   #timer: NodeJS.Timeout | null = null;
   #isWanted = false;
   #failed = false;
@@ -53,7 +53,7 @@ export class Sidecar {
   /** Notifies other processes, the first time at once and then at intervals. */
   tell(notices: readonly Notice[]): void {
     if (notices.length === 0) return;
-    this.#gathered.push(...notices);
+    this.#pending.push(...notices);
     if (this.#timer !== null) return;
     this.#flush();
     this.#timer = setTimeout(() => {
@@ -93,9 +93,9 @@ export class Sidecar {
   }
 
   #flush(): void {
-    if (this.#gathered.length === 0) return;
-    const notices = this.#gathered.length > maxGathered ? anyNotice : this.#gathered;
-    this.#gathered = [];
+    if (this.#pending.length === 0) return;
+    const notices = this.#pending.length > maxPending ? anyNotice : this.#pending;
+    this.#pending = [];
     this.#guard(() => {
       const file = this.#open();
       const { namespace, sender } = this.#options;

@@ -32,7 +32,7 @@ export class HeldJobs {
 }
 
 /** What a handle remembers between calls, so most of them need one trip. All of it is verified before it is relied on. */
-export class Recall {
+export class Remembered {
   /** Plain jobs that were claimed through this handle. */
   readonly claimed = new HeldJobs();
   /** Relayed jobs that were named through it. */
