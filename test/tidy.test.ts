@@ -321,6 +321,42 @@ test("links to headings of Markdown files name one that is there", () => {
   assert.deepEqual(problems, []);
 });
 
+/** Words that are not technical English, or were overused here, and what to write instead. */
+const plainer: Readonly<Record<string, string>> = {
+  "in vain": "without success",
+  anew: "again",
+  whoever: "who, anyone who",
+  nobody: "no process, no one, or the passive voice",
+  shall: "must",
+  mend: "fix",
+  mended: "fixed",
+  "for ever": "forever",
+  "at the most": "at most",
+  "at the least": "at least",
+  "what becomes of": "the state, outcome or fate of",
+  "what became of": "the state, outcome or fate of",
+  "without a word": "silently",
+  "on the wall": "local time",
+};
+
+test("the docs use the everyday word of the field", () => {
+  const pages = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", ...files("docs/*.md")];
+  const banned = new RegExp(`\\b(?:${Object.keys(plainer).join("|")})\\b`, "gi");
+  const problems = pages.flatMap((path) =>
+    // Code, addresses of links and quoted names of tests are as they are.
+    read(path)
+      .replaceAll(/```[\s\S]*?```/g, (block) => block.replaceAll(/[^\n]/g, ""))
+      .replaceAll(/`[^`\n]*`|\]\([^)\n]*\)|"[^"\n]*"/g, "")
+      .split("\n")
+      .flatMap((line, index) =>
+        [...line.matchAll(banned)].map(
+          ([word]) => `${path}:${index + 1}: "${word}"; write: ${plainer[word.toLowerCase()]}`,
+        ),
+      ),
+  );
+  assert.deepEqual(problems, []);
+});
+
 test("the lockfile has no download addresses", () => {
   assert.doesNotMatch(read("package-lock.json"), /"resolved": "[a-z+]+:/);
 });
