@@ -68,9 +68,9 @@ export interface AppEvents {
 
 /** What was measured of an attempt that ran here. */
 export interface Timing {
-  /** How long the handler took; 0 where none ran here, as for a job that was published. */
+  /** How long the handler took; 0 if none ran here, as for a job that was published. */
   readonly ms: number;
-  /** How long after its time the handler started, on the store's clock; null where none ran here (see `published`). */
+  /** How long after its time the handler started, on the store's clock; null if none ran here (see `published`). */
   readonly lateMs: number | null;
 }
 

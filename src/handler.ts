@@ -7,7 +7,7 @@ import type { TraceContext } from "./telemetry/trace.ts";
 export interface HandlerJob extends JobFacts {
   /** The same for every attempt: pass it to any API that can refuse a second effect under one key. */
   readonly idempotencyKey: string;
-  /** Its place in the trace of the caller that enqueued it. Left out where it is in none. */
+  /** Its place in the trace of the caller that enqueued it. Left out if it is in none. */
   readonly trace?: TraceContext;
 }
 

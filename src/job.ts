@@ -57,7 +57,7 @@ export type JobOutline = Pick<JobFacts, "id" | "name" | "queue" | "delivery" | "
 /** A job as `get` and `list` show it. */
 export interface Job<Input = unknown, Result = unknown> extends JobFacts {
   readonly state: JobState;
-  /** Why it is in this state, in plain words, where that is not obvious. */
+  /** Why it is in this state, in plain words, if that is not obvious. */
   readonly reason: string | null;
   readonly input: Input;
   readonly result: Result | null;

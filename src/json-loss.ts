@@ -12,7 +12,7 @@ interface Place {
   readonly parent: Place | null;
 }
 
-/** Null where nothing is lost; otherwise what is, and where: `a Map at "orders.0.items"`. */
+/** Null if nothing is lost; otherwise what is, and where: `a Map at "orders.0.items"`. */
 export function jsonLoss(value: unknown, text: string): string | null {
   // All of these leave one of three traces, which is quicker to see than a walk over the value.
   if (!text.includes("null") && !text.includes("{}") && !text.includes('{"0":')) return null;

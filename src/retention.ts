@@ -31,7 +31,7 @@ export function resolveJobRetention(
   return Object.values(retention).every((ms) => ms === null) ? null : retention;
 }
 
-/** How long a job is kept that ended in this state; null where its own retention says nothing about it. */
+/** How long a job is kept that ended in this state; null if its own retention says nothing about it. */
 export function ownRetentionMs(retention: Retention | null, state: JobState): number | null {
   if (retention === null) return null;
   switch (state) {

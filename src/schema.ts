@@ -5,7 +5,7 @@ import { EscapementError } from "./errors.ts";
  * Runs a Standard Schema over a value.
  *
  * @param given what the value was before it went through JSON, for the message.
- * @returns what the schema made of it; a promise only where the schema itself is asynchronous, so the usual case stays
+ * @returns what the schema made of it; a promise only if the schema itself is asynchronous, so the usual case stays
  * in the same turn and shares its trip to the store.
  * @throws EscapementError `invalid-input`, with the path and message of each issue.
  */

@@ -66,7 +66,7 @@ export function writeVerifyReport(path: string, report: VerifyReport): void {
   writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
 }
 
-/** What the file holds, not checked yet; undefined where there is none. */
+/** What the file holds, not checked yet; undefined if there is none. */
 export function readVerifyReport(path: string): unknown {
   try {
     return JSON.parse(readSmallFile(path));

@@ -25,7 +25,7 @@ function sizeOf(origin: string, bound: string): string {
   return unit === undefined ? `to be ${bound}` : `to have ${bound} ${unit}`;
 }
 
-/** Null where the message says it already, as those of our own checks do. */
+/** Null if the message says it already, as those of our own checks do. */
 function expectationOf(issue: Issue): string | null {
   switch (issue.code) {
     case "invalid_value":

@@ -33,7 +33,7 @@ async function* listen({ api }: Session, path: string, last?: string): AsyncGene
   }
 }
 
-/** A stream, or null where there is no room for one. */
+/** A stream, or null if there is no room for one. */
 async function open({ api }: Session): Promise<Response | null> {
   const response = await api(new Request("http://localhost/events/queues"));
   if (response.status === 200) return response;

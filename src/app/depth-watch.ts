@@ -43,7 +43,7 @@ export class DepthWatch {
     this.#parts = parts;
   }
 
-  /** Null where another node asks, or the store has not answered for long. */
+  /** Null if another node asks, or the store has not answered for long. */
   get latest(): QueueDepths | null {
     const { clock, everyMs } = this.#parts;
     if (this.#latest === null) return null;

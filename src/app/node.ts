@@ -168,7 +168,7 @@ export class Node {
     return this.#isStarted;
   }
 
-  /** How claiming goes here; null where there is no worker. */
+  /** How claiming goes here; null if there is no worker. */
   get claims(): ClaimerStatus | null {
     return this.#worker?.claims ?? null;
   }
@@ -178,7 +178,7 @@ export class Node {
     return this.#relay?.status ?? null;
   }
 
-  /** How much work queues have; null where another node asks for it. */
+  /** How much work queues have; null if another node asks for it. */
   get depths(): QueueDepths | null {
     return this.#depthWatch?.latest ?? null;
   }

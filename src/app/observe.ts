@@ -7,7 +7,7 @@ import { Prometheus } from "../observe/prometheus.ts";
 import type { MetricsRegistry, Settings } from "../settings.ts";
 import type { Node } from "./node.ts";
 
-/** Counts what happens in an app, wherever its settings want it. Null where Prometheus is not wanted. */
+/** Counts what happens in an app, wherever its settings want it. Null if Prometheus is not wanted. */
 export function observe(
   app: ProbeAnswers & { readonly settings: Settings },
   events: Events,

@@ -15,7 +15,7 @@ export interface Occurrence {
   /** Why it was skipped, or why its job is where it is. */
   readonly reason: string | null;
   readonly jobId: string | null;
-  /** How many attempts its job has taken; null where there is no job. */
+  /** How many attempts its job has taken; null if there is no job. */
   readonly attempt: number | null;
   readonly plannedAt: Date;
   readonly claimedAt: Date | null;

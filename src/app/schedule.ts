@@ -19,7 +19,7 @@ export interface Schedule {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /**
-   * Why no planner of this version can fire it. Spec, name, queue and input are then empty where they cannot be read. Left out if it can be read.
+   * Why no planner of this version can fire it. Spec, name, queue and input are then empty if they cannot be read. Left out if it can be read.
    */
   readonly unreadable?: string;
 }

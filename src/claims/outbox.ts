@@ -28,7 +28,7 @@ export interface Reports<H extends Holding> {
 
 export interface OutboxParts<H extends Holding> {
   onWritten(held: H, outcome: Outcome, result: FinishResult): void;
-  /** Null where jobs report nothing. */
+  /** Null if jobs report nothing. */
   readonly reports: Reports<H> | null;
 }
 

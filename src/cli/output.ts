@@ -68,7 +68,7 @@ export function printError(error: unknown, prefix = ""): void {
 
 export type Cell = string | number | Painted;
 
-/** How many columns the terminal has; none where the output is not a terminal. */
+/** How many columns the terminal has; none if the output is not a terminal. */
 export function columnsOf(stream: NodeJS.WriteStream = process.stdout): number {
   return stream.isTTY ? Math.max(20, stream.columns) : Number.POSITIVE_INFINITY;
 }

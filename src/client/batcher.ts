@@ -25,7 +25,7 @@ export class EnqueueBatcher {
     this.#runtime = runtime;
   }
 
-  /** Resolves when the store has it; rejects where that is refused. */
+  /** Resolves when the store has it; rejects if that is refused. */
   add(job: NewJob): Promise<EnqueueReceipt> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ job, resolve, reject });

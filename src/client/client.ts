@@ -113,12 +113,12 @@ export class Client {
     return receive(result as EnqueueResult);
   }
 
-  /** The job that an enqueue would write. A promise only where its schema is asynchronous. */
+  /** The job that an enqueue would write. A promise only if its schema is asynchronous. */
   makeJob({ target, input, options }: Asked): NewJob | Promise<NewJob> {
     return makeJob(this.#definition(target), input, options, this.#settings, this.#runtime);
   }
 
-  /** The queue that jobs of a definition go to; null where it is not known here. */
+  /** The queue that jobs of a definition go to; null if it is not known here. */
   queueOf(target: AnyDefinition | string): string | null {
     const definition = typeof target === "string" ? this.#definitions.get(target) : target;
     return definition?.queue ?? null;

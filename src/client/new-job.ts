@@ -31,7 +31,7 @@ const optionKeys = [
 export const maxTags = 32;
 const maxParents = 1_000;
 
-/** Makes the job that the store will keep, or throws before anything is written. A promise only where the schema is asynchronous. */
+/** Makes the job that the store will keep, or throws before anything is written. A promise only if the schema is asynchronous. */
 export function makeJob(
   definition: AnyDefinition,
   input: unknown,

@@ -9,7 +9,7 @@ import { receive } from "./batcher.ts";
 import { type Asked, readMany } from "./many.ts";
 
 export interface TransactionJobsParts {
-  /** Makes the jobs, or throws; a promise only where a schema is asynchronous. */
+  /** Makes the jobs, or throws; a promise only if a schema is asynchronous. */
   make(asked: readonly Asked[]): NewJob[] | Promise<NewJob[]>;
   readonly write: EnqueueWithin;
   onEnqueued(receipt: EnqueueReceipt, target: AnyDefinition | string): void;

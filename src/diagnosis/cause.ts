@@ -42,7 +42,7 @@ export interface CauseFields {
     readonly until: Date;
     readonly inMs: number;
   };
-  /** `key` is null where the definition limits all its jobs together; `limit` is null where this process does not know the definition. */
+  /** `key` is null if the definition limits all its jobs together; `limit` is null if this process does not know the definition. */
   "key-concurrency": {
     readonly name: string;
     readonly key: string | null;

@@ -15,7 +15,7 @@ export interface Facts {
   readonly job: StoredJob;
   /** What befell it last, log lines left out. */
   readonly lastEvent: TrailKind | null;
-  /** Null where this process does not know it; then its limits are not known either. */
+  /** Null if this process does not know it; then its limits are not known either. */
   readonly definition: Pick<AnyDefinition, "concurrency" | "rate"> | null;
   readonly queue: QueueConfig | null;
   readonly nodes: readonly SeenNode[];
@@ -25,7 +25,7 @@ export interface Facts {
   /** Active jobs that occupy the nodes that could run it. */
   readonly occupied: number;
   readonly parents: CauseFields["parents"]["parents"];
-  /** Null where it is not relayed, or before any relay has divided the namespace. */
+  /** Null if it is not relayed, or before any relay has divided the namespace. */
   readonly partition: PartitionRecord | null;
 }
 
@@ -117,7 +117,7 @@ function whyKeyRated({ job, definition, usage }: Facts): Cause[] {
   return [{ code: "key-rate", name, key, limit, perMs: ruledMs, used, ...full }];
 }
 
-/** When a full window lets the next job go; null where it has room. */
+/** When a full window lets the next job go; null if it has room. */
 function fullWindow(
   window: RateWindow | null,
   rate: RateLimit | null,

@@ -30,7 +30,7 @@ export interface MessageFacts {
   readonly redrives: number;
   readonly schedule: string | null;
   readonly idempotencyKey: string;
-  /** When it was handed to the broker, by the store's clock; null where the sender does not say. Only figures rest on it. */
+  /** When it was handed to the broker, by the store's clock; null if the sender does not say. Only figures rest on it. */
   readonly publishedAt: Date | null;
   /** Its trace context. Left out if the sender does not say. */
   readonly trace?: TraceContext;

@@ -8,7 +8,7 @@ import type { Route } from "./transport.ts";
 
 /** A message as it came. */
 export interface ReceivedMessage {
-  /** What it must stay in order with; empty where the sender gave none. */
+  /** What it must stay in order with; empty if the sender gave none. */
   readonly key: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -51,14 +51,14 @@ export interface Source {
   readonly kind: string;
   /**
    * Whether what this route publishes comes back here, as far as can be known before anything is open: dead messages would loop
-   * forever. Left out where it can never be known.
+   * forever. Left out if it can never be known.
    */
   reads?(route: Route): boolean;
   open(context: SourceContext): Promise<SourceSession>;
 }
 
 export interface SourceSession {
-  /** How often a message in hand has to be extended; null where that is not needed. */
+  /** How often a message in hand has to be extended; null if that is not needed. */
   readonly extendEveryMs: number | null;
   /**
    * Delivers until the signal fires, and resolves when nothing more will come. It waits for each `deliver`, which resolves once there is

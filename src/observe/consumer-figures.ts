@@ -40,7 +40,7 @@ export class ConsumerFigures {
     return this.#observation.text();
   }
 
-  /** Rejects where there is nothing to count with. */
+  /** Rejects if there is nothing to count with. */
   start(settings: MetricsSettings): Promise<void> {
     return this.#observation.start(settings);
   }

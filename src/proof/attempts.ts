@@ -5,7 +5,7 @@ export interface Attempt {
   readonly job: string;
   readonly token: number;
   readonly node: string;
-  /** When its claim was sent: from then on a fault can cost it its lease. The start, where that is not known. */
+  /** When its claim was sent: from then on a fault can cost it its lease. The start, if that is not known. */
   readonly claimedAtMs: number;
   readonly startAtMs: number;
   /** Null: nobody knows, since it was killed. */

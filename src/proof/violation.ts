@@ -26,7 +26,7 @@ export type ViolationKind = (typeof violationKinds)[number];
 
 export interface Violation {
   readonly kind: ViolationKind;
-  /** Null where it concerns none in particular. */
+  /** Null if it concerns none in particular. */
   readonly delivery: Delivery | null;
   /** A job, an occurrence or a schedule. */
   readonly subject: string;

@@ -23,7 +23,7 @@ export function cannotLoad({ code, who, packages }: Needed): (cause: unknown) =>
   };
 }
 
-/** False where something that the package itself needs is missing. */
+/** False if something that the package itself needs is missing. */
 function isMissing(name: string, cause: unknown): boolean {
   if (!(cause instanceof Error) || !("code" in cause)) return false;
   const isNotFound = cause.code === "ERR_MODULE_NOT_FOUND" || cause.code === "MODULE_NOT_FOUND";

@@ -18,7 +18,7 @@ const names = ["ts", "mts", "js", "mjs", "json"].map((extension) => `escapement.
 /** Files that are being loaded: one that needs itself would never be done. */
 const loading = new Set<string>();
 
-/** Reads the config file of a folder, at once; null where there is none. */
+/** Reads the config file of a folder, at once; null if there is none. */
 export function readConfigFile(folder: string): ConfigFile | null {
   const file = findConfigFile(folder);
   if (file === null) return null;
@@ -53,7 +53,7 @@ export async function loadConfigFile(path: string): Promise<ConfigFile> {
   }
 }
 
-/** The config file of a folder; null where there is none. */
+/** The config file of a folder; null if there is none. */
 export function findConfigFile(folder: string): string | null {
   return names.map((name) => resolve(join(folder, name))).find((file) => existsSync(file)) ?? null;
 }

@@ -71,7 +71,7 @@ export type InboxBegun =
 
 export interface InboxCommit<T> extends InboxClaim {
   readonly retentionMs: number;
-  /** The effect, given the store's own transaction handle, or undefined where there is none. */
+  /** The effect, given the store's own transaction handle, or undefined if there is none. */
   readonly run: (tx: unknown) => T | Promise<T>;
 }
 

@@ -37,7 +37,7 @@ export interface Capabilities {
   readonly durability: "full" | "weak" | "none";
   /**
    * Whether the order of claims, unique and debounce keys, limits of keys and queues, and `after` hold over the whole
-   * namespace. False where it is spread over independent slots: order holds within each, and the rest is refused.
+   * namespace. False if it is spread over independent slots: order holds within each, and the rest is refused.
    */
   readonly acrossSlots: boolean;
 }

@@ -23,7 +23,7 @@ export class Lazy<T> {
     return this.#opened;
   }
 
-  /** What is to be closed; null where it was not open. */
+  /** What is to be closed; null if it was not open. */
   async close(): Promise<T | null> {
     this.#isClosed = true;
     const opened = await this.#opened?.catch(() => null);

@@ -8,7 +8,7 @@ export interface DepthPart {
   /** Of the waiting ones, how many are due, and the runAt of the first, due or not. */
   readonly due: number;
   readonly firstAt: number | null;
-  /** False where more of them may be due. @default true */
+  /** False if more of them may be due. @default true */
   readonly isExact?: boolean;
 }
 

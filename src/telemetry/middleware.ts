@@ -21,7 +21,7 @@ export type Around = (
   handler: (context: HandlerContext<never>) => unknown,
 ) => Promise<unknown>;
 
-/** The first is the outermost. Null where there is none, so callers can skip it. */
+/** The first is the outermost. Null if there is none, so callers can skip it. */
 export function composeMiddleware(layers: readonly Middleware[]): Around | null {
   if (layers.length === 0) return null;
   return (context, handler) => {

@@ -53,7 +53,7 @@ export interface Telemetry {
   current(): TraceContext | null;
   /** A relay publishes a job; `unsent` where it was not handed over after all. */
   publishing(what: Publishing): Leg<PublishResult | "unsent">;
-  /** A planner plans an occurrence; false where another planner was first. */
+  /** A planner plans an occurrence; false if another planner was first. */
   planning(what: Planning): Leg<boolean>;
 }
 

@@ -36,7 +36,7 @@ export function withTrace(tags: readonly string[], trace: TraceContext | null): 
   return [...withoutTrace(tags), `${tagPrefix}${traceparent};${tracestate}`];
 }
 
-/** The context among the tags that a store has kept; null where there is none that can be read. */
+/** The context among the tags that a store has kept; null if there is none that can be read. */
 export function traceOf(tags: readonly string[]): TraceContext | null {
   for (const tag of tags) {
     if (!tag.startsWith(tagPrefix)) continue;

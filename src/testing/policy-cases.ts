@@ -2,7 +2,7 @@ import { AssertionError } from "node:assert";
 import { deliveries } from "../job.ts";
 import { type HeldJob, type Outcome, type Settlement, settle, story } from "../state.ts";
 
-/** One end of a claim, and what the core makes of it; null where it refuses. */
+/** One end of a claim, and what the core makes of it; null if it refuses. */
 export interface PolicyCase {
   readonly job: HeldJob;
   readonly outcome: Outcome;

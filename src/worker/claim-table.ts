@@ -37,7 +37,7 @@ class Rows {
     Atomics.store(this.#integers, (row * rowBytes) / 4, 0);
   }
 
-  /** Undefined where there is none, or where it changes at this moment: then it came, or went, after the read began. */
+  /** Undefined if there is none, or where it changes at this moment: then it came, or went, after the read began. */
   read(row: number): Renewal | undefined {
     const start = row * rowBytes;
     const version = Atomics.load(this.#integers, start / 4);

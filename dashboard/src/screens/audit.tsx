@@ -133,7 +133,7 @@ function receiptText({ outcome, id }: { readonly outcome?: unknown; readonly id?
   return outcome === "added" || id === undefined ? String(outcome) : `${String(outcome)}: ${String(id)}`;
 }
 
-/** `3 redriven`, `paused`, `concurrency 5`; nothing where nothing is set. */
+/** `3 redriven`, `paused`, `concurrency 5`; nothing if nothing is set. */
 function wordsFor(name: string, value: unknown): string[] {
   if (value === null || value === 0) return [];
   if (name === "paused") return [value === true ? "paused" : "running"];

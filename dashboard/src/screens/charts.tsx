@@ -145,7 +145,7 @@ function startsOf({ late }: HistoryPoint): number {
   return late.reduce((sum, one) => sum + one, 0);
 }
 
-/** Each whole step of the span: its point, or null where nothing ended. The step that has just begun would look like a crash. */
+/** Each whole step of the span: its point, or null if nothing ended. The step that has just begun would look like a crash. */
 function filled(
   given: readonly HistoryPoint[],
   now: number,

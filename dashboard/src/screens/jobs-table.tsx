@@ -120,7 +120,7 @@ function whenOf(job: JobSummary): { readonly word: string; readonly at: string }
   return { word: "due", at: job.runAt };
 }
 
-/** A failure stands out only where it is how the job stands now. */
+/** A failure stands out only if it is how the job stands now. */
 function Happened({ job: { state, attempt, error, reason } }: { readonly job: JobSummary }): VNode | null {
   const retries = attempt - 1;
   if (state === "succeeded" && error !== null)

@@ -8,7 +8,7 @@ import { dayName } from "./ledger-time.ts";
 interface Props {
   readonly lines: readonly Line[];
   readonly zone: string;
-  /** The path of the schedule, to open a day; null where it is open already. */
+  /** The path of the schedule, to open a day; null if it is open already. */
   readonly dayPath: string | null;
 }
 

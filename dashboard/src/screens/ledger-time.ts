@@ -71,7 +71,7 @@ function askOffset(ms: number, zone: string): number {
   return Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second")) - ms;
 }
 
-/** Null where the browser does not know the zone: then it is taken for UTC. */
+/** Null if the browser does not know the zone: then it is taken for UTC. */
 function formatOf(zone: string): Intl.DateTimeFormat | null {
   const known = formats.get(zone);
   if (known !== undefined) return known;

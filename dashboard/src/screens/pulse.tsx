@@ -8,7 +8,7 @@ const parts = 30;
 
 interface Props {
   readonly seen: Overview;
-  /** Of the last hour, in minutes; null where no figures are kept, or others are shown. */
+  /** Of the last hour, in minutes; null if no figures are kept, or others are shown. */
   readonly history: History | null;
 }
 

@@ -4,7 +4,7 @@ import { count } from "../format.ts";
 
 const minutes = 5;
 
-/** How many jobs of each queue have ended a minute, of late; null where no figures are kept. */
+/** How many jobs of each queue have ended a minute, of late; null if no figures are kept. */
 export function useRates(): ReadonlyMap<string, number> | null {
   const history = useHistory({ step: "minute", since: `${minutes}m`, by: "queue" });
   if (history === null) return null;

@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { EscapementError, recordError } from "../../errors.ts";
 import { print } from "../output.ts";
 
-/** `.mts` is an ES module whatever the package says; `.ts` is one only where it says so. */
+/** `.mts` is an ES module whatever the package says; `.ts` is one only if it says so. */
 type Extension = "ts" | "mts";
 
 function filesWith(extension: Extension): Readonly<Record<string, string>> {

@@ -33,7 +33,7 @@ export class SourceWatcher {
     }
   }
 
-  /** The files that have changed, from the root, once none has changed for a moment; none where the signal fires first. */
+  /** The files that have changed, from the root, once none has changed for a moment; none if the signal fires first. */
   async next(signal: AbortSignal): Promise<readonly string[]> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#report = resolve;

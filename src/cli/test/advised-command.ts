@@ -12,7 +12,7 @@ export function shellWords(line: string): string[] {
   );
 }
 
-/** The command at the end of an advice, as words; null where there is none. */
+/** The command at the end of an advice, as words; null if there is none. */
 export function commandIn(advice: string | null): string[] | null {
   const at = advice === null ? -1 : advice.search(/\bescapement (?=[a-z])/);
   return advice === null || at === -1 ? null : shellWords(advice.slice(at)).slice(1);

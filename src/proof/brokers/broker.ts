@@ -16,7 +16,7 @@ export interface Broker {
   source(url: string, topic: string, leaseMs: number): Source;
   /** Everything that the topic holds, each entry once, read by a client of our own. */
   copies(url: string, topic: string): Promise<ReceivedMessage[]>;
-  /** The part of the cluster that leads the topic; null where there is none to tell. */
+  /** The part of the cluster that leads the topic; null if there is none to tell. */
   leader(url: string, topic: string): Promise<string | null>;
   /** Waits until the topic takes messages again, through whichever server: a cluster that is back may still elect who leads the topic. */
   back(url: string, topic: string): Promise<void>;

@@ -63,7 +63,7 @@ function checkNamed(facts: RoutedCase): Violation[] {
   );
 }
 
-/** Tokens rise. One is published again only where its rollback could not be written. */
+/** Tokens rise. One is published again only if its rollback could not be written. */
 function checkTokens(facts: RoutedCase): Violation[] {
   const { attempts, holderFaults, retries } = facts;
   return attempts.flatMap((publish, index) => {

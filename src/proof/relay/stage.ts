@@ -104,7 +104,7 @@ export class RelayStage implements AsyncDisposable {
     this.#fleet.assertSound();
   }
 
-  /** Restarts the broker, or kills who leads it, and tells what it did; null where that is not allowed. */
+  /** Restarts the broker, or kills who leads it, and tells what it did; null if that is not allowed. */
   get restart(): ((abruptly: boolean) => Promise<string>) | null {
     const { restart } = this.#parts.broker;
     if (this.#broker === null) return () => this.#restartReceiver();

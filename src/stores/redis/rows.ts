@@ -262,7 +262,7 @@ function readRestOrNull(reader: Reader, end: number): Rest | null {
   }
 }
 
-/** A job that the relay has named, in one text; none where it cannot be read. */
+/** A job that the relay has named, in one text; none if it cannot be read. */
 export function readClaimed(reader: Reader): ClaimedJob[] {
   const id = reader.short();
   const cancelRequested = reader.u8() === 1;
@@ -283,7 +283,7 @@ function readRestWithin(reader: Reader): Rest | null {
   return rest;
 }
 
-/** Id, attempt, token and rest; null where it cannot be read. */
+/** Id, attempt, token and rest; null if it cannot be read. */
 export function readDue(reader: Reader): DueJob | null {
   const own = reader.short();
   const [attempt, token] = [reader.u32(), reader.u32()];

@@ -13,7 +13,7 @@ export interface TransportPlace {
   route(): Promise<Route>;
   /** What lies at a destination. Messages of one key stand in the order in which a consumer gets them. */
   arrived(destination: string): Promise<readonly Arrived[]>;
-  /** A route to a destination that nobody has made; null where each destination exists. */
+  /** A route to a destination that nobody has made; null if each destination exists. */
   missing(): Route | null;
   /** A body that is too large there. */
   readonly tooLarge: string;
@@ -24,7 +24,7 @@ export interface TransportPlace {
 
 /** A broker of one's own, with a way to it that can be harmed. */
 export interface FragilePlace extends TransportPlace {
-  /** The way: a `FaultProxy` fits. Null where nothing can stand in it. */
+  /** The way: a `FaultProxy` fits. Null if nothing can stand in it. */
   readonly way: FragileWay | null;
   /** Ends the broker, as a crash would. */
   stop(): Promise<void>;

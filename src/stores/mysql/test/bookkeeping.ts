@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createConnection, type RowDataPacket } from "mysql2/promise";
 
-/** Each names rows that contradict each other, and finds none where whoever wrote a job kept the books. */
+/** Each names rows that contradict each other, and finds none if whoever wrote a job kept the books. */
 const contradictions: Readonly<Record<string, string>> = {
   "a count is not that of a recount": `
     select concat_ws(' ', ns, queue, name, kind) as id from (

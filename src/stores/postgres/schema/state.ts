@@ -17,9 +17,9 @@ export interface Layout {
 
 /** What is there already. */
 export interface SchemaState {
-  /** The latest migration; 0 where there is no schema. */
+  /** The latest migration; 0 if there is no schema. */
   readonly version: number;
-  /** The number of the namespace; null where it has none yet. */
+  /** The number of the namespace; null if it has none yet. */
   readonly ns: number | null;
   /** Whether the functions are installed. */
   readonly hasFunctions: boolean;

@@ -37,7 +37,7 @@ local function call(command, key, ...)
   return redis.call(command, key, ...)
 end
 
--- What was packed, as a list; nil where it is cut short, has something that is not a number, or is no text at all.
+-- What was packed, as a list; nil if it is cut short, has something that is not a number, or is no text at all.
 local function apart(format, text)
   local parts = { pcall(struct.unpack, format, text) }
   if not table.remove(parts, 1) then return nil end

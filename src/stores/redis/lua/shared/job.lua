@@ -172,7 +172,7 @@ local function hint(member, group)
 end
 
 -- What is left of a job whose record cannot be read. It is dead, since its guarantee is unknown; if it had ended before,
--- it stays so. `was` is how it was counted, nil where that is unknown.
+-- it stays so. `was` is how it was counted, nil if that is unknown.
 local function salvage(id, front, rest)
   local head, back = front and apart(FRONT, front), apart(">BI6H", rest or "")
   local was, queue, name = not front and WAITING or nil, "", ""
