@@ -131,7 +131,7 @@ function checkEnd(facts: JobCase): Violation[] {
     default:
       return wasCancelled(facts)
         ? []
-        : broken(facts, "lost", "it is cancelled, and nobody cancelled it", lastStart(facts));
+        : broken(facts, "lost", "it is cancelled, but no cancel was requested", lastStart(facts));
   }
 }
 

@@ -198,9 +198,9 @@ function checkPhantoms(
     if (expected.has(subject) || unknown.has(subject)) return;
     unknown.set(subject, { kind: "phantom", delivery: null, subject, detail, atMs });
   };
-  for (const [id, [first]] of attempts) note(id, "it ran, and nobody asked for it", first?.startAtMs ?? null);
-  for (const { id } of history.jobs) note(id, "the store has it, and nobody asked for it", null);
-  for (const { job } of history.effects) note(job, "it took effect, and nobody asked for it", null);
+  for (const [id, [first]] of attempts) note(id, "it ran, but was never enqueued", first?.startAtMs ?? null);
+  for (const { id } of history.jobs) note(id, "the store has it, but it was never enqueued", null);
+  for (const { job } of history.effects) note(job, "it took effect, but was never enqueued", null);
   return [...unknown.values()];
 }
 

@@ -54,7 +54,7 @@ function partitionLines({ partitions, wanted }: PartitionTable): Line[] {
     one.partition,
     `${one.firstSlot}–${one.endSlot - 1}`,
     one.epoch,
-    one.owner ?? new Painted("nobody", "yellow"),
+    one.owner ?? new Painted("none", "yellow"),
     one.mark?.toISOString() ?? "",
   ]);
   return [...table(["partition", "slots", "epoch", "held by", "fired up to"], rows), ...more];

@@ -46,7 +46,7 @@ export function verifyCommand(server: OwnServer | null = null, broker: BrokerOpt
     )
     .option(
       "--to <url>",
-      "publish jobs there (redis:, nats:, kafka:, or http for a receiver of its own), with consumers behind it, instead of running them in the nodes",
+      "publish jobs there (redis:, nats:, kafka:, or http for its own receiver), with consumers behind it, instead of running them in the nodes",
     )
     .option("--delivery <which>", `all, or any of ${deliveries.join(", ")}`, "all")
     .option(

@@ -65,7 +65,7 @@ export class SourceWatcher {
     if (this.#folders.size >= mostFolders) {
       throw new EscapementError(
         "invalid-option",
-        `${this.#root} has more than ${mostFolders} folders to watch; put the config into a folder of its own`,
+        `${this.#root} has more than ${mostFolders} folders to watch; move the config to its own folder`,
       );
     }
     const watcher = watch(folder, (_, name) => name !== null && this.#look(folder, name));

@@ -70,7 +70,7 @@ export const natsBroker: Broker = {
       await asking({ ...login, servers: [server] }, async (manager) => {
         const { cluster } = await manager.streams.info(topic);
         // A server by itself leads whatever it answers for.
-        if (cluster !== undefined && cluster.leader === undefined) throw new Error(`nobody leads ${topic}`);
+        if (cluster !== undefined && cluster.leader === undefined) throw new Error(`${topic} has no leader`);
       });
     }
   },

@@ -28,7 +28,7 @@ export function brokerTarget(text: string): BrokerTarget {
   if (found !== undefined) return { ...found, url: text };
   throw new EscapementError(
     "invalid-option",
-    `expected a broker to publish to (redis:, nats:, kafka:, or http for a receiver of its own), got ${JSON.stringify(`${scheme}:…`)}`,
+    `expected a broker to publish to (redis:, nats:, kafka:, or http for its own receiver), got ${JSON.stringify(`${scheme}:…`)}`,
   );
 }
 

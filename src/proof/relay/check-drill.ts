@@ -51,7 +51,7 @@ function checkPhase(
   const inARow = drills.some((other) => other !== drill && isNear(other));
   if (told || inARow || faultOn(faults, node, atMs - tellWithinMs, atMs + tellWithinMs) !== undefined)
     return [];
-  const detail = `a checkpoint failed on ${node}, and nobody told of the phase ${phase}`;
+  const detail = `a checkpoint failed on ${node}, and no event reported the phase ${phase}`;
   return [{ kind: "rollback", delivery: null, subject: jobs[0]?.job ?? "?", detail, atMs }];
 }
 

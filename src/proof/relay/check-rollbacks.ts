@@ -56,6 +56,6 @@ function checkTold(facts: RoutedCase, same: readonly Publish[]): Violation[] {
   const untilMs = (last.answer?.atMs ?? last.startAtMs) + tellWithinMs;
   const struck = faultOn(facts.holderFaults, first.node, first.claimedAtMs, untilMs);
   if (told.length < same.length && struck !== undefined) return [];
-  const text = `${same.length} publishes of token ${first.token} failed on ${first.node}, and ${told.length} were told of`;
+  const text = `${same.length} publishes of token ${first.token} failed on ${first.node}, and ${told.length} were reported`;
   return broken(facts, "rollback", text, first.startAtMs);
 }

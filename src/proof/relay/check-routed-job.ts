@@ -106,7 +106,7 @@ function whyTwice(
   if (how === "ambiguous")
     return isExplained(history, publishFaults, before)
       ? null
-      : `since nobody knew of the one on ${before.node}, to which nothing happened`;
+      : `since the one on ${before.node} was ambiguous, although nothing happened to it`;
   const [fromMs, untilMs] = inOrder(before.claimedAtMs, after.startAtMs);
   return faultOn(holderFaults, before.node, fromMs, untilMs) === undefined
     ? `though nothing happened to ${before.node}`
@@ -125,7 +125,7 @@ function checkCopies(facts: RoutedCase): Violation[] {
     const sent = attempts.filter((publish) => publish.token === token);
     const isRefused = sent.length > 0 && sent.every(({ answer }) => answer?.how === "refused");
     if (sent.length === 0)
-      return broken(facts, "phantom", `the broker has token ${token}, which nobody published`);
+      return broken(facts, "phantom", `the broker has token ${token}, which was never published`);
     if (isRefused)
       return broken(facts, "duplicated", `the broker has token ${token}, and its publish was refused`);
     if (same.length > sent.length)
@@ -155,7 +155,7 @@ function checkEnd(facts: RoutedCase): Violation[] {
     default:
       return wasCancelled(facts)
         ? []
-        : broken(facts, "lost", "it is cancelled, and nobody cancelled it", atMs);
+        : broken(facts, "lost", "it is cancelled, but no cancel was requested", atMs);
   }
 }
 

@@ -57,7 +57,7 @@ export function checkStrangers(
     kind: "phantom",
     delivery: null,
     subject,
-    detail: `${how}, and nobody asked for it`,
+    detail: `${how}, but it was never enqueued`,
     atMs: null,
   }));
 }

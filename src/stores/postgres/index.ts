@@ -161,7 +161,7 @@ function resolve(given: unknown): Resolved {
   ) {
     throw new EscapementError(
       "invalid-option",
-      `expected postgres's schema to be the name of a schema of its own, with letters, digits and _ and at most ${maxSchemaLength} characters, got ${describe(schema)}`,
+      `expected postgres's schema to be the name of a separate schema, with letters, digits and _ and at most ${maxSchemaLength} characters, got ${describe(schema)}`,
     );
   }
   if (listen !== null && typeof listen !== "boolean") {

@@ -114,8 +114,8 @@ describe("the schema of the Postgres store", { skip: server.skip }, () => {
     for (const [options, message] of [
       [{}, /either a url or a pool/],
       ["mysql://localhost", /postgres:\/\//],
-      [{ url, schema: "public" }, /a schema of its own/],
-      [{ url, schema: 'a"b' }, /a schema of its own/],
+      [{ url, schema: "public" }, /a separate schema/],
+      [{ url, schema: 'a"b' }, /a separate schema/],
       [{ url, conections: 3 }, /unknown option "conections"/],
       [{ url, connections: 1 }, /from 2 to 1000/],
       [{ url, listen: "yes" }, /true or false/],
