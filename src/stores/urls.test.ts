@@ -93,7 +93,7 @@ describe("the URL of a store", () => {
 
   test("a parameter that nobody knows is refused; those of libpq and of hosts pass", async () => {
     assert.match((await refusal("postgres://h/db?schemaa=x")).message, /schema, connections.*got "schemaa"/);
-    assert.match((await refusal("postgres://h/db?schema=public")).message, /schema of its own.*"public"/);
+    assert.match((await refusal("postgres://h/db?schema=public")).message, /separate schema.*"public"/);
     assert.match((await refusal("postgres://h/db?connections=many")).message, /connections.*NaN/);
     assert.match((await refusal("mysql://h/db?schema=x")).message, /got "schema"/);
     const given = "postgres://h/db?sslmode=verify-full&channel_binding=require&pgbouncer=true";
