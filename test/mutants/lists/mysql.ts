@@ -65,7 +65,7 @@ export const mysql: readonly Mutant[] = [
     ],
     [
       "a takeover keeps the token",
-      "claimed_at = ${now}, token = token + 1 where",
+      'claimed_at = ${now}, token = ${fixed(risen("least", "token"))} where',
       "claimed_at = ${now} where",
     ],
     ["a checkpoint names what was edited", "|| job.version !== version) return []", ") return []"],

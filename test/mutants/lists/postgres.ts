@@ -79,7 +79,7 @@ export const postgres: readonly Mutant[] = [
       "and epoch = p_epoch and owner = p_owner for update",
       "and epoch = p_epoch for update",
     ],
-    ["a takeover keeps the token", "claimed_at = v_now, token = token + 1\n", "claimed_at = v_now\n"],
+    ["a takeover keeps the token", "claimed_at = v_now, token = risen(token)\n", "claimed_at = v_now\n"],
     ["a checkpoint names what was edited", "where j.version = n.version and", "where"],
     [
       "another's named job is answered again",

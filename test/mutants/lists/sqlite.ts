@@ -34,7 +34,7 @@ export const sqlite: readonly Mutant[] = [
     ["a claim takes more of a queue than it asked for", "left.set(job.queue, leftInQueue - 1)", ""],
   ]),
   ...mutantsOf(at("jobs/hold.ts", "claim order|claims ahead|step|fragile|limits of keys"), [
-    ["a claim does not raise the token", "attempt + 1, token + 1, ?", "attempt + 1, token, ?"],
+    ["a claim does not raise the token", '${risen("min", "token")}, ?, ?, ?, ?', "token, ?, ?, ?, ?"],
     ["a claim ahead is not marked", "ahead ? 1 : 0", "0"],
     ["a claimed job stays on its shelf", "set shelf = null", "set shelf = shelf"],
   ]),
@@ -73,7 +73,11 @@ export const sqlite: readonly Mutant[] = [
       "where ns = ? and partition = ? and epoch = ? and owner = ?`,\n      boot",
       "where ns = ? and partition = ? and ? > 0 and owner = ?`,\n      boot",
     ],
-    ["a takeover keeps the token", "claimed_at = ?, token = token + 1 where", "claimed_at = ? where"],
+    [
+      "a takeover keeps the token",
+      'claimed_at = ?, token = ${risen("min", "token")} where',
+      "claimed_at = ? where",
+    ],
     ["a checkpoint names what was edited", "where version = wanted ->> 1 and", "where"],
     [
       "another's named job is answered again",

@@ -21,7 +21,11 @@ export const state: readonly Mutant[] = mutantsOf(shared, [
     'state: follow("active", "rollback"),\n        attempt: job.attempt',
   ],
   ["rollbacks are not counted", "rollbacks: 1,", "rollbacks: 0,"],
-  ["a crash is not counted", "const crashes = job.crashes + 1", "const crashes = job.crashes"],
+  [
+    "a crash is not counted",
+    "const crashes = Math.min(job.crashes, maxCount - 1) + 1",
+    "const crashes = job.crashes",
+  ],
   [
     "at-most-once is tried again after a crash",
     'if (job.delivery === "at-most-once") return { state: follow("active", "lose")',
