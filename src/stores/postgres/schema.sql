@@ -85,7 +85,8 @@ create table count_changes (
   jobs bigint not null,
   kind text collate "C" not null,
   queue text collate "C" not null,
-  name text collate "C" not null
+  name text collate "C" not null,
+  constraint count_changes_jobs_check CHECK (((jobs >= '-9007199254740991'::bigint) AND (jobs <= '9007199254740991'::bigint)))
 ) with (autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000);
 
 create table counts (
@@ -94,6 +95,7 @@ create table counts (
   kind text collate "C" not null,
   queue text collate "C" not null,
   name text collate "C" not null,
+  constraint counts_jobs_check CHECK (((jobs >= '-9007199254740991'::bigint) AND (jobs <= '9007199254740991'::bigint))),
   constraint counts_pkey PRIMARY KEY (ns, queue, name, kind)
 ) with (fillfactor=50);
 

@@ -116,9 +116,9 @@ begin
     insert into successes (ns, finished_at, seqs) select ns, finished_at, seqs from succeeded
   )
   insert into counts as c (ns, jobs, kind, queue, name)
-  select p_ns, sum(jobs), kind, queue, name from (
+  select p_ns, least(greatest(sum(jobs), -9007199254740991), 9007199254740991), kind, queue, name from (
     select queue, name, kind, jobs from gone union all select queue, name, 'succeeded', jobs from succeeded) change group by queue, name, kind order by queue, name, kind
-  on conflict (ns, queue, name, kind) do update set jobs = c.jobs + excluded.jobs;
+  on conflict (ns, queue, name, kind) do update set jobs = least(greatest(c.jobs + excluded.jobs, -9007199254740991), 9007199254740991);
 end
 $$;
 

@@ -216,7 +216,7 @@ alter table successes alter seqs set storage external;
 -- them into counts.
 create table counts (
   ns integer not null,
-  jobs bigint not null,
+  jobs bigint not null check (jobs between -9007199254740991 and 9007199254740991),
   kind text collate "C" not null,
   queue text collate "C" not null,
   name text collate "C" not null,
@@ -224,7 +224,7 @@ create table counts (
 ) with (fillfactor = 50);
 create table count_changes (
   ns integer not null,
-  jobs bigint not null,
+  jobs bigint not null check (jobs between -9007199254740991 and 9007199254740991),
   kind text collate "C" not null,
   queue text collate "C" not null,
   name text collate "C" not null
