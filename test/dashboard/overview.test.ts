@@ -24,6 +24,7 @@ const node = {
   seenAt: now,
   alive: true,
 };
+const nobodys = defineJob<null>({ name: "nobodys" });
 const failures = { groups: [], count: 0, looked: 0, isPartial: false, from: null, to: null };
 const quiet = { now, counts: [] as object[], queues: [] as object[], nodes: [node] as object[], failures };
 
@@ -48,7 +49,8 @@ async function answers(visited: Visit, given: Readonly<Record<string, unknown>>)
 describe("the overview", { skip, timeout: 600_000 }, () => {
   let stage: Stage;
   before(async () => {
-    stage = await serve(createEscapement({ store: "memory:", jobs: [defineJob({ name: "mail" })] }));
+    const app = createEscapement({ store: "memory:", jobs: [defineJob({ name: "mail" }), nobodys] });
+    stage = await serve(app);
   });
   after(async () => {
     await closeBrowser();
@@ -93,7 +95,8 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
   test("what needs somebody is said in words, the worst first, with where to look or what to do", async () => {
     await using visited = await visit(stage.url);
     const { page } = visited;
-    const silent = { ...node, id: "node-2", alive: false };
+    const seenAt = "2026-11-18T11:57:30.000Z";
+    const silent = { ...node, id: "node-2", alive: false, active: 1, seenAt };
     const none = { concurrency: null, rate: null, due: 0, later: 0, active: 0, blocked: 0 };
     const idle = { ...none, paused: false, oldestDueAt: null, oldestDueMs: null, isExact: true };
     const seen = {
@@ -106,6 +109,7 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
       ],
       queues: [
         { ...idle, queue: "post", due: 3, oldestDueMs: 2 * minuteMs },
+        { ...idle, queue: "slow", due: 1, oldestDueMs: 2 * minuteMs, concurrency: 2 },
         { ...idle, queue: "typo", paused: true },
       ],
     };
@@ -130,6 +134,7 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
       "1 job is lost: whether it took effect is unknown.",
       "2 jobs are dead.",
       "No node handles gone: 3 jobs wait.",
+      "The node node-2 has been silent for 3 min. It ran 1 job when last seen.",
       "1 job is active on a node that is no longer seen.",
       "1 relay partition has no owner: jobs with a route wait there.",
       "The queue post is behind: its oldest job has been due for 2 min.",
@@ -141,6 +146,19 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
       1,
       "a lost job is looked at first",
     );
+    const of = (text: RegExp) => region.locator(".notice").filter({ hasText: text });
+    for (const [finding, action] of [
+      [/^2 jobs are dead/, "Redrive…"],
+      [/^No node handles gone/, "Cancel…"],
+      [/^No node handles gone/, "Copy the command: npx escapement start"],
+      [/^The node node-2/, "Copy the command: npx escapement start"],
+      [/^1 job is active/, "Cancel…"],
+      [/^1 relay partition/, "Copy the command: npx escapement start"],
+      [/^The queue post/, "Copy the command: npx escapement start --queues post"],
+      [/^The queue slow/, "Limits…"],
+      [/^The queue typo/, "Resume…"],
+    ] as const)
+      await of(finding).getByRole("button", { name: action, exact: true }).waitFor();
     const menu = page.getByRole("navigation", { name: "Screens" });
     await menu.getByRole("link", { name: "Failures 3" }).waitFor();
     await menu.getByRole("link", { name: "Queues 1 paused" }).waitFor();
@@ -148,6 +166,32 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
     await region.getByRole("link", { name: "Look at the oldest" }).click();
     await page.waitForURL(/jobs\/left$/);
     await page.waitForFunction("document.title === 'left · Jobs · Escapement'");
+  });
+
+  test("where no node is alive it says what starts one, and nothing of the silent", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    const counts = [{ state: "waiting", queue: "post", name: "mail", count: 3 }];
+    await answers(visited, { overview: { ...quiet, counts, nodes: [{ ...node, alive: false }] } });
+    await visited.open("", "Overview");
+    const region = page.getByRole("region", { name: "Needs attention" });
+    await region.getByText("No node is alive: nothing runs, and 3 jobs wait.").waitFor();
+    await region.getByText("npx escapement start", { exact: true }).waitFor();
+    assert.equal(await region.getByText(/silent/).count(), 0);
+    visited.assertCalm();
+  });
+
+  test("jobs that nobody handles are cancelled from where it is said, after a count", async () => {
+    const { id } = await stage.app.enqueue(nobodys, null);
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    const counts = [{ state: "waiting", queue: "default", name: "nobodys", count: 1 }];
+    await answers(visited, { overview: { ...quiet, counts } });
+    await visited.open("", "Overview");
+    await visited.act("Cancel…", "Cancel (1)");
+    await page.getByRole("status").getByText("Cancel: 1 cancelled.").waitFor();
+    assert.equal((await stage.app.get(id))?.state, "cancelled");
+    visited.assertCalm();
   });
 
   test("an empty store raises no alarm", async () => {

@@ -2,14 +2,17 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { JobSummary, JobsPage, Overview, Partitions, Queue } from "../api/answers.ts";
 import { useQuery } from "../api/use-query.ts";
-import { useMay } from "../identity.ts";
+import { useRole } from "../identity.ts";
+import { Copy } from "../parts/copy.tsx";
 import { Text } from "../parts/text.tsx";
-import { ActOnJobs } from "./act-on-jobs.tsx";
-import type { Filter } from "./filter.ts";
+import { ActOnJobs, type Target } from "./act-on-jobs.tsx";
 import { type Finding, findingsOf } from "./findings.ts";
-import { PauseQueue } from "./queue-actions.tsx";
+import { LimitQueue, PauseQueue } from "./queue-actions.tsx";
 
-type Asked = { readonly redrive: Filter } | { readonly resume: Queue } | null;
+type Asked =
+  | { readonly what: "redrive" | "cancel"; readonly target: Target }
+  | { readonly what: "resume" | "limit"; readonly queue: Queue }
+  | null;
 
 interface Props {
   readonly seen: Overview;
@@ -34,36 +37,56 @@ export function Attention({ seen, refresh }: Props): VNode {
       {findings.map((finding) => (
         <Notice key={finding.key} finding={finding} ask={setAsked} />
       ))}
-      {asked !== null && "redrive" in asked && (
-        <ActOnJobs action="redrive" target={{ filter: asked.redrive }} close={close} done={refresh} />
+      {asked !== null && "target" in asked && (
+        <ActOnJobs action={asked.what} target={asked.target} close={close} done={refresh} />
       )}
-      {asked !== null && "resume" in asked && (
-        <PauseQueue queue={asked.resume} what="resume" close={close} done={refresh} />
+      {asked?.what === "resume" && (
+        <PauseQueue queue={asked.queue} what="resume" close={close} done={refresh} />
       )}
+      {asked?.what === "limit" && <LimitQueue queue={asked.queue} close={close} done={refresh} />}
     </section>
   );
 }
 
 function Notice({ finding, ask }: { readonly finding: Finding; ask(asked: Asked): void }): VNode {
-  const mayOperate = useMay("operate");
-  const { tone, text, path, link, redrive, resume } = finding;
+  const may = useRole();
+  const { tone, text, path, link, start, redrive, cancel, resume, limit } = finding;
   return (
     <div class={`notice ${tone}`}>
       <span>
         <Text value={text} />
+        {start !== undefined && (
+          <span class="remedy small">
+            <span class="soft">{start.why}</span>{" "}
+            <code>
+              <Text value={start.command} most={300} />
+            </code>{" "}
+            <Copy text={start.command} what={`the command: ${start.command}`} />
+          </span>
+        )}
       </span>
       <span class="row">
         <a class="button" href={path}>
           {link}
         </a>
-        {mayOperate && redrive !== undefined && (
-          <button type="button" onClick={() => ask({ redrive })}>
+        {may("operate") && redrive !== undefined && (
+          <button type="button" onClick={() => ask({ what: "redrive", target: { filter: redrive } })}>
             Redrive…
           </button>
         )}
-        {mayOperate && resume !== undefined && (
-          <button type="button" onClick={() => ask({ resume })}>
+        {may("operate") && cancel !== undefined && (
+          <button type="button" class="danger" onClick={() => ask({ what: "cancel", target: cancel })}>
+            Cancel…
+          </button>
+        )}
+        {may("operate") && resume !== undefined && (
+          <button type="button" onClick={() => ask({ what: "resume", queue: resume })}>
             Resume…
+          </button>
+        )}
+        {may("admin") && limit !== undefined && (
+          <button type="button" onClick={() => ask({ what: "limit", queue: limit })}>
+            Limits…
           </button>
         )}
       </span>
