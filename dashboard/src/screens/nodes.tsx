@@ -129,11 +129,11 @@ function Running({ node }: { readonly node: Node }): VNode {
     <>
       {node.alive ? "" : "when last seen: "}
       {count(node.active)} of {count(node.concurrency)}
-      <RunningJobs jobs={running.slice(0, mostShown)} seenAt={node.seenAt} />
+      <RunningJobs jobs={running.slice(0, mostShown)} node={node} />
       {rest.length > 0 && (
         <details>
           <summary class="small">{count(rest.length)} more that run for long</summary>
-          <RunningJobs jobs={rest} seenAt={node.seenAt} />
+          <RunningJobs jobs={rest} node={node} />
         </details>
       )}
     </>
@@ -142,10 +142,11 @@ function Running({ node }: { readonly node: Node }): VNode {
 
 interface RunningProps {
   readonly jobs: NonNullable<Node["running"]>;
-  readonly seenAt: string;
+  readonly node: Pick<Node, "alive" | "seenAt">;
 }
 
-function RunningJobs({ jobs, seenAt }: RunningProps): VNode | null {
+/** Of a silent node nobody knows what it still runs: what it said last stands as it was. */
+function RunningJobs({ jobs, node: { alive, seenAt } }: RunningProps): VNode | null {
   const sinceMs = Math.max(0, useNow() - Date.parse(seenAt));
   if (jobs.length === 0) return null;
   return (
@@ -155,7 +156,8 @@ function RunningJobs({ jobs, seenAt }: RunningProps): VNode | null {
           <a href={jobPath(id)}>
             <Text value={name} most={40} />
           </a>{" "}
-          for {span(forMs + sinceMs)}, <Lease leftMs={leaseMs - sinceMs} />
+          {alive ? `for ${span(forMs + sinceMs)}` : `had run for ${span(forMs)} then`},{" "}
+          <Lease leftMs={leaseMs - sinceMs} />
         </li>
       ))}
     </ul>
