@@ -4,7 +4,7 @@ import type { Me } from "./api/answers.ts";
 import { whenRefused } from "./api/request.ts";
 import { useQuery } from "./api/use-query.ts";
 import { Identity } from "./identity.ts";
-import { Empty, Problem } from "./parts/problem.tsx";
+import { NotFound, Problem } from "./parts/problem.tsx";
 import { decoded, usePlace } from "./router.ts";
 import { Audit } from "./screens/audit.tsx";
 import { FailuresScreen } from "./screens/failures.tsx";
@@ -34,9 +34,9 @@ function Screen(): VNode {
   if (first === "nodes") return <Nodes />;
   if (first === "audit") return <Audit />;
   return (
-    <Empty title="There is no such page">
+    <NotFound heading="No such page" title="There is no page at this address" id={path}>
       <a href="./">To the overview</a>
-    </Empty>
+    </NotFound>
   );
 }
 
@@ -56,6 +56,7 @@ function App(): VNode {
       <p class="main soft">Loading…</p>
     ) : (
       <main class="main">
+        <h1>Escapement</h1>
         <Problem error={me.error} retry={me.refresh} />
       </main>
     );

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import axe from "axe-core";
+import { apiTokens } from "../../src/api/test/api-session.ts";
+import { createEscapement } from "../../src/index.ts";
 import { until } from "../../src/testing/until.ts";
 import { closeBrowser, looks, skip, type Visit, visit } from "./browser.ts";
-import { type Stage, serveDemo } from "./stage.ts";
+import { type Stage, serve, serveDemo } from "./stage.ts";
 
 interface Finding {
   readonly id: string;
@@ -63,6 +65,36 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
         assert.ok((needed ?? 0) <= (there ?? 0), `${path} is ${needed} px wide, on ${there}`);
       }
       visited.assertCalm();
+    });
+
+  for (const { width, colours } of looks)
+    test(`at ${width} px, ${colours}: what is not there or not allowed has a heading and a way on, and axe finds nothing`, async () => {
+      await using visited = await visit(stage.url, { width, colours });
+      const { page } = visited;
+      for (const [path, heading, way] of [
+        ["nowhere/at-all", "No such page", "To the overview"],
+        ["schedules/nobody", "No such schedule", "To all schedules"],
+        ["jobs/nobody", "No such job", "To all jobs"],
+        ["jobs?state=banana", "Jobs", "Clear all filters"],
+      ] as const) {
+        await visited.open(path, heading);
+        await page.getByRole("main").getByRole("link", { name: way, exact: true }).waitFor();
+        assert.deepEqual(await findings(visited), [], path);
+      }
+      const locked = await serve(createEscapement({ store: "memory:", jobs: [] }), { tokens: apiTokens });
+      try {
+        await page.goto(locked.url);
+        await page.getByRole("heading", { level: 1, name: "Escapement" }).waitFor();
+        await page.getByLabel("Token").waitFor();
+        assert.deepEqual(await findings(visited), [], "sign-in");
+      } finally {
+        await locked.close();
+      }
+      // A browser puts each refusal on the console.
+      assert.deepEqual(
+        visited.problems.filter((problem) => !problem.startsWith("Failed to load resource")),
+        [],
+      );
     });
 
   test("a ledger cell says what became of its time, why, and leads to the job", async () => {

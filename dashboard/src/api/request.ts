@@ -13,6 +13,16 @@ class ApiError extends Error {
   }
 }
 
+/** Whether what was asked for is not there. */
+export function isUnknown(error: Error | null): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
+/** Whether the question itself was wrong, as with a filter that was typed into the address bar. */
+export function isMistaken(error: Error | null): boolean {
+  return error instanceof ApiError && error.status === 400;
+}
+
 const tokenKey = "escapement-token";
 let onRefused = (): void => {};
 

@@ -40,3 +40,29 @@ export function Empty({
     </div>
   );
 }
+
+interface NotFoundProps {
+  readonly heading: string;
+  readonly title: string;
+  /** What was asked for. */
+  readonly id: string;
+  /** Why that may be, and where to go instead. */
+  readonly children: ComponentChildren;
+}
+
+/** A screen for what an address names and is not there. */
+export function NotFound({ heading, title, id, children }: NotFoundProps): VNode {
+  return (
+    <>
+      <div class="page-head">
+        <h1>{heading}</h1>
+      </div>
+      <Empty title={title}>
+        <span class="mono">
+          <Text value={id} most={200} />
+        </span>
+        {children}
+      </Empty>
+    </>
+  );
+}

@@ -1,12 +1,13 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Children, JobStory } from "../api/answers.ts";
+import { isUnknown } from "../api/request.ts";
 import { useQuery } from "../api/use-query.ts";
 import { span } from "../format.ts";
 import { Answer } from "../parts/answer.tsx";
 import { StateBadge } from "../parts/badge.tsx";
 import { Copy } from "../parts/copy.tsx";
-import { Empty } from "../parts/problem.tsx";
+import { NotFound } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { Time, useNow } from "../parts/time.tsx";
 import { Tree } from "../parts/tree.tsx";
@@ -69,24 +70,12 @@ export function JobScreen({ id }: { readonly id: string }): VNode {
   );
 }
 
-function isUnknown(error: Error & { readonly status?: number }): boolean {
-  return error.status === 404;
-}
-
 function Unknown({ id }: { readonly id: string }): VNode {
   return (
-    <>
-      <div class="page-head">
-        <h1>No such job</h1>
-      </div>
-      <Empty title="There is no job with this id">
-        <span class="mono">
-          <Text value={id} most={200} />
-        </span>
-        <span>It was never enqueued, or it ended so long ago that it is no longer kept.</span>
-        <a href="jobs">To all jobs</a>
-      </Empty>
-    </>
+    <NotFound heading="No such job" title="There is no job with this id" id={id}>
+      <span>It was never enqueued, or it ended so long ago that it is no longer kept.</span>
+      <a href="jobs">To all jobs</a>
+    </NotFound>
   );
 }
 

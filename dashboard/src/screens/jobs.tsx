@@ -1,6 +1,7 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JobSummary, JobsPage } from "../api/answers.ts";
+import { isMistaken } from "../api/request.ts";
 import { count, jobs as jobsText } from "../format.ts";
 import { keep, recall } from "../kept.ts";
 import { Answer } from "../parts/answer.tsx";
@@ -35,6 +36,11 @@ export function Jobs(): VNode {
       </div>
       <StateTabs filter={filter} isPaused={isPaused} />
       <FilterBar filter={filter} />
+      {isMistaken(live.page.error) && (
+        <p class="small">
+          <a href="jobs">Clear all filters</a>
+        </p>
+      )}
       <Answer of={live.page}>
         {(page) =>
           live.rows.length === 0 ? (

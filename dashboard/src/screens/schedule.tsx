@@ -1,10 +1,11 @@
 import type { VNode } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RulePreview, Schedule } from "../api/answers.ts";
-import { request } from "../api/request.ts";
+import { isUnknown, request } from "../api/request.ts";
 import { useQuery } from "../api/use-query.ts";
 import { Answer } from "../parts/answer.tsx";
 import { Badge } from "../parts/badge.tsx";
+import { NotFound } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { Tree } from "../parts/tree.tsx";
 import { jobPath, pathTo } from "../router.ts";
@@ -15,6 +16,18 @@ import { meaningOf, ruleOf, schedulePath } from "./schedule-rule.ts";
 
 export function ScheduleScreen({ id }: { readonly id: string }): VNode {
   const schedule = useQuery<Schedule>(schedulePath(id), {}, { everyMs: 5_000 });
+  if (schedule.data === null && isUnknown(schedule.error))
+    return (
+      <NotFound heading="No such schedule" title="There is no schedule with this key" id={id}>
+        <span>
+          It was never declared, or somebody removed it. Its jobs and the audit log are still there.
+        </span>
+        <span class="row">
+          <a href="schedules">To all schedules</a>
+          <a href={pathTo("jobs", { schedule: id })}>Its jobs</a>
+        </span>
+      </NotFound>
+    );
   return (
     <Answer of={schedule}>
       {(data) => (
