@@ -14,13 +14,14 @@ const fail = defineJob<{ n: number }>({
     throw new Error("as planned");
   },
 });
+const each = defineJob<null>({ name: "each" });
 const later = defineJob<null>({ name: "later" });
 
 describe("a dashboard in trouble", { skip, timeout: 600_000 }, () => {
   let stage: Stage;
   let dead: string[] = [];
   before(async () => {
-    const app = createEscapement({ store: "memory:", jobs: [fail, later], log: silentLogger });
+    const app = createEscapement({ store: "memory:", jobs: [fail, later, each], log: silentLogger });
     await app.start();
     dead = (
       await app.enqueueMany(
@@ -30,6 +31,7 @@ describe("a dashboard in trouble", { skip, timeout: 600_000 }, () => {
     ).map(({ id }) => id);
     for (const id of dead) await app.result(id, { timeout: "60s" }).catch(() => undefined);
     await app.enqueue(later, null, { delay: "1h" });
+    await app.schedule("nightly", { cron: "0 3 * * *" }, each, null);
     await app.pauseQueue("default");
     stage = await serve(app, { tokens: apiTokens, basePath: "/ops/escapement" });
   });
@@ -70,18 +72,33 @@ describe("a dashboard in trouble", { skip, timeout: 600_000 }, () => {
       [`jobs/${dead[0]}`, "fail"],
       ["failures", "Failures"],
       ["queues", "Queues"],
+      ["schedules", "Schedules"],
+      ["schedules/nightly", "nightly"],
     ] as const) {
       await visited.open(path, heading);
-      await page.getByText("fail").or(page.getByText("default")).first().waitFor();
+      await page
+        .getByRole("main")
+        .getByText(/fail|default|nightly/)
+        .first()
+        .waitFor();
       assert.equal(await page.getByRole("main").getByRole("button", { name: /…$/ }).count(), 0, path);
       assert.equal(await page.getByRole("checkbox").count(), 0, path);
     }
     visited.assertCalm();
-    const refused = await page.evaluate(
-      `fetch("api/queues/default/resume", { method: "POST", headers: { Authorization: "Bearer " + sessionStorage.getItem("escapement-token") } }).then(({ status }) => status)`,
-    );
-    assert.equal(refused, 403);
+    for (const [method, action] of [
+      ["POST", "queues/default/resume"],
+      ["POST", "schedules/nightly/pause"],
+      ["POST", "schedules/nightly/trigger"],
+      ["POST", "schedules/nightly/backfill"],
+      ["DELETE", "schedules/nightly"],
+    ]) {
+      const refused = await page.evaluate(
+        `fetch("api/${action}", { method: "${method}", headers: { Authorization: "Bearer " + sessionStorage.getItem("escapement-token") } }).then(({ status }) => status)`,
+      );
+      assert.equal(refused, 403, action);
+    }
     assert.equal((await stage.app.queues())[0]?.paused, true);
+    assert.equal((await stage.app.getSchedule("nightly"))?.paused, false);
   });
 
   test("a role between may operate, and neither delete nor set limits", async () => {
@@ -93,6 +110,10 @@ describe("a dashboard in trouble", { skip, timeout: 600_000 }, () => {
     await visited.open("queues", "Queues");
     await page.getByRole("button", { name: "Resume…" }).first().waitFor();
     assert.equal(await page.getByRole("button", { name: "Limits…" }).count(), 0);
+    await visited.open("schedules/nightly", "nightly");
+    await page.getByRole("button", { name: "Backfill…" }).waitFor();
+    for (const name of ["Edit the rule…", "Remove…"])
+      assert.equal(await page.getByRole("button", { name }).count(), 0, name);
     visited.assertCalm();
   });
 
