@@ -54,8 +54,11 @@ for (const { width, colours } of looks)
       await visited.open("failures", "Failures");
       const group = (name: string) => page.getByRole("row").filter({ hasText: name });
       await group("import-feed").getByRole("button", { name: "Redrive all…" }).click();
-      await dialog.getByRole("heading", { name: "Redrive 2 import-feed jobs?" }).waitFor();
+      await dialog.getByRole("heading", { name: "Redrive 2 dead jobs of import-feed?" }).waitFor();
       await dialog.getByText(/as planned/).waitFor();
+      const terms = dialog.getByRole("list", { name: "All jobs with" });
+      for (const term of [/^state: dead$/, /^name: import-feed$/, /^failure group: /])
+        await terms.getByText(term).waitFor();
       assert.equal(await dialog.getByText(secondRun).count(), 0);
       await assertAxe(visited);
       await page.keyboard.press("Escape");
@@ -72,8 +75,28 @@ for (const { width, colours } of looks)
       for (const box of await page.getByRole("checkbox", { name: /^Select (?!this)/ }).all())
         await box.check();
       await page.getByRole("button", { name: "Redrive…" }).click();
-      await dialog.getByRole("heading", { name: "Redrive 3 jobs?" }).waitFor();
+      await dialog.getByRole("heading", { name: "Redrive 3 dead jobs?" }).waitFor();
       await dialog.getByText(/^1 of them is at-most-once/).waitFor();
+      visited.assertCalm();
+    });
+
+    test("a dialog asks in a sentence whether so many may be changed", async () => {
+      await using visited = await visit(stage.url, { width, colours });
+      const { page } = visited;
+      for (const n of [1, 2])
+        await app.enqueue(importFeed, null, { delay: "1h", tags: [`asked ${n}`, "asked"] });
+      const asks = async (opener: string, question: string): Promise<void> => {
+        await page.getByRole("main").getByRole("button", { name: opener, exact: true }).click();
+        await page.getByRole("dialog", { name: question, exact: true }).waitFor();
+        await page.keyboard.press("Escape");
+      };
+      await visited.open("jobs?tag=asked", "Jobs");
+      await asks("Set priority…", "Set the priority of 2 jobs?");
+      await asks("Run now…", "Run 2 jobs now?");
+      await visited.open("jobs?state=waiting&tag=asked%201&name=import-feed", "Jobs");
+      await asks("Cancel…", "Cancel 1 waiting job of import-feed?");
+      await visited.open("jobs?state=dead&name=import-feed", "Jobs");
+      await asks("Delete…", "Delete 2 dead jobs of import-feed?");
       visited.assertCalm();
     });
 

@@ -1,13 +1,13 @@
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { JobSummary } from "../api/answers.ts";
-import { count, jobs } from "../format.ts";
+import { count } from "../format.ts";
 import { Confirm } from "../parts/dialog.tsx";
 import { Problem } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { tell } from "../parts/toasts.tsx";
 import { cut, visible } from "../parts/visible.ts";
-import type { Filter } from "./filter.ts";
+import { type Filter, filterWords, wordName } from "./filter.ts";
 import {
   aboutActions,
   actOnAll,
@@ -20,7 +20,7 @@ import {
 
 export type Target = { readonly jobs: readonly Chosen[] } | { readonly filter: Filter };
 
-type Chosen = Pick<JobSummary, "id" | "name" | "delivery">;
+type Chosen = Pick<JobSummary, "id" | "name" | "delivery" | "state">;
 
 interface Props {
   readonly action: JobAction;
@@ -37,7 +37,7 @@ export function ActOnJobs({ action, target, about, close, done }: Props): VNode 
   const [progress, setProgress] = useState<Progress | null>(null);
   const [priority, setPriority] = useState("0");
   const stopping = useRef(new AbortController());
-  const { title, effect, isDanger } = aboutActions[action];
+  const { title, ask, effect, isDanger } = aboutActions[action];
   const isWhole = /^-?\d{1,9}$/.test(priority);
   const run = async (reason: string): Promise<void> => {
     const order = { action, reason, priority: Number(priority) };
@@ -53,7 +53,7 @@ export function ActOnJobs({ action, target, about, close, done }: Props): VNode 
   };
   return (
     <Confirm
-      title={isCounted ? `${title} ${whichOf(target, many)}?` : `${title}…`}
+      title={isCounted ? ask(whichOf(target, many)) : `${title}…`}
       action={isCounted ? `${title} (${count(many)})` : title}
       isDanger={isDanger || once > 0}
       isReady={isCounted && many > 0 && (action !== "priority" || isWhole)}
@@ -61,6 +61,7 @@ export function ActOnJobs({ action, target, about, close, done }: Props): VNode 
       stop={() => stopping.current.abort()}
       close={close}
     >
+      {"filter" in target && <Terms filter={target.filter} />}
       {about !== undefined && (
         <p>
           <Text value={about} most={300} />
@@ -91,12 +92,33 @@ export function ActOnJobs({ action, target, about, close, done }: Props): VNode 
   );
 }
 
-/** `charge-card`, `3 import-feed jobs`, `5 jobs`. */
+/** `5 jobs`, `32 dead jobs of import-feed`: what all of them have in common. */
 function whichOf(target: Target, many: number): string {
-  const names = new Set("jobs" in target ? target.jobs.map(({ name }) => name) : [target.filter["name"]]);
-  const [name] = names;
-  if (names.size !== 1 || name === undefined) return jobs(many);
-  return `${count(many)} ${cut(visible(name), 60)} ${many === 1 ? "job" : "jobs"}`;
+  const shared = (word: "state" | "name"): string | undefined => {
+    const values = new Set("jobs" in target ? target.jobs.map((job) => job[word]) : [target.filter[word]]);
+    return values.size === 1 ? [...values][0] : undefined;
+  };
+  const [state, name] = [shared("state"), shared("name")];
+  const what = `${count(many)} ${state === undefined ? "" : `${state} `}${many === 1 ? "job" : "jobs"}`;
+  return name === undefined ? what : `${what} of ${cut(visible(name), 60)}`;
+}
+
+/** By what they were chosen: all of it, as what is not seen in the list is changed, too. */
+function Terms({ filter }: { readonly filter: Filter }): VNode {
+  return (
+    <ul class="row small plain-list" aria-label="All jobs with">
+      {filterWords.map((word) => {
+        const value = filter[word];
+        return value === undefined ? null : (
+          <li key={word} class="chip">
+            <span>
+              {wordName(word)}: <Text value={value} most={80} />
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
 }
 
 function idsOf(chosen: readonly Chosen[]): string[] {

@@ -32,3 +32,8 @@ export function bodyOf(filter: Filter): Record<string, unknown> {
 }
 
 export const endedStates: readonly JobState[] = ["succeeded", "dead", "lost", "cancelled"];
+
+/** What a word of the filter is called where people read it. */
+export function wordName(word: string): string {
+  return word === "fingerprint" ? "failure group" : word;
+}

@@ -9,6 +9,8 @@ export type JobAction = "redrive" | "run-now" | "priority" | "cancel" | "delete"
 
 interface About {
   readonly title: string;
+  /** Asks whether it may be done to so many. */
+  ask(which: string): string;
   /** What it does, and whether it can be undone. */
   readonly effect: string;
   /** Of which states it changes jobs. */
@@ -20,6 +22,7 @@ interface About {
 export const aboutActions: Readonly<Record<JobAction, About>> = {
   redrive: {
     title: "Redrive",
+    ask: (which) => `Redrive ${which}?`,
     effect: "Dead and lost jobs go back to waiting with fresh attempts.",
     states: ["dead", "lost"],
     needs: "operate",
@@ -27,6 +30,7 @@ export const aboutActions: Readonly<Record<JobAction, About>> = {
   },
   "run-now": {
     title: "Run now",
+    ask: (which) => `Run ${which} now?`,
     effect: "Jobs that wait for their time, or for a retry, are due at once.",
     states: ["waiting"],
     needs: "operate",
@@ -34,6 +38,7 @@ export const aboutActions: Readonly<Record<JobAction, About>> = {
   },
   priority: {
     title: "Set priority",
+    ask: (which) => `Set the priority of ${which}?`,
     effect: "Of the due jobs of a queue, those with the higher priority run first. You can change it again.",
     states: ["waiting", "blocked"],
     needs: "operate",
@@ -41,6 +46,7 @@ export const aboutActions: Readonly<Record<JobAction, About>> = {
   },
   cancel: {
     title: "Cancel",
+    ask: (which) => `Cancel ${which}?`,
     effect:
       "Jobs that wait end as cancelled; running ones are asked to stop. This is final: a cancelled job cannot be redriven, only enqueued again.",
     states: ["waiting", "active", "blocked"],
@@ -49,6 +55,7 @@ export const aboutActions: Readonly<Record<JobAction, About>> = {
   },
   delete: {
     title: "Delete",
+    ask: (which) => `Delete ${which}?`,
     effect: "Ended jobs and their trails are gone for good. The audit log keeps how many they were.",
     states: ["succeeded", "dead", "lost", "cancelled"],
     needs: "admin",

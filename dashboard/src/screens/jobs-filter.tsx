@@ -6,7 +6,7 @@ import { compact, count } from "../format.ts";
 import { Text } from "../parts/text.tsx";
 import { visible } from "../parts/visible.ts";
 import { go, pathTo, usePlace } from "../router.ts";
-import { endedStates, type Filter, filterWords } from "./filter.ts";
+import { endedStates, type Filter, filterWords, wordName } from "./filter.ts";
 
 const tabs: readonly (JobState | "")[] = [
   "",
@@ -168,7 +168,7 @@ function Chips({ filter }: { readonly filter: Filter }): VNode | null {
             href={pathTo("jobs", others)}
             aria-label={`Remove ${word} ${visible(value)}`}
           >
-            {word === "fingerprint" ? "failure group" : word}: <Text value={value} most={40} /> ✕
+            {wordName(word)}: <Text value={value} most={40} /> ✕
           </a>
         );
       })}
