@@ -560,6 +560,10 @@ export interface Schedule {
   readonly name: string;
   readonly queue: string;
   readonly input?: unknown;
+  readonly priority: number;
+  readonly tags: readonly string[];
+  readonly expireInMs: number | null;
+  readonly attempts: number;
   readonly paused: boolean;
   readonly nextAt: string | null;
   readonly fired: number;

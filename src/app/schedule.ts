@@ -11,6 +11,11 @@ export interface Schedule {
   readonly name: string;
   readonly queue: string;
   readonly input: unknown;
+  /** How its jobs are enqueued, beside what their definition says. */
+  readonly priority: number;
+  readonly tags: readonly string[];
+  readonly expireInMs: number | null;
+  readonly attempts: number;
   readonly paused: boolean;
   readonly nextAt: Date | null;
   readonly fired: number;
@@ -19,26 +24,37 @@ export interface Schedule {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /**
-   * Why no planner of this version can fire it. Spec, name, queue and input are then empty if they cannot be read. Left out if it can be read.
+   * Why no planner of this version can fire it. Spec, name and what its jobs have are then empty if they cannot be read. Left out if it can be read.
    */
   readonly unreadable?: string;
 }
 
-const noTemplate = { name: "", queue: "", input: "null" };
+type Shown = Pick<JobTemplate, "name" | "queue" | "input" | "priority" | "tags" | "expireInMs" | "attempts">;
+
+const noTemplate: Shown = {
+  name: "",
+  queue: "",
+  input: "null",
+  priority: 0,
+  tags: [],
+  expireInMs: null,
+  attempts: 0,
+};
 
 export function decodeSchedule(record: ScheduleRecord): Schedule {
   const { spec, job, ...rest } = record;
   const why = whyUnreadable(record);
-  const template = orElse<Pick<JobTemplate, "name" | "queue" | "input">>(
-    () => decodeTemplate(job),
-    noTemplate,
-  );
+  const template = orElse<Shown>(() => decodeTemplate(job), noTemplate);
   return {
     ...rest,
     spec: orElse(() => decodeSpec(spec), {}),
     name: template.name,
     queue: template.queue,
     input: orElse(() => JSON.parse(template.input) as unknown, null),
+    priority: template.priority,
+    tags: template.tags,
+    expireInMs: template.expireInMs,
+    attempts: template.attempts,
     ...(why === null ? {} : { unreadable: why }),
   };
 }

@@ -74,6 +74,69 @@ function whatPeopleDo(look: VisitOptions): void {
     visited.assertCalm();
   });
 
+  test("an edit is taken back: input, priority and time are as they were", async () => {
+    const { id } = await stage.app.enqueue("send-newsletter", { to: "a" }, { delay: "2h", priority: 3 });
+    const before = await now(id);
+    await using visited = await visit(stage.url, look);
+    const { page } = visited;
+    await visited.open(`jobs/${id}`, "send-newsletter");
+    await page.getByRole("button", { name: "Edit…" }).click();
+    assert.equal(await page.getByRole("button", { name: "Save" }).isDisabled(), true, "nothing was edited");
+    await page.keyboard.press("Escape");
+    await visited.act("Edit…", "Save", async () => {
+      await page.getByLabel(/^Input, as JSON/).fill('{ "to": "b" }');
+      await page.getByLabel(/^Priority/).fill("7");
+      await page.getByLabel(/^Due from now/).fill("5h");
+    });
+    const edited = await now(id);
+    assert.deepEqual([edited.input, edited.priority], [{ to: "b" }, 7]);
+    assert.ok(edited.runAt > before.runAt);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("Undone.").waitFor();
+    const after = await now(id);
+    assert.deepEqual(
+      [after.input, after.priority, after.runAt],
+      [before.input, before.priority, before.runAt],
+    );
+    visited.assertCalm();
+  });
+
+  test("an edit leaves alone what was not edited", async () => {
+    const { id } = await stage.app.enqueue("send-newsletter", { to: "a" }, { delay: "2h" });
+    await using visited = await visit(stage.url, look);
+    const { page } = visited;
+    await visited.open(`jobs/${id}`, "send-newsletter");
+    await visited.act("Edit…", "Save", async () => {
+      await page.getByLabel(/^Priority/).fill("7");
+      await stage.app.update(id, { input: { to: "somebody else was here" } });
+    });
+    const { input, priority } = await now(id);
+    assert.deepEqual([input, priority], [{ to: "somebody else was here" }, 7]);
+    visited.assertCalm();
+  });
+
+  test("the priority of selected jobs is put back, each to its own", async () => {
+    const sent = await stage.app.enqueueMany("send-newsletter", [
+      { input: { to: "a" }, delay: "1h", tags: ["ranked"], priority: 1 },
+      { input: { to: "b" }, delay: "1h", tags: ["ranked"], priority: 2 },
+    ]);
+    const priorities = () => Promise.all(sent.map(async ({ id }) => (await now(id)).priority));
+    await using visited = await visit(stage.url, look);
+    const { page } = visited;
+    await visited.open("jobs?tag=ranked", "Jobs");
+    for (const place of [0, 1])
+      await page
+        .getByRole("checkbox", { name: /^Select (?!this)/ })
+        .nth(place)
+        .check();
+    await visited.act("Set priority…", /^Set priority \(2\)/, () => page.getByLabel(/^Priority/).fill("9"));
+    assert.deepEqual(await priorities(), [9, 9]);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("Undone.").waitFor();
+    assert.deepEqual(await priorities(), [1, 2]);
+    visited.assertCalm();
+  });
+
   test("an ended job is deleted, and the page goes back to the list", async () => {
     const { id } = await oneOf("import-feed", "dead");
     await using visited = await visit(stage.url, look);

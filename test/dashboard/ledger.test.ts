@@ -165,6 +165,43 @@ describe("the ledger", { skip, timeout: 600_000 }, () => {
     visited.assertCalm();
   });
 
+  test("a schedule that was removed is made again as it was", async () => {
+    const rule = { cron: "0 4 * * *", timezone: "Europe/Berlin", overlap: "skip" } as const;
+    const options = { priority: 4, tags: ["night"], attempts: 7, expireIn: "2h" } as const;
+    await stage.app.schedule("nightly", rule, "back-up", { database: "x" }, options);
+    await stage.app.pauseSchedule("nightly");
+    const schedule = async () => {
+      const found = (await stage.app.getSchedule("nightly")) ?? assert.fail("it is gone");
+      const { version: _v, createdAt: _c, updatedAt: _u, ...rest } = found;
+      return rest;
+    };
+    const before = await schedule();
+    assert.deepEqual([before.tags, before.attempts, before.expireInMs], [["night"], 7, 2 * hour]);
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    await visited.open("schedules/nightly", "nightly");
+    await visited.act("Remove…", "Remove", () => page.getByText(/You can undo this/).waitFor());
+    await visited.shows("Schedules");
+    assert.equal(await stage.app.getSchedule("nightly"), null);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("Undone.").waitFor();
+    assert.deepEqual(await schedule(), before);
+    await visited.shows("nightly");
+    visited.assertCalm();
+  });
+
+  test("the removal of a schedule that counts is not offered to be undone", async () => {
+    await stage.app.schedule("thrice", { every: "1d", limit: 3 }, "back-up", { database: "x" });
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    await visited.open("schedules/thrice", "thrice");
+    await visited.act("Remove…", "Remove", () => page.getByText(/cannot be undone here/).waitFor());
+    await visited.shows("Schedules");
+    await page.getByText("thrice was removed.").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Undo" }).count(), 0);
+    visited.assertCalm();
+  });
+
   test("a schedule is removed, with the reason in the audit log; its jobs stay", async () => {
     await using visited = await visit(stage.url);
     await visited.open("schedules/backup", "backup");

@@ -15,12 +15,13 @@ import {
   countAll,
   type JobAction,
   type Progress,
+  putPrioritiesBack,
   tallyText,
 } from "./job-actions.ts";
 
 export type Target = { readonly jobs: readonly Chosen[] } | { readonly filter: Filter };
 
-type Chosen = Pick<JobSummary, "id" | "name" | "delivery" | "state">;
+type Chosen = Pick<JobSummary, "id" | "name" | "delivery" | "state" | "priority">;
 
 interface Props {
   readonly action: JobAction;
@@ -48,7 +49,12 @@ export function ActOnJobs({ action, target, about, close, done }: Props): VNode 
         : await actOnAll(order, target.filter, setProgress, signal);
     const hasFailed = Object.keys(end.tally).some((outcome) => outcome.startsWith("failed"));
     const stopped = signal.aborted ? " Stopped: the rest is as it was." : "";
-    tell(`${title}: ${tallyText(end.tally)}.${stopped}`, hasFailed ? "bad" : "good");
+    const undo = async (): Promise<void> => {
+      if ("jobs" in target) await putPrioritiesBack(target.jobs);
+      done();
+    };
+    const canUndo = action === "priority" && "jobs" in target;
+    tell(`${title}: ${tallyText(end.tally)}.${stopped}`, hasFailed ? "bad" : "good", canUndo ? undo : null);
     done();
   };
   return (

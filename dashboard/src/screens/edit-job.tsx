@@ -12,12 +12,14 @@ type Job = JobStory["job"];
 /** A text that must be JSON, and what is wrong with it. */
 function useJson(value: unknown): {
   readonly text: string;
+  readonly isChanged: boolean;
   readonly problem: string | null;
   set(text: string): void;
 } {
-  const [text, set] = useState(() => JSON.stringify(value, null, 2) ?? "null");
+  const [first] = useState(() => JSON.stringify(value, null, 2) ?? "null");
+  const [text, set] = useState(first);
   const problem = useMemo(() => problemIn(text), [text]);
-  return { text, problem, set };
+  return { text, isChanged: text !== first, problem, set };
 }
 
 function problemIn(text: string): string | null {
@@ -63,24 +65,41 @@ function PriorityField({ value, set }: { readonly value: string; set(value: stri
   );
 }
 
-/** Changes a job that has not started. */
+type Changes = Readonly<Record<string, unknown>>;
+
+async function change(id: string, changes: Changes, reason: string): Promise<void> {
+  const { outcome, state } = await request<{ outcome: string; state: string | null }>(jobPath(id), {
+    method: "PATCH",
+    body: { ...changes, ...because(reason) },
+  });
+  if (outcome !== "updated") throw new Error(`It is ${state ?? "gone"} by now and can no longer be changed.`);
+}
+
+/** Changes a job that has not started: only what was edited, so nothing is written back that somebody else changed meanwhile, or that was masked. */
 export function EditJob({ job, close, done }: { readonly job: Job; close(): void; done(): void }): VNode {
-  const json = useJson(job.input);
-  const [priority, setPriority] = useState(String(job.priority));
+  // The page goes on asking for the job while the dialog is open.
+  const [before] = useState(job);
+  const json = useJson(before.input);
+  const [priority, setPriority] = useState(String(before.priority));
   const [delay, setDelay] = useState("");
+  const isMoved = delay.trim() !== "";
+  const isRanked = priority !== "" && Number(priority) !== before.priority;
+  const undoing: Changes = {
+    ...(json.isChanged ? { input: before.input } : {}),
+    ...(isRanked ? { priority: before.priority } : {}),
+    ...(isMoved ? { runAt: before.runAt } : {}),
+  };
+  const edits = (): Changes => ({
+    ...(json.isChanged ? { input: parseExact(json.text) } : {}),
+    ...(isRanked ? { priority: Number(priority) } : {}),
+    ...(isMoved ? { delay: delay.trim() } : {}),
+  });
   const run = async (reason: string): Promise<void> => {
-    const { outcome, state } = await request<{ outcome: string; state: string | null }>(jobPath(job.id), {
-      method: "PATCH",
-      body: {
-        input: parseExact(json.text),
-        priority: Number(priority),
-        ...(delay.trim() === "" ? {} : { delay: delay.trim() }),
-        ...because(reason),
-      },
+    await change(before.id, edits(), reason);
+    tell("The job was changed.", "good", async () => {
+      await change(before.id, undoing, "undone");
+      done();
     });
-    if (outcome !== "updated")
-      throw new Error(`It is ${state ?? "gone"} by now and can no longer be changed.`);
-    tell("The job was changed.");
     done();
   };
   return (
@@ -88,7 +107,7 @@ export function EditJob({ job, close, done }: { readonly job: Job; close(): void
       title={`Edit ${job.name}`}
       action="Save"
       isWide
-      isReady={json.problem === null && priority !== ""}
+      isReady={json.problem === null && priority !== "" && Object.keys(undoing).length > 0}
       run={run}
       close={close}
     >

@@ -116,6 +116,19 @@ async function actOnOne({ action, reason, priority }: Order, id: string): Promis
   );
 }
 
+/** Gives each its own priority again. Those that have started since stay as they are. */
+export async function putPrioritiesBack(
+  jobs: readonly { readonly id: string; readonly priority: number }[],
+): Promise<void> {
+  const tally: Tally = {};
+  for (const { id, priority } of jobs) {
+    const outcome = await actOnOne({ action: "priority", reason: "undone", priority }, id);
+    tally[outcome] = (tally[outcome] ?? 0) + 1;
+  }
+  const { updated = 0 } = tally;
+  if (updated < jobs.length) throw new Error(`${tallyText(tally)}.`);
+}
+
 /** How many jobs match that the action can change; shows the count while it grows. */
 export async function countAll(
   action: JobAction,

@@ -1,7 +1,8 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { Schedule } from "../api/answers.ts";
+import type { Definitions, Schedule } from "../api/answers.ts";
 import { request } from "../api/request.ts";
+import { useQuery } from "../api/use-query.ts";
 import { useRole } from "../identity.ts";
 import { because, Confirm } from "../parts/dialog.tsx";
 import { tell } from "../parts/toasts.tsx";
@@ -53,7 +54,7 @@ export function ScheduleControls({ schedule, isShort = false, refresh }: Props):
       {asked === "backfill" && <Backfill schedule={schedule} close={close} done={refresh} />}
       {asked === "edit" && <EditRule schedule={schedule} close={close} done={refresh} />}
       {asked === "trigger" && <Trigger schedule={schedule} close={close} />}
-      {asked === "remove" && <Remove schedule={schedule} close={close} />}
+      {asked === "remove" && <Remove schedule={schedule} close={close} done={refresh} />}
       {(asked === "pause" || asked === "resume") && (
         <Pause schedule={schedule} turn={asked} close={close} done={refresh} />
       )}
@@ -117,17 +118,51 @@ function Trigger({ schedule: { key, name }, close }: DialogProps): VNode {
   );
 }
 
-function Remove({ schedule: { key }, close }: DialogProps): VNode {
+/** What the server puts in the place of what it masks: that must not be written back. */
+const mask = "[redacted]";
+
+/**
+ * Whether all of a schedule is known here, so that it can be made again as it was. One with a limit would start to count anew, and the job of one
+ * that this server does not define cannot be made by it.
+ */
+function canBeMadeAgain(schedule: Schedule, known: Definitions | null): boolean {
+  const { spec, name, unreadable } = schedule;
+  if (unreadable !== undefined || spec.limit !== undefined) return false;
+  return (
+    known?.definitions.some((one) => one.name === name) === true && !JSON.stringify(schedule).includes(mask)
+  );
+}
+
+async function makeAgain(schedule: Schedule): Promise<void> {
+  const { key, spec, name: job, input, priority, tags, expireInMs, attempts, paused } = schedule;
+  const expireIn = expireInMs === null ? {} : { expireIn: expireInMs };
+  const body = { spec, job, input, priority, tags, attempts, ...expireIn, reason: "undone" };
+  await request(schedulePath(key), { method: "PUT", body });
+  if (paused) await post(key, "pause", "undone");
+}
+
+function Remove({ schedule, close, done }: DialogProps & { done(): void }): VNode {
+  const { key } = schedule;
+  const known = useQuery<Definitions>("definitions");
+  const canUndo = canBeMadeAgain(schedule, known.data);
+  const undo = async (): Promise<void> => {
+    await makeAgain(schedule);
+    go(schedulePath(key));
+    done();
+  };
   const run = async (reason: string): Promise<void> => {
     await request(schedulePath(key), { method: "DELETE", query: because(reason) });
-    tell(`${key} was removed.`);
+    tell(`${key} was removed.`, "good", canUndo ? undo : null);
     go("schedules");
   };
   return (
     <Confirm title={`Remove ${key}?`} action="Remove" isDanger run={run} close={close}>
       <p>
         It fires no more. Its jobs and its ledger stay. A node whose code declares it makes it anew at its
-        next start. This cannot be undone here.
+        next start.{" "}
+        {canUndo
+          ? "You can undo this right afterwards: it is then made again as it was."
+          : "This cannot be undone here."}
       </p>
     </Confirm>
   );
