@@ -62,6 +62,38 @@ describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
       visited.assertCalm();
     });
 
+  test("from one moment to another: the address keeps it, and a span takes it back", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    const rows = page.getByRole("row").filter({ hasText: "letter" });
+    await visited.open("jobs?name=letter", "Jobs");
+    const [from, to] = [page.getByLabel("Enqueued from"), page.getByLabel("to", { exact: true })];
+    await from.fill("2020-01-01T10:00");
+    await to.fill("2020-01-02T10:30");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.getByText("No job matches").waitFor();
+    const asked = () => new URL(page.url()).searchParams;
+    // By the clock of whoever looks.
+    const instant = (text: string) => page.evaluate<string>(`new Date("${text}").toISOString()`);
+    const [since, until] = [await instant("2020-01-01T10:00"), await instant("2020-01-02T10:30")];
+    assert.deepEqual([asked().get("since"), asked().get("until")], [since, until]);
+    await page.reload();
+    await page.getByText("No job matches").waitFor();
+    assert.deepEqual(
+      [await from.inputValue(), await to.inputValue()],
+      ["2020-01-01T10:00", "2020-01-02T10:30"],
+    );
+    await page.getByRole("link", { name: /^Remove until/ }).click();
+    await rows.first().waitFor();
+    assert.deepEqual([asked().get("since"), asked().get("until")], [since, null]);
+    await page.getByLabel("Enqueued within").selectOption("an hour");
+    assert.equal(await from.inputValue(), "");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page.waitForURL(/since=1h/);
+    await rows.first().waitFor();
+    visited.assertCalm();
+  });
+
   test("what went wrong before a success is a remark, and each time says of what it is", async () => {
     await using visited = await visit(stage.url);
     await visited.open("jobs?name=flaky", "Jobs");

@@ -7,7 +7,7 @@ import { Problem } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { tell } from "../parts/toasts.tsx";
 import { cut, visible } from "../parts/visible.ts";
-import { type Filter, filterWords, wordName } from "./filter.ts";
+import { type Filter, filterWords, wordName, wordValue } from "./filter.ts";
 import {
   aboutActions,
   actOnAll,
@@ -118,7 +118,7 @@ function Terms({ filter }: { readonly filter: Filter }): VNode {
         return value === undefined ? null : (
           <li key={word} class="chip">
             <span>
-              {wordName(word)}: <Text value={value} most={80} />
+              {wordName(word)}: <Text value={wordValue(value)} most={80} />
             </span>
           </li>
         );

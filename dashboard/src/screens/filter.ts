@@ -1,4 +1,5 @@
 import type { JobState } from "../api/answers.ts";
+import { dayAndTime } from "../format.ts";
 
 /** What the address bar says is the filter. */
 export type Filter = Readonly<Record<string, string>>;
@@ -11,6 +12,7 @@ export const filterWords = [
   "delivery",
   "schedule",
   "since",
+  "until",
   "error",
   "text",
   "fingerprint",
@@ -32,6 +34,16 @@ export function bodyOf(filter: Filter): Record<string, unknown> {
 }
 
 export const endedStates: readonly JobState[] = ["succeeded", "dead", "lost", "cancelled"];
+
+/** Whether a word of the filter is a moment, and not how long ago. */
+export function isMoment(value: string | undefined): value is string {
+  return value !== undefined && /^\d{4}-/.test(value) && !Number.isNaN(Date.parse(value));
+}
+
+/** What is filtered by, as people read it: a moment by their clock. */
+export function wordValue(value: string): string {
+  return isMoment(value) ? dayAndTime(value) : value;
+}
 
 /** What a word of the filter is called where people read it. */
 export function wordName(word: string): string {

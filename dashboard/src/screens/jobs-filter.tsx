@@ -6,7 +6,8 @@ import { compact, count } from "../format.ts";
 import { Text } from "../parts/text.tsx";
 import { visible } from "../parts/visible.ts";
 import { go, pathTo, usePlace } from "../router.ts";
-import { endedStates, type Filter, filterWords, wordName } from "./filter.ts";
+import { endedStates, type Filter, filterWords, isMoment, wordName, wordValue } from "./filter.ts";
+import { fromField, ownZone, toField } from "./ledger-time.ts";
 
 const tabs: readonly (JobState | "")[] = [
   "",
@@ -39,7 +40,7 @@ export function StateTabs({
   );
   // Counts know nothing of what only a scan can find.
   const isCounted =
-    counts.data !== null && !["text", "error", "since", "fingerprint"].some((word) => filter[word]);
+    counts.data !== null && !["text", "error", "since", "until", "fingerprint"].some((word) => filter[word]);
   const of = (state: string): number => counts.data?.counts.find((row) => row.state === state)?.count ?? 0;
   return (
     <nav class="tabs" aria-label="States">
@@ -82,10 +83,12 @@ export function FilterBar({ filter }: { readonly filter: Filter }): VNode {
     event.preventDefault();
     if (form.current === null) return;
     const given = [...new FormData(form.current)].map(([key, value]) => [key, String(value).trim()]);
+    const { within, from = "", to = "", ...words } = Object.fromEntries(given) as Filter;
     const { state, fingerprint } = filter;
-    go(pathTo("jobs", { state, fingerprint, ...(Object.fromEntries(given) as Filter) }));
+    const since = fromField(from, ownZone) ?? within;
+    go(pathTo("jobs", { state, fingerprint, ...words, since, until: fromField(to, ownZone) }));
   };
-  const isOpen = ["name", "queue", "tag", "error", "schedule", "since", "delivery"].some(
+  const isOpen = ["name", "queue", "tag", "error", "schedule", "since", "until", "delivery"].some(
     (word) => filter[word],
   );
   return (
@@ -108,18 +111,7 @@ export function FilterBar({ filter }: { readonly filter: Filter }): VNode {
           <Field word="tag" label="Tag" filter={filter} />
           <Field word="schedule" label="Schedule" filter={filter} />
           <Field word="error" label="Error contains" filter={filter} />
-          <label class="field">
-            {(endedStates as readonly string[]).includes(filter["state"] ?? "")
-              ? "Ended within"
-              : "Enqueued within"}
-            <select name="since" defaultValue={filter["since"] ?? ""}>
-              {spans.map(([value, name]) => (
-                <option key={value} value={value}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
+          <When filter={filter} />
           <label class="field">
             Delivery
             <select name="delivery" defaultValue={filter["delivery"] ?? ""}>
@@ -134,6 +126,52 @@ export function FilterBar({ filter }: { readonly filter: Filter }): VNode {
       </details>
       <Chips filter={filter} />
     </form>
+  );
+}
+
+/** Within so long, or from one moment to another; one choice takes back the other. */
+function When({ filter }: { readonly filter: Filter }): VNode {
+  const within = useRef<HTMLSelectElement>(null);
+  const place = useRef<HTMLDivElement>(null);
+  const { since = "", until } = filter;
+  const verb = (endedStates as readonly string[]).includes(filter["state"] ?? "") ? "Ended" : "Enqueued";
+  const ago = isMoment(since) ? "" : since;
+  const clear = (): void => {
+    if (within.current?.value === "") return;
+    for (const field of place.current?.querySelectorAll("input") ?? []) field.value = "";
+  };
+  const moment = (name: "from" | "to", value: string | undefined): VNode => (
+    <label class="field">
+      {name === "from" ? `${verb} from` : "to"}
+      <input
+        type="datetime-local"
+        name={name}
+        step={1}
+        defaultValue={isMoment(value) ? toField(Date.parse(value), ownZone) : ""}
+        onInput={() => {
+          if (within.current !== null) within.current.value = "";
+        }}
+      />
+    </label>
+  );
+  return (
+    <>
+      <label class="field">
+        {`${verb} within`}
+        <select ref={within} name="within" defaultValue={ago} onChange={clear}>
+          {spans.map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+          {!spans.some(([value]) => value === ago) && <option value={ago}>{ago}</option>}
+        </select>
+      </label>
+      <div ref={place} class="span-fields">
+        {moment("from", since)}
+        {moment("to", until)}
+      </div>
+    </>
   );
 }
 
@@ -166,9 +204,9 @@ function Chips({ filter }: { readonly filter: Filter }): VNode | null {
             key={word}
             class="chip"
             href={pathTo("jobs", others)}
-            aria-label={`Remove ${word} ${visible(value)}`}
+            aria-label={`Remove ${word} ${visible(wordValue(value))}`}
           >
-            {wordName(word)}: <Text value={value} most={40} /> ✕
+            {wordName(word)}: <Text value={wordValue(value)} most={40} /> ✕
           </a>
         );
       })}

@@ -30,6 +30,23 @@ export function startOfDay(day: string, zone: string): number {
   return nominal - offsetAt(guess, zone);
 }
 
+/** A time as a field for local times holds it. */
+export function toField(ms: number, zone: string): string {
+  const text = new Date(ms + offsetAt(ms, zone)).toISOString().slice(0, 19);
+  return text.endsWith(":00") ? text.slice(0, 16) : text;
+}
+
+/** The time that such a field holds; null where it holds none. */
+export function fromField(text: string, zone: string): string | null {
+  const nominal = Date.parse(`${text}Z`);
+  if (Number.isNaN(nominal)) return null;
+  const guess = nominal - offsetAt(nominal, zone);
+  return new Date(nominal - offsetAt(guess, zone)).toISOString();
+}
+
+/** The zone of the reader's clock. */
+export const ownZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
 }

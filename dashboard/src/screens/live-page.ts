@@ -50,11 +50,11 @@ export function useLivePage(filter: Filter, cursor: string | null, isPaused: boo
   const until = frozen?.until ?? null;
   const page = useQuery<JobsPage>(
     "jobs",
-    { ...filter, until, limit: pageSize, cursor },
+    { ...filter, until: until ?? filter["until"], limit: pageSize, cursor },
     { everyMs, isPaused },
   );
   const newer = useQuery<JobsPage>(
-    until === null || cursor !== null ? null : "jobs",
+    until === null || cursor !== null || !mayHaveNewer(filter, until) ? null : "jobs",
     { ...filter, since: until, limit: mostFresh },
     { everyMs, isPaused },
   );
@@ -79,7 +79,7 @@ export function useLivePage(filter: Filter, cursor: string | null, isPaused: boo
     setFrozen(null);
     page.refresh();
   }, [key]);
-  const isCounted = until !== null && newer.isCurrent;
+  const isCounted = until !== null && newer.isCurrent && mayHaveNewer(filter, until);
   return {
     page,
     rows: kept.current?.rows ?? [],
@@ -87,6 +87,11 @@ export function useLivePage(filter: Filter, cursor: string | null, isPaused: boo
     hasMoreFresh: isCounted && newer.data?.cursor != null,
     showFresh,
   };
+}
+
+/** A span that ends before what is shown can have nothing after it. */
+function mayHaveNewer({ until: asked }: Filter, shown: string): boolean {
+  return asked === undefined || Date.parse(shown) < Date.parse(asked);
 }
 
 /** The API's `since` and `until` mean the end of jobs where only ended ones are asked for, and their enqueueing otherwise. */
