@@ -17,16 +17,28 @@ describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
       if (tries < 2) throw new Error("the server is busy");
     },
   });
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const invoice = defineJob<{ customer: string }>({
+    name: "invoice",
+    queue: "books",
+    concurrency: { key: ({ customer }) => customer, limit: 1 },
+    run: () => released,
+  });
   let stage: Stage;
   before(async () => {
-    const app = createEscapement({ store: "memory:", jobs: [letter, flaky], log: silentLogger });
+    const app = createEscapement({ store: "memory:", jobs: [letter, flaky, invoice], log: silentLogger });
     await app.start();
     await app.pauseQueue("post");
     await app.result(await app.enqueue(flaky, null), { timeout: "60s" });
     for (let n = 0; n < 45; n += 1) await app.enqueue(letter, { n });
+    for (let n = 0; n < 2; n += 1) await app.enqueue(invoice, { customer: "ada" });
     stage = await serve(app);
   });
   after(async () => {
+    release();
     await closeBrowser();
     await stage.close();
   });
@@ -106,6 +118,19 @@ describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
       .getByRole("cell", { name: /^due (now|\d+ (s|min) ago)$/ })
       .first()
       .waitFor();
+    visited.assertCalm();
+  });
+
+  test("a queue says of which job it speaks where a key holds one back", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    await visited.open("queues", "Queues");
+    const row = page.getByRole("row").filter({ hasText: "books" });
+    const held = row.getByText("What holds its oldest job back?");
+    await held.waitFor();
+    if (!(await row.getByText(/is full/).isVisible())) await held.click();
+    await row.getByText(/The key ada of invoice is full: 1 job running\./).waitFor();
+    await row.getByText("Others may wait for other reasons.").waitFor();
     visited.assertCalm();
   });
 

@@ -9,7 +9,10 @@ import { causeText } from "./cause-words.ts";
 /** Due for so long, a queue is asked about without a click. */
 const longMs = 5_000;
 
-/** Why the oldest due job of a queue waits: a limit, a saturated key, no node that handles it. */
+/**
+ * Why the oldest due job of a queue waits: a limit, a saturated key, no node that handles it. No store can list all saturated keys of a queue
+ * without reading all that waits, so the page says which job it speaks of.
+ */
 export function HeldBack({ queue }: { readonly queue: Queue }): VNode | null {
   const isLong = (queue.oldestDueMs ?? 0) > longMs;
   const [isOpen, setOpen] = useState(isLong);
@@ -17,7 +20,7 @@ export function HeldBack({ queue }: { readonly queue: Queue }): VNode | null {
   if (queue.paused) return <p class="small soft">No job starts until it is resumed.</p>;
   return (
     <details class="small held" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary class="soft">What holds it back?</summary>
+      <summary class="soft">What holds its oldest job back?</summary>
       {isOpen && <Causes queue={queue.queue} />}
     </details>
   );
@@ -42,7 +45,7 @@ function Causes({ queue }: { readonly queue: string }): VNode {
               <Text value={causeText(cause)} />{" "}
             </span>
           ))}{" "}
-      <a href={jobPath(id)}>Its oldest job</a>
+      <span class="soft">Others may wait for other reasons.</span> <a href={jobPath(id)}>The oldest job</a>
     </p>
   );
 }
