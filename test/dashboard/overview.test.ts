@@ -57,13 +57,31 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
     await stage.close();
   });
 
-  test("a chart ends with the last whole step, and says what that had", async () => {
+  test("a chart draws all that ended, dashed up to the present, and sums what it draws", async () => {
     await using visited = await visit(stage.url);
-    const points = [ended(5 * minuteMs, 3), ended(minuteMs, 54), ended(0, 2)];
+    // What ended an hour ago is the server's answer still, and no longer on the chart.
+    const before = ended(60 * minuteMs, 1_000);
+    const points = [before, ended(5 * minuteMs, 3), ended(minuteMs, 54), { ...ended(0, 1), dead: 1 }];
+    await visited.page.addInitScript(`{
+      const dash = CanvasRenderingContext2D.prototype.setLineDash;
+      globalThis.dashes = [];
+      CanvasRenderingContext2D.prototype.setLineDash = function (segments) {
+        if (segments.length > 0) dashes.push(segments);
+        return dash.call(this, segments);
+      };
+    }`);
     await answers(visited, { overview: quiet, history: { step: "minute", lateBoundsMs, points } });
     await visited.open("", "Overview");
-    await visited.page.getByText("59 in all, 54 in the last minute").waitFor();
-    for (const name of ["1 Node alive", /^– Oldest due/, /^59 Ended in the last hour/, /^0 Dead or lost/])
+    const chart = visited.page.getByRole("figure").filter({ hasText: "Ended per minute" });
+    await chart.getByText(/^59 in the hour to \d\d:\d\d, 54 in the last whole minute$/).waitFor();
+    const names = await chart.locator(".u-series:visible .u-label").allInnerTexts();
+    assert.deepEqual(names.slice(-2), ["succeeded", "dead, lost or cancelled"]);
+    await until("the step that is under way is drawn", async () =>
+      visited.page.evaluate<boolean>("dashes.length > 0"),
+    );
+    const failed = visited.page.getByRole("figure").filter({ hasText: "Failures per minute" });
+    await failed.getByText(/^1 dead, 0 lost, 0 retried in the hour to/).waitFor();
+    for (const name of ["1 Node alive", /^– Oldest due/, /^59 Ended in the last hour/, /^1 Dead or lost/])
       await visited.page.getByRole("link", { name }).waitFor();
     visited.assertCalm();
   });

@@ -18,6 +18,8 @@ interface Props {
   /** What the latest values come to, in words. */
   readonly summary: string;
   readonly unit: Unit;
+  /** Whether the last step is under way: its value still grows, so the way to it is dashed. */
+  readonly isOpen?: boolean;
 }
 
 interface Measure {
@@ -54,11 +56,11 @@ function colourOf(name: string): string {
 }
 
 /** A chart over time. Its summary says in words what it shows; the cursor's values stand in its legend. */
-export function Chart({ title, times, lines, summary, unit }: Props): VNode {
+export function Chart({ title, times, lines, summary, unit, isOpen = false }: Props): VNode {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const shape = lines.map(({ name }) => name).join(" ");
-  const data = [[...times], ...lines.map(({ values }) => [...values])] as unknown as uPlot.AlignedData;
+  const data = dataOf(times, lines, isOpen);
   const latest = useRef(data);
   latest.current = data;
   useEffect(() => {
@@ -67,7 +69,7 @@ export function Chart({ title, times, lines, summary, unit }: Props): VNode {
     const draw = (): void => {
       plot.current?.destroy();
       const width = element.clientWidth;
-      plot.current = new uPlot(optionsOf({ width, lines, unit }), latest.current, element);
+      plot.current = new uPlot(optionsOf({ width, lines, unit, isOpen }), latest.current, element);
     };
     draw();
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
@@ -94,6 +96,15 @@ export function Chart({ title, times, lines, summary, unit }: Props): VNode {
       <div ref={place} aria-hidden="true" />
     </figure>
   );
+}
+
+/** Each line up to the last whole step, and behind them, in the same order, the way of each to the step that is under way. */
+function dataOf(times: readonly number[], lines: readonly Line[], isOpen: boolean): uPlot.AlignedData {
+  const whole = lines.map(({ values }) => (isOpen ? [...values.slice(0, -1), null] : [...values]));
+  const open = lines.map(({ values }) =>
+    values.map((value, place) => (place < values.length - 2 ? null : value)),
+  );
+  return [[...times], ...whole, ...(isOpen ? open : [])] as unknown as uPlot.AlignedData;
 }
 
 /** As the reader's language writes it, and only as fine as the axis is. */
@@ -128,9 +139,9 @@ function widthOf({ ctx }: uPlot, labels: readonly string[] | null): number {
   return Math.ceil(Math.max(24, ...widths)) + 14;
 }
 
-type Wanted = Pick<Props, "lines" | "unit"> & { readonly width: number };
+type Wanted = Required<Pick<Props, "lines" | "unit" | "isOpen">> & { readonly width: number };
 
-function optionsOf({ width, lines, unit }: Wanted): uPlot.Options {
+function optionsOf({ width, lines, unit, isOpen }: Wanted): uPlot.Options {
   const { show, steps } = units[unit];
   const axis = {
     stroke: colourOf("ink"),
@@ -162,7 +173,19 @@ function optionsOf({ width, lines, unit }: Wanted): uPlot.Options {
         fill: `color-mix(in srgb, ${colourOf(tone)} 12%, transparent)`,
         width: 1.5,
         points: { show: true, size: 5, fill: colourOf(tone), filter: lonely },
-        value: (_: uPlot, value: number | null) => (value == null ? "" : show(value)),
+        value: (plot: uPlot, value: number | null, series: number, place: number | null) => {
+          const known = value ?? plot.data[series + lines.length]?.[place ?? -1];
+          return known == null ? "" : show(known);
+        },
+      })),
+      ...(isOpen ? lines : []).map(({ name, tone }) => ({
+        label: name,
+        // Its line has a legend already.
+        class: "open",
+        stroke: colourOf(tone),
+        width: 1.5,
+        dash: [4, 3],
+        points: { show: true, size: 5, fill: colourOf(tone), filter: lonely },
       })),
     ] as uPlot.Series[],
   };

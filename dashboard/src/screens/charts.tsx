@@ -8,9 +8,9 @@ import { go, pathTo, usePlace } from "../router.ts";
 import { endedIn } from "./rates.ts";
 
 const spans = {
-  hour: { name: "Hour", since: "1h", stepMs: 60_000, steps: 60, step: "minute" },
-  day: { name: "Day", since: "24h", stepMs: 60_000, steps: 1_440, step: "minute" },
-  month: { name: "30 days", since: "30d", stepMs: 3_600_000, steps: 720, step: "hour" },
+  hour: { name: "Hour", word: "hour", since: "1h", stepMs: 60_000, steps: 60, step: "minute" },
+  day: { name: "Day", word: "day", since: "24h", stepMs: 60_000, steps: 1_440, step: "minute" },
+  month: { name: "30 days", word: "30 days", since: "30d", stepMs: 3_600_000, steps: 720, step: "hour" },
 } as const;
 
 type SpanName = keyof typeof spans;
@@ -86,9 +86,12 @@ interface KeptProps {
 }
 
 function Kept({ history, over, now }: KeptProps): VNode {
-  const { stepMs, steps } = spans[over];
+  const { stepMs, steps, word } = spans[over];
   const { times, points } = filled(history.points, now, stepMs, steps);
-  const latest = points.at(-1) ?? null;
+  // What is summed is what is drawn.
+  const drawn = points.filter((point) => point !== null);
+  const latest = points.at(-2) ?? null;
+  const inAll = `in the ${word} to ${new Date(now).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}`;
   const line = (name: string, tone: string, of: (point: HistoryPoint) => number): Line => ({
     name,
     tone,
@@ -96,21 +99,26 @@ function Kept({ history, over, now }: KeptProps): VNode {
   });
   const unit = stepMs === 60_000 ? "minute" : "hour";
   const sum = (of: (point: HistoryPoint) => number): number =>
-    history.points.reduce((total, point) => total + of(point), 0);
+    drawn.reduce((total, point) => total + of(point), 0);
   return (
     <>
       <Chart
         title={`Ended per ${unit}`}
-        summary={`${count(sum(endedIn))} in all, ${count(latest === null ? 0 : endedIn(latest))} in the last ${unit}`}
+        summary={`${count(sum(endedIn))} ${inAll}, ${count(latest === null ? 0 : endedIn(latest))} in the last whole ${unit}`}
         times={times}
         unit="jobs"
-        lines={[line("succeeded", "good", ({ succeeded }) => succeeded)]}
+        isOpen
+        lines={[
+          line("succeeded", "good", ({ succeeded }) => succeeded),
+          line("dead, lost or cancelled", "bad", (point) => endedIn(point) - point.succeeded),
+        ]}
       />
       <Chart
         title="Started after due"
-        summary={lateness(history.points, history.lateBoundsMs)}
+        summary={`${lateness(drawn, history.lateBoundsMs)} ${inAll}`}
         times={times}
         unit="ms"
+        isOpen
         lines={[
           {
             name: "mean",
@@ -128,9 +136,10 @@ function Kept({ history, over, now }: KeptProps): VNode {
       />
       <Chart
         title={`Failures per ${unit}`}
-        summary={`${count(sum(({ dead }) => dead))} dead, ${count(sum(({ lost }) => lost))} lost, ${count(sum(({ failed, crashed }) => failed + crashed))} retried`}
+        summary={`${count(sum(({ dead }) => dead))} dead, ${count(sum(({ lost }) => lost))} lost, ${count(sum(({ failed, crashed }) => failed + crashed))} retried ${inAll}`}
         times={times}
         unit="jobs"
+        isOpen
         lines={[
           line("retried", "warn", ({ failed, crashed }) => failed + crashed),
           line("dead", "bad", ({ dead }) => dead),
@@ -145,7 +154,7 @@ function startsOf({ late }: HistoryPoint): number {
   return late.reduce((sum, one) => sum + one, 0);
 }
 
-/** Each whole step of the span: its point, or null if nothing ended. The step that has just begun would look like a crash. */
+/** Each step of the span: its point, or null if nothing ended. The last one is under way. */
 function filled(
   given: readonly HistoryPoint[],
   now: number,
@@ -153,7 +162,7 @@ function filled(
   steps: number,
 ): { readonly times: number[]; readonly points: (HistoryPoint | null)[] } {
   const byTime = new Map(given.map((point) => [Date.parse(point.at), point]));
-  const last = (Math.floor(now / stepMs) - 1) * stepMs;
+  const last = Math.floor(now / stepMs) * stepMs;
   const times = Array.from({ length: steps }, (_, place) => last - (steps - 1 - place) * stepMs);
   return { times: times.map((at) => at / 1_000), points: times.map((at) => byTime.get(at) ?? null) };
 }
