@@ -79,7 +79,7 @@ describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
     const { page } = visited;
     const rows = page.getByRole("row").filter({ hasText: "letter" });
     await visited.open("jobs?name=letter", "Jobs");
-    const [from, to] = [page.getByLabel("Enqueued from"), page.getByLabel("to", { exact: true })];
+    const [from, to] = [page.getByLabel("Enqueued from"), page.getByLabel("To", { exact: true })];
     await from.fill("2020-01-01T10:00");
     await to.fill("2020-01-02T10:30");
     await page.getByRole("button", { name: "Search" }).click();

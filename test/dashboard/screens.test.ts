@@ -97,6 +97,40 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
       );
     });
 
+  test("at 400 px: the menu moves nothing, the states are all in sight, and values stand below each other", async () => {
+    await using visited = await visit(stage.url, { width: 400 });
+    const { page } = visited;
+    const heights = new Set<number>();
+    for (const [path, heading] of screens()) {
+      await visited.open(path, heading);
+      await page.getByRole("link", { name: /^Failures \d/ }).waitFor();
+      await page.getByRole("link", { name: /^Queues \d/ }).waitFor();
+      heights.add(Number(await page.evaluate("document.querySelector('.side').offsetHeight")));
+    }
+    assert.equal(heights.size, 1, `the menu is ${[...heights].join(" or ")} px high`);
+    await visited.open("jobs", "Jobs");
+    const [needed, there] = await page.evaluate<number[]>(
+      "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('.tabs'))",
+    );
+    assert.ok((needed ?? 0) <= (there ?? 0), "a state is out of sight");
+    for (const [path, heading] of [
+      ["audit", "Audit"],
+      ["nodes", "Nodes and relay"],
+      ["guarantees", "Guarantees"],
+    ] as const) {
+      await visited.open(path, heading);
+      const insets = await page.evaluate<number[]>(`[...document.querySelectorAll("td[data-label]")]
+        .filter((cell) => cell.offsetParent !== null && cell.textContent.trim() !== "")
+        .map((cell) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          return Math.round(Math.min(...[...range.getClientRects()].map(({ left }) => left)) - cell.getBoundingClientRect().left);
+        })`);
+      assert.ok(insets.length > 3);
+      assert.equal(new Set(insets).size, 1, `${path}: ${insets.join(" ")}`);
+    }
+  });
+
   test("a ledger cell says what became of its time, why, and leads to the job", async () => {
     await using visited = await visit(stage.url);
     await visited.open("schedules/backup", "backup");

@@ -79,7 +79,7 @@ function Entries({ entries }: { readonly entries: AuditPage["entries"] }): VNode
         <tbody>
           {entries.map((entry) => (
             <tr key={entry.id} data-row>
-              <td>
+              <td data-label="When">
                 <Time at={entry.at} />
               </td>
               <td data-label="Who">

@@ -153,7 +153,9 @@ function AccountTable({
                   <Text value={one.name} most={60} />
                 </a>
               </td>
-              <td class="soft">{one.delivery}</td>
+              <td class="soft full" data-label="Guarantee">
+                {one.delivery}
+              </td>
               {hasRuns && (
                 <>
                   <Figure label="Ended" value={one.ended} />

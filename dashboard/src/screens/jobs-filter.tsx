@@ -140,20 +140,24 @@ function When({ filter }: { readonly filter: Filter }): VNode {
     if (within.current?.value === "") return;
     for (const field of place.current?.querySelectorAll("input") ?? []) field.value = "";
   };
-  const moment = (name: "from" | "to", value: string | undefined): VNode => (
-    <label class="field">
-      {name === "from" ? `${verb} from` : "to"}
-      <input
-        type="datetime-local"
-        name={name}
-        step={1}
-        defaultValue={isMoment(value) ? toField(Date.parse(value), ownZone) : ""}
-        onInput={() => {
-          if (within.current !== null) within.current.value = "";
-        }}
-      />
-    </label>
-  );
+  const moment = (name: "from" | "to", value: string | undefined): VNode => {
+    const text = isMoment(value) ? toField(Date.parse(value), ownZone) : "";
+    return (
+      <label class="field">
+        {name === "from" ? `${verb} from` : "To"}
+        <input
+          type="datetime-local"
+          name={name}
+          // By the minute, unless an address has seconds.
+          step={text.length > "2026-11-15T03:00".length ? 1 : 60}
+          defaultValue={text}
+          onInput={() => {
+            if (within.current !== null) within.current.value = "";
+          }}
+        />
+      </label>
+    );
+  };
   return (
     <>
       <label class="field">

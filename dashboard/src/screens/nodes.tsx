@@ -77,10 +77,12 @@ function NodeTable({ nodes }: { readonly nodes: readonly Node[] }): VNode {
                     <Text value={node.host} most={40} />, pid {node.pid}, {node.version}
                   </span>
                 </td>
-                <td>
+                <td data-label="State">
                   {node.alive ? <Badge tone="good">✓ alive</Badge> : <Badge tone="bad">✕ silent</Badge>}
                 </td>
-                <td data-label="Roles">{node.roles.join(", ")}</td>
+                <td class="full" data-label="Roles">
+                  {node.roles.join(", ")}
+                </td>
                 <td class="wide" data-label="Running">
                   <Running node={node} />
                 </td>
