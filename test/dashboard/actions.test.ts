@@ -186,6 +186,7 @@ function whatPeopleDo(look: VisitOptions): void {
     assert.equal(await skipped(), 0);
     assert.equal(await lastAct(), "local backfill-schedule schedule:prices");
     await visited.act("Edit the rule…", "Save", async () => {
+      for (const policy of [/^Misfire/, /^Overlap/]) await page.getByLabel(policy).waitFor();
       await page.getByLabel(/^Cron/).fill("*/20 * * * *");
       await page.getByRole("dialog").getByText(":20").first().waitFor();
     });

@@ -54,7 +54,7 @@ describe("the ledger", { skip, timeout: 600_000 }, () => {
     const { page } = visited;
     await visited.open("schedules/backup", "backup");
     // Twenty hours ago the backup was slow: two are skipped. Where they stand is said by the axis above them.
-    const cells = page.getByRole("button", { name: /overlap: the previous job/ });
+    const cells = page.getByRole("button", { name: /skipped: the previous job/ });
     await cells.first().waitFor();
     const axis = page.locator(".line.marks .marks-row");
     const { x = 0, width = 0 } = (await axis.boundingBox()) ?? {};
@@ -63,7 +63,7 @@ describe("the ledger", { skip, timeout: 600_000 }, () => {
     assert.ok(skipped.length > 0);
     for (const { fireAt } of skipped) {
       const { hour: at } = localTime(fireAt.getTime(), "UTC");
-      const label = new RegExp(` ${String(at).padStart(2, "0")}:00:00 UTC.*overlap`);
+      const label = new RegExp(` ${String(at).padStart(2, "0")}:00:00 UTC: skipped: the previous job`);
       const box = await page.getByRole("button", { name: label }).first().boundingBox();
       const middle = (box?.x ?? 0) + (box?.width ?? 0) / 2;
       assert.equal(Math.floor(((middle - x) / width) * 24), at, `the cell of ${fireAt.toISOString()}`);

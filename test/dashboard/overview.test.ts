@@ -81,7 +81,13 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
     );
     const failed = visited.page.getByRole("figure").filter({ hasText: "Failures per minute" });
     await failed.getByText(/^1 dead, 0 lost, 0 retried in the hour to/).waitFor();
-    for (const name of ["1 Node alive", /^– Oldest due/, /^59 Ended in the last hour/, /^1 Dead or lost/])
+    for (const name of [
+      "1 Node alive",
+      "0 Active",
+      /^– Oldest due/,
+      /^59 Ended in the last hour/,
+      /^1 Dead or lost/,
+    ])
       await visited.page.getByRole("link", { name }).waitFor();
     visited.assertCalm();
   });

@@ -81,6 +81,10 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
         await page.getByRole("main").getByRole("link", { name: way, exact: true }).waitFor();
         assert.deepEqual(await findings(visited), [], path);
       }
+      await page
+        .getByRole("alert")
+        .getByText(/^State must be one of blocked, waiting, /)
+        .waitFor();
       const locked = await serve(createEscapement({ store: "memory:", jobs: [] }), { tokens: apiTokens });
       try {
         await page.goto(locked.url);
@@ -135,12 +139,12 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
     await using visited = await visit(stage.url);
     await visited.open("schedules/backup", "backup");
     const cell = visited.page
-      .getByRole("button", { name: /overlap: the previous job is still active/ })
+      .getByRole("button", { name: /skipped: the previous job was still active/ })
       .first();
     await cell.click();
     await visited.page
       .getByRole("status")
-      .getByText(/overlap: the previous job/)
+      .getByText(/skipped: the previous job/)
       .first()
       .waitFor();
     await visited.page.getByRole("button", { name: /dead/ }).first().click();

@@ -83,6 +83,14 @@ export async function request<T>(
 
 async function problemOf(response: Response): Promise<ApiError> {
   const problem = await response.json().catch(() => null);
-  const text = problem?.detail ?? problem?.title ?? `The server answered ${response.status}.`;
-  return new ApiError(response.status, problem?.code ?? "unknown", String(text));
+  const text = String(problem?.detail ?? problem?.title ?? `The server answered ${response.status}.`);
+  const code = problem?.code ?? "unknown";
+  return new ApiError(response.status, code, code === "invalid-request" ? inWords(text) : text);
+}
+
+/** Where a checker found it, `the query: expected state[0] to be one of …`, is for programs. People filled in a field. */
+function inWords(text: string): string {
+  return text
+    .replace(/^the (query|body|path): /i, "")
+    .replaceAll(/expected (?:\w+\.)*(\w+)(?:\[\d+\])? to (be|have) /g, "$1 must $2 ");
 }

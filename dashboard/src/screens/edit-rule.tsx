@@ -44,8 +44,20 @@ export function EditRule({ schedule, close, done }: Props): VNode {
     >
       <div class="fields">
         <When spec={spec} set={setSpec} />
-        <Choice label="Missed during downtime" name="misfire" of={misfires} spec={spec} set={setSpec} />
-        <Choice label="The previous one is not done" name="overlap" of={overlaps} spec={spec} set={setSpec} />
+        <Choice
+          label="Misfire: times missed during downtime"
+          name="misfire"
+          of={misfires}
+          spec={spec}
+          set={setSpec}
+        />
+        <Choice
+          label="Overlap: the previous job is not done"
+          name="overlap"
+          of={overlaps}
+          spec={spec}
+          set={setSpec}
+        />
       </div>
       <div class="preview" role="status">
         <NextTimes preview={preview} timezone={spec.timezone ?? "UTC"} />

@@ -2,6 +2,7 @@ import type { Occurrence } from "../api/answers.ts";
 import { count, inZone, span } from "../format.ts";
 import type { Tone } from "../parts/badge.tsx";
 import { visible } from "../parts/visible.ts";
+import { skipWords } from "./skip-words.ts";
 
 /** The fate of an occurrence as a word, a colour and a sign. */
 export interface Fate {
@@ -80,12 +81,19 @@ export function tallyText(tally: ReturnType<typeof tallyOf>): string {
   return `${count(all)} ${all === 1 ? "occurrence" : "occurrences"}: ${parts.join("; ")}`;
 }
 
+function wordAndWhy(cell: Occurrence): string {
+  const { word } = fateOf(cell);
+  const { fate, reason } = cell;
+  if (reason === null) return word;
+  const why = fate === "skipped" ? skipWords(reason) : null;
+  return why === null ? `${word}, ${reason}` : `skipped: ${why}`;
+}
+
 /** The whole account of an occurrence in one line. */
 export function accountOf(cell: Occurrence, zone: string): string {
   const at = (time: string): string => `${inZone(time, zone)} ${zone}`;
   const parts = [
-    `${at(cell.fireAt)}${cell.until === null ? "" : ` to ${at(cell.until)}, ${cell.count} times`}: ${fateOf(cell).word}`,
-    cell.reason === null ? "" : cell.reason,
+    `${at(cell.fireAt)}${cell.until === null ? "" : ` to ${at(cell.until)}, ${cell.count} times`}: ${wordAndWhy(cell)}`,
     cell.lateMs === null ? "" : `started ${span(Math.max(0, cell.lateMs))} after its time`,
     cell.attempt === null || cell.attempt < 2 ? "" : `${cell.attempt} attempts`,
     cell.node === null ? "" : `on ${cell.node}`,

@@ -41,7 +41,7 @@ function total({ counts }: Pick<Seen, "counts">, state: JobState): number {
 
 const tiles = [
   ["waiting", "Waiting", ""],
-  ["active", "Running", ""],
+  ["active", "Active", ""],
   ["blocked", "Blocked", ""],
   ["succeeded", "Succeeded", ""],
   ["dead", "Dead", "bad"],
