@@ -103,6 +103,35 @@ describe("the ledger", { skip, timeout: 600_000 }, () => {
     visited.assertCalm();
   });
 
+  test("a quarter has the legend's colours, counts what ran beside a failure, and tells before from nothing", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    const made = Date.now() - 20 * 24 * hour;
+    await page.route("**/api/schedules/backup", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ json: { ...(await answer.json()), createdAt: new Date(made).toISOString() } });
+    });
+    await visited.open("schedules/backup?span=quarter", "backup");
+    await page.getByText("Reading further back…").waitFor({ state: "hidden" });
+    const ground = (selector: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector("${selector}")).backgroundColor`);
+    assert.equal(await ground(".day-cell.bad"), await ground(".legend .swatch.bad"));
+    const failed = page.locator(".day-cell.bad").first();
+    assert.match(await failed.innerText(), /✕\s1\s*✓\s\d+/);
+    const [before, nothing] = [page.locator(".day-cell.before"), page.locator(".day-cell.none")];
+    assert.ok((await before.count()) > 60);
+    const empty = await nothing.count();
+    assert.ok(empty >= 18 && empty <= 20, `${empty} days with nothing`);
+    assert.match((await nothing.first().getAttribute("title")) ?? "", /nothing was due$/);
+    assert.match((await before.first().getAttribute("title")) ?? "", /before the schedule was made$/);
+    // The demo need not have had a whole good day.
+    await page.evaluate(
+      "document.querySelector('.week').append(Object.assign(document.createElement('i'), { className: 'day-cell good' }))",
+    );
+    assert.equal(await ground(".day-cell.good"), await ground(".legend .swatch.good"));
+    visited.assertCalm();
+  });
+
   test("a day of every 3 seconds has a line for each hour, and one minute opens into its occurrences", async () => {
     await using visited = await visit(stage.url);
     const { page } = visited;

@@ -74,6 +74,14 @@ export function tallyOf(
   });
 }
 
+const ranNames: readonly FateName[] = ["ran", "late", "retried", "caughtUp"];
+
+/** How many ran in the end, beside the worst of them; 0 where the worst is that one of them ran late. */
+export function ranBeside(tally: ReturnType<typeof tallyOf>): number {
+  if (ranNames.some((name) => name === tally[0]?.[0])) return 0;
+  return tally.reduce((sum, [name, many]) => (ranNames.includes(name) ? sum + many : sum), 0);
+}
+
 /** `24 occurrences: 1 dead, 23 ran in time`. */
 export function tallyText(tally: ReturnType<typeof tallyOf>): string {
   const all = tally.reduce((sum, [, many]) => sum + many, 0);

@@ -10,7 +10,7 @@ import { byDay, dayLines, daysOf, hourLines, isDense, momentsOf, mondayOf } from
 import { LedgerLegend } from "./ledger-legend.tsx";
 import { Lines } from "./ledger-lines.tsx";
 import { type LedgerSpan, useOccurrences } from "./ledger-query.ts";
-import { addDays, isDay, startOfDay } from "./ledger-time.ts";
+import { addDays, isDay, localTime, startOfDay } from "./ledger-time.ts";
 import { Weeks } from "./ledger-weeks.tsx";
 import { schedulePath } from "./schedule-rule.ts";
 
@@ -45,9 +45,12 @@ function readSpan(text: string | null): SpanName {
 export function Ledger({
   scheduleKey,
   zone,
+  madeAt,
 }: {
   readonly scheduleKey: string;
   readonly zone: string;
+  /** When the store first had the schedule. */
+  readonly madeAt: string;
 }): VNode {
   const { query } = usePlace();
   const today = useToday(zone);
@@ -82,7 +85,7 @@ export function Ledger({
         </div>
       </div>
       <Answer of={found.latest}>
-        {() => <Found of={found} shown={shown} today={today} zone={zone} path={path} />}
+        {() => <Found of={found} shown={shown} today={today} zone={zone} path={path} madeAt={madeAt} />}
       </Answer>
     </section>
   );
@@ -135,12 +138,15 @@ interface FoundProps {
   readonly today: string;
   readonly zone: string;
   readonly path: string;
+  readonly madeAt: string;
 }
 
-function Found({ of, shown, today, zone, path }: FoundProps): VNode {
+function Found({ of, shown, today, zone, path, madeAt }: FoundProps): VNode {
   const days = useMemo(() => byDay(momentsOf(of.occurrences), zone), [of.occurrences, zone]);
   const list = daysOf(shown.first, shown.last);
   const moments = list.flatMap((day) => days.get(day) ?? []);
+  // One that was removed and made again has a ledger older than itself.
+  const madeOn = [localTime(Date.parse(madeAt), zone).day, ...days.keys()].reduce((a, b) => (a < b ? a : b));
   return (
     <>
       {moments.length === 0 ? (
@@ -153,6 +159,7 @@ function Found({ of, shown, today, zone, path }: FoundProps): VNode {
           mondays={list.filter((day) => mondayOf(day) === day).reverse()}
           days={days}
           today={today}
+          madeOn={madeOn}
           dayPath={path}
         />
       ) : (

@@ -54,7 +54,7 @@ export function ScheduleScreen({ id }: { readonly id: string }): VNode {
             </div>
           )}
           <ScheduleControls schedule={data} refresh={schedule.refresh} />
-          <Ledger scheduleKey={id} zone={data.spec.timezone ?? "UTC"} />
+          <Ledger scheduleKey={id} zone={data.spec.timezone ?? "UTC"} madeAt={data.createdAt} />
           <div class="columns">
             <Next schedule={data} />
             <section class="panel stack" aria-labelledby="rule">
