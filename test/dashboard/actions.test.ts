@@ -182,7 +182,15 @@ function whatPeopleDo(look: VisitOptions): void {
     const skipped = async () =>
       (await stage.app.occurrences("prices")).filter(({ fate }) => fate === "skipped").length;
     assert.ok((await skipped()) > 0);
-    await visited.act("Backfill…", /^Plan \d/);
+    const zone = page.getByLabel("By the clocks of");
+    await visited.act("Backfill…", /^Plan \d/, async () => {
+      assert.equal(await zone.inputValue(), "Europe/Berlin", "the schedule's");
+      const from = page.getByLabel("From", { exact: true });
+      const inBerlin = Date.parse(`${await from.inputValue()}Z`);
+      await zone.selectOption("UTC");
+      const hours = (inBerlin - Date.parse(`${await from.inputValue()}Z`)) / 3_600_000;
+      assert.ok(hours === 1 || hours === 2, `the same moment, ${hours} hours apart`);
+    });
     assert.equal(await skipped(), 0);
     assert.equal(await lastAct(), "local backfill-schedule schedule:prices");
     await visited.act("Edit the rule…", "Save", async () => {

@@ -27,9 +27,14 @@ describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
     concurrency: { key: ({ customer }) => customer, limit: 1 },
     run: () => released,
   });
+  const once = defineJob<null>({ name: "once", queue: "post", delivery: "at-most-once" });
   let stage: Stage;
   before(async () => {
-    const app = createEscapement({ store: "memory:", jobs: [letter, flaky, invoice], log: silentLogger });
+    const app = createEscapement({
+      store: "memory:",
+      jobs: [letter, flaky, invoice, once],
+      log: silentLogger,
+    });
     await app.start();
     await app.pauseQueue("post");
     await app.result(await app.enqueue(flaky, null), { timeout: "60s" });
@@ -118,6 +123,17 @@ describe("a list of jobs is worked on", { skip, timeout: 600_000 }, () => {
       .getByRole("cell", { name: /^due (now|\d+ (s|min) ago)$/ })
       .first()
       .waitFor();
+    visited.assertCalm();
+  });
+
+  test("a long id shows both its ends, and at-most-once has one attempt", async () => {
+    const id = "{a-schedule-with-a-long-key}@2026-11-19T20:15:00.000Z";
+    await stage.app.enqueue(once, null, { id });
+    await using visited = await visit(stage.url);
+    await visited.open("jobs?name=once", "Jobs");
+    const row = visited.page.getByRole("row").filter({ hasText: "once" });
+    await row.getByRole("link", { name: /^\{a-schedule-wit….*2026-11-19T20:15:00\.000Z$/ }).waitFor();
+    await row.getByRole("cell", { name: /^[01]\/1$/ }).waitFor();
     visited.assertCalm();
   });
 

@@ -135,6 +135,16 @@ describe("every screen of the dashboard", { skip, timeout: 600_000 }, () => {
     }
   });
 
+  test("the text of a group of failures stands beside its figures", async () => {
+    await using visited = await visit(stage.url);
+    await visited.open("failures", "Failures");
+    const row = visited.page.getByRole("row").filter({ hasText: "import-feed" });
+    const text = await row.getByRole("link").first().boundingBox();
+    const figure = await row.getByRole("img").boundingBox();
+    const apart = Math.abs((text?.y ?? 0) - (figure?.y ?? 100));
+    assert.ok(apart < 6, `${apart} px apart`);
+  });
+
   test("a ledger cell says what became of its time, why, and leads to the job", async () => {
     await using visited = await visit(stage.url);
     await visited.open("schedules/backup", "backup");

@@ -6,6 +6,7 @@ import { count, inZone } from "../format.ts";
 import { because, Confirm } from "../parts/dialog.tsx";
 import { Problem } from "../parts/problem.tsx";
 import { tell } from "../parts/toasts.tsx";
+import { fromField, ownZone, toField } from "./ledger-time.ts";
 import { schedulePath } from "./schedule-rule.ts";
 
 interface Planned {
@@ -19,24 +20,28 @@ interface Props {
   done(): void;
 }
 
+function minuteOf(ms: number): number {
+  return Math.floor(ms / 60_000) * 60_000;
+}
+
 const quietMs = 300;
 const mostShown = 20;
 
-/** What a field for local times holds. */
-function local(at: Date): string {
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-function instant(text: string): string | null {
-  const date = new Date(text);
-  return Number.isNaN(date.getTime()) ? null : date.toISOString();
-}
-
 /** Plans what a span of the past skipped, after showing what that is. */
 export function Backfill({ schedule, close, done }: Props): VNode {
-  const [from, setFrom] = useState(local(new Date(Date.now() - 86_400_000)));
-  const [to, setTo] = useState(local(new Date()));
+  const itsZone = schedule.spec.timezone ?? "UTC";
+  const [zone, setZone] = useState(itsZone);
+  const [from, setFrom] = useState(() => toField(minuteOf(Date.now() - 86_400_000), itsZone));
+  const [to, setTo] = useState(() => toField(minuteOf(Date.now()), itsZone));
+  const instant = (text: string): string | null => fromField(text, zone);
   const preview = usePreview(schedule.key, instant(from), instant(to));
+  /** The same moments, as other clocks show them. */
+  const goBy = (next: string): void => {
+    const moved = (text: string): string => toField(Date.parse(instant(text) ?? ""), next);
+    if (instant(from) !== null) setFrom(moved(from));
+    if (instant(to) !== null) setTo(moved(to));
+    setZone(next);
+  };
   const isPlan = preview !== null && !(preview instanceof Error);
   const run = async (reason: string): Promise<void> => {
     const body = { from: instant(from), to: instant(to), ...because(reason) };
@@ -54,20 +59,31 @@ export function Backfill({ schedule, close, done }: Props): VNode {
       close={close}
     >
       <p>Plans what was skipped in a span of the past. What has already fired is not planned again.</p>
-      <div class="fields">
+      <div class="fields moments">
         <label class="field">
-          From, by your clock
+          From
           <input type="datetime-local" value={from} onInput={(event) => setFrom(event.currentTarget.value)} />
         </label>
         <label class="field">
           To
           <input type="datetime-local" value={to} onInput={(event) => setTo(event.currentTarget.value)} />
         </label>
+        <label class="field">
+          By the clocks of
+          <select value={zone} onChange={(event) => goBy(event.currentTarget.value)}>
+            {[...new Set([itsZone, ownZone, "UTC"])].map((one) => (
+              <option key={one} value={one}>
+                {one}
+                {one === itsZone ? ", the schedule's" : one === ownZone ? ", yours" : ""}
+              </option>
+            ))}
+          </select>
+        </label>
       </div>
       <div role="status">
         {preview instanceof Error && <Problem error={preview} />}
         {preview === null && <p class="soft">Looking…</p>}
-        {isPlan && <Plan plan={preview} zone={schedule.spec.timezone ?? "UTC"} />}
+        {isPlan && <Plan plan={preview} zone={zone} />}
       </div>
     </Confirm>
   );

@@ -68,7 +68,7 @@ function GroupTable({ found, redrive }: TableProps): VNode {
   const mayOperate = useMay("operate");
   return (
     <div class="table-wrap">
-      <table class="cards">
+      <table class="cards pictured">
         <thead>
           <tr>
             <th scope="col">State</th>

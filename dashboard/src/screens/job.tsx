@@ -162,7 +162,9 @@ function Facts({ job }: { readonly job: Job }): VNode {
 
 /** At-most-once is never tried again by itself. */
 function attemptsOf({ attempt, attempts, delivery }: Job): string {
-  return delivery === "at-most-once" ? `${attempt}, and never again by itself` : `${attempt} of ${attempts}`;
+  return delivery === "at-most-once"
+    ? `${attempt} of ${Math.max(1, attempt)}, and never again by itself`
+    : `${attempt} of ${attempts}`;
 }
 
 /** At-most-once is lost by its first crash. */

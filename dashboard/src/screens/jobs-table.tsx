@@ -93,14 +93,14 @@ function JobCells({ job, isGone }: { readonly job: JobSummary; readonly isGone: 
       </td>
       <td class="mono id">
         <a href={jobPath(job.id)} title={visible(job.id)}>
-          <Text value={shortId(job.id)} most={32} />
+          <Text value={shortId(job.id)} />
         </a>
       </td>
       <td data-label="Queue">
         <Text value={job.queue} most={32} />
       </td>
       <td class="number" data-label="Attempt">
-        {job.delivery === "at-most-once" ? job.attempt : `${job.attempt}/${job.attempts}`}
+        {`${job.attempt}/${attemptsOf(job)}`}
       </td>
       <td data-label="When">
         <span class="soft">{word}</span> <Time at={at} />
@@ -118,6 +118,11 @@ function whenOf(job: JobSummary): { readonly word: string; readonly at: string }
   if (job.state === "active" && job.claimedAt !== null) return { word: "started", at: job.claimedAt };
   if (job.state === "blocked") return { word: "enqueued", at: job.enqueuedAt };
   return { word: "due", at: job.runAt };
+}
+
+/** At-most-once has one, whatever its retries would be. */
+function attemptsOf({ delivery, attempt, attempts }: JobSummary): number {
+  return delivery === "at-most-once" ? Math.max(1, attempt) : attempts;
 }
 
 /** A failure stands out only if it is how the job stands now. */
@@ -140,7 +145,12 @@ function Happened({ job: { state, attempt, error, reason } }: { readonly job: Jo
   );
 }
 
-/** Of an id that the library made, the end tells more than the beginning. */
+const longestId = 40;
+
+/** Of an id that the library made, the end tells more than the beginning; of a long one, both ends do. */
 function shortId(id: string): string {
-  return /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id) ? `…${id.slice(-8)}` : id;
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(id)) return `…${id.slice(-8)}`;
+  const characters = [...id];
+  if (characters.length <= longestId) return id;
+  return `${characters.slice(0, 15).join("")}…${characters.slice(-24).join("")}`;
 }
