@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { createEscapement, defineJob, UnrecoverableError } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import { until } from "../../src/testing/until.ts";
-import { closeBrowser, skip, visit } from "./browser.ts";
+import { closeBrowser, looks, skip, visit } from "./browser.ts";
 import { type Stage, serve, serveDemo } from "./stage.ts";
 
 const letter = defineJob<{ to: string }>({ name: "letter", queue: "letters" });
@@ -88,18 +88,19 @@ describe("the page of a job", { skip, timeout: 600_000 }, () => {
     visited.assertCalm();
   });
 
-  test("a paused queue can be resumed from its job, and undone", async () => {
-    await stage.app.pauseQueue("letters");
-    const { id } = await stage.app.enqueue(letter, { to: "Ada" });
-    await using visited = await visit(stage.url, { width: 400, colours: "dark" });
-    await visited.open(`jobs/${id}`, "letter");
-    const queue = async () => (await stage.app.queues()).find(({ queue: name }) => name === "letters");
-    await visited.act("Resume the queue…", "Resume");
-    assert.equal((await queue())?.paused, false);
-    await visited.page.getByRole("button", { name: "Undo" }).click();
-    await until("it is paused again", async () => (await queue())?.paused === true);
-    visited.assertCalm();
-  });
+  for (const look of looks)
+    test(`at ${look.width} px, ${look.colours}: a paused queue can be resumed from its job, and undone`, async () => {
+      await stage.app.pauseQueue("letters");
+      const { id } = await stage.app.enqueue(letter, { to: "Ada" });
+      await using visited = await visit(stage.url, look);
+      await visited.open(`jobs/${id}`, "letter");
+      const queue = async () => (await stage.app.queues()).find(({ queue: name }) => name === "letters");
+      await visited.act("Resume the queue…", "Resume");
+      assert.equal((await queue())?.paused, false);
+      await visited.page.getByRole("button", { name: "Undo" }).click();
+      await until("it is paused again", async () => (await queue())?.paused === true);
+      visited.assertCalm();
+    });
 
   test("a blocked job names what it waits for, and leads there", async () => {
     const parent = await stage.app.enqueue(letter, { to: "Grace" }, { delay: "1h" });
@@ -165,11 +166,11 @@ describe("the page of a job", { skip, timeout: 600_000 }, () => {
       await area.waitFor();
       const place = "(({ scrollTop, selectionStart }) => [scrollTop, selectionStart])";
       assert.deepEqual(await page.evaluate(`${place}(document.querySelector("textarea"))`), [0, 0]);
-      await page.getByLabel(/^Priority/).fill("3");
+      await area.fill(JSON.stringify({ to: "everybody", lines }));
     });
     const saved = await stage.app.get(id);
-    const { lines: kept } = (saved ?? assert.fail("it is gone")).input as { lines: string[] };
-    assert.equal(kept.length, 30_000);
+    const { to, lines: kept } = (saved ?? assert.fail("it is gone")).input as { to: string; lines: string[] };
+    assert.deepEqual([to, kept.length], ["everybody", 30_000]);
     visited.assertCalm();
   });
 

@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import type { Page } from "playwright-core";
 import { localTime } from "../../dashboard/src/screens/ledger-time.ts";
 import { Operations } from "../../src/index.ts";
-import { closeBrowser, skip, visit } from "./browser.ts";
+import { closeBrowser, looks, skip, visit } from "./browser.ts";
 import { type Stage, serveDemo } from "./stage.ts";
 
 const hour = 3_600_000;
@@ -173,51 +173,57 @@ describe("the ledger", { skip, timeout: 600_000 }, () => {
     visited.assertCalm();
   });
 
-  test("the list says a rule in words, what the last one came to, and pauses and runs a schedule", async () => {
-    await using visited = await visit(stage.url);
-    const { page } = visited;
-    await visited.open("schedules", "Schedules");
-    const row = page
-      .getByRole("row")
-      .filter({ has: page.getByRole("link", { name: "prices", exact: true }) });
-    await row.getByText("every 15 minutes, Europe/Berlin").waitFor();
-    await page.getByText("every hour, UTC").waitFor();
-    await row.getByText(/^✓ ran|^↻ ran/).waitFor();
-    assert.ok((await row.getByRole("group", { name: "The last 24 hours" }).getByRole("link").count()) >= 23);
-    await row.getByRole("button", { name: "Pause…" }).click();
-    await visited.confirm("Pause");
-    await row.getByText("paused", { exact: false }).first().waitFor();
-    assert.equal((await stage.app.getSchedule("prices"))?.paused, true);
-    await row.getByRole("button", { name: "Resume…" }).click();
-    await visited.confirm("Resume");
-    assert.equal((await stage.app.getSchedule("prices"))?.paused, false);
-    visited.assertCalm();
-  });
+  for (const look of looks) {
+    const on = `at ${look.width} px, ${look.colours}`;
 
-  test("a schedule that was removed is made again as it was", async () => {
-    const rule = { cron: "0 4 * * *", timezone: "Europe/Berlin", overlap: "skip" } as const;
-    const options = { priority: 4, tags: ["night"], attempts: 7, expireIn: "2h" } as const;
-    await stage.app.schedule("nightly", rule, "back-up", { database: "x" }, options);
-    await stage.app.pauseSchedule("nightly");
-    const schedule = async () => {
-      const found = (await stage.app.getSchedule("nightly")) ?? assert.fail("it is gone");
-      const { version: _v, createdAt: _c, updatedAt: _u, ...rest } = found;
-      return rest;
-    };
-    const before = await schedule();
-    assert.deepEqual([before.tags, before.attempts, before.expireInMs], [["night"], 7, 2 * hour]);
-    await using visited = await visit(stage.url);
-    const { page } = visited;
-    await visited.open("schedules/nightly", "nightly");
-    await visited.act("Remove…", "Remove", () => page.getByText(/You can undo this/).waitFor());
-    await visited.shows("Schedules");
-    assert.equal(await stage.app.getSchedule("nightly"), null);
-    await page.getByRole("button", { name: "Undo" }).click();
-    await page.getByText("Undone.").waitFor();
-    assert.deepEqual(await schedule(), before);
-    await visited.shows("nightly");
-    visited.assertCalm();
-  });
+    test(`${on}: the list says a rule in words, what the last one came to, and pauses a schedule`, async () => {
+      await using visited = await visit(stage.url, look);
+      const { page } = visited;
+      await visited.open("schedules", "Schedules");
+      const row = page
+        .getByRole("row")
+        .filter({ has: page.getByRole("link", { name: "prices", exact: true }) });
+      await row.getByText("every 15 minutes, Europe/Berlin").waitFor();
+      await page.getByText("every hour, UTC").waitFor();
+      await row.getByText(/^✓ ran|^↻ ran/).waitFor();
+      assert.ok(
+        (await row.getByRole("group", { name: "The last 24 hours" }).getByRole("link").count()) >= 23,
+      );
+      await row.getByRole("button", { name: "Pause…" }).click();
+      await visited.confirm("Pause");
+      await row.getByText("paused", { exact: false }).first().waitFor();
+      assert.equal((await stage.app.getSchedule("prices"))?.paused, true);
+      await row.getByRole("button", { name: "Resume…" }).click();
+      await visited.confirm("Resume");
+      assert.equal((await stage.app.getSchedule("prices"))?.paused, false);
+      visited.assertCalm();
+    });
+
+    test(`${on}: a schedule that was removed is made again as it was`, async () => {
+      const rule = { cron: "0 4 * * *", timezone: "Europe/Berlin", overlap: "skip" } as const;
+      const options = { priority: 4, tags: ["night"], attempts: 7, expireIn: "2h" } as const;
+      await stage.app.schedule("nightly", rule, "back-up", { database: "x" }, options);
+      await stage.app.pauseSchedule("nightly");
+      const schedule = async () => {
+        const found = (await stage.app.getSchedule("nightly")) ?? assert.fail("it is gone");
+        const { version: _v, createdAt: _c, updatedAt: _u, ...rest } = found;
+        return rest;
+      };
+      const before = await schedule();
+      assert.deepEqual([before.tags, before.attempts, before.expireInMs], [["night"], 7, 2 * hour]);
+      await using visited = await visit(stage.url, look);
+      const { page } = visited;
+      await visited.open("schedules/nightly", "nightly");
+      await visited.act("Remove…", "Remove", () => page.getByText(/You can undo this/).waitFor());
+      await visited.shows("Schedules");
+      assert.equal(await stage.app.getSchedule("nightly"), null);
+      await page.getByRole("button", { name: "Undo" }).click();
+      await page.getByText("Undone.").waitFor();
+      assert.deepEqual(await schedule(), before);
+      await visited.shows("nightly");
+      visited.assertCalm();
+    });
+  }
 
   test("the removal of a schedule that counts is not offered to be undone", async () => {
     await stage.app.schedule("thrice", { every: "1d", limit: 3 }, "back-up", { database: "x" });

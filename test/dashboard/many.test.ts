@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createEscapement, defineJob } from "../../src/index.ts";
 import { scratchFolder } from "../scratch.ts";
-import { closeBrowser, skip, visit } from "./browser.ts";
+import { closeBrowser, looks, skip, visit } from "./browser.ts";
 import { type Stage, serve } from "./stage.ts";
 
 const many = 50_000;
@@ -28,6 +28,31 @@ describe("50,000 jobs that match", { skip, timeout: 600_000 }, () => {
     await closeBrowser();
     await stage.close();
   });
+
+  for (const look of looks)
+    test(`at ${look.width} px, ${look.colours}: a task is stopped, and the rest stays as it was`, async () => {
+      await using visited = await visit(stage.url, look);
+      const { page } = visited;
+      await visited.open("jobs?name=letter&state=waiting", "Jobs");
+      await page.getByRole("button", { name: "Set priority…" }).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel(/^Priority/).fill("9");
+      const confirm = dialog.getByRole("button", { name: /^Set priority.*50,000/ });
+      await confirm.click({ timeout: longMs });
+      await dialog.getByRole("button", { name: "Stop" }).click();
+      await dialog.waitFor({ state: "hidden", timeout: longMs });
+      await page
+        .getByRole("status")
+        .getByText(/Stopped: the rest is as it was/)
+        .waitFor();
+      const { tasks } = (await (await fetch(`${stage.url}api/tasks`)).json()) as {
+        tasks: { action: string; dryRun: boolean; state: string; matched: number }[];
+      };
+      const [task] = tasks.filter(({ dryRun }) => !dryRun);
+      assert.deepEqual([task?.action, task?.state], ["priority", "stopped"]);
+      assert.ok((task?.matched ?? many) < many, `it changed all ${many}`);
+      visited.assertCalm();
+    });
 
   test("they are counted before, and cancelled with their progress shown; others stay", async () => {
     await using visited = await visit(stage.url);
