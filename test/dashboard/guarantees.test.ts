@@ -59,6 +59,9 @@ describe("the screen of guarantees", { skip, timeout: 600_000 }, () => {
     assert.equal(await page.getByRole("table").count(), 1);
     const row = page.getByRole("row").filter({ hasText: "resize-image" });
     assert.match(await row.innerText(), /at-least-once/);
+    const proof = page.getByRole("region", { name: "The last proof" });
+    await proof.getByText("npx escapement verify --duration 30s", { exact: true }).waitFor();
+    await proof.getByRole("button", { name: "Copy the command" }).waitFor();
     visited.assertCalm();
   });
 

@@ -21,6 +21,8 @@ export function LastProof(): VNode {
   );
 }
 
+const command = "npx escapement verify --duration 30s";
+
 function None({ problem }: { readonly problem: string | null }): VNode {
   return (
     <div class="panel stack">
@@ -30,9 +32,12 @@ function None({ problem }: { readonly problem: string | null }): VNode {
         </p>
       )}
       <p>
-        <code>escapement verify</code> runs a workload on its own store, kills processes and cuts connections
-        meanwhile, and checks every job against its guarantee. Run it beside <code>escapement.config.ts</code>{" "}
-        and its report is shown here.
+        <code>escapement verify</code> runs a workload on a store of its own, kills processes and cuts
+        connections meanwhile, and checks every job against its guarantee.
+      </p>
+      <p>
+        Run it beside <code>escapement.config.ts</code> and its report is shown here: <code>{command}</code>{" "}
+        <Copy text={command} what="the command" />
       </p>
     </div>
   );
