@@ -32,7 +32,7 @@ function None({ problem }: { readonly problem: string | null }): VNode {
         </p>
       )}
       <p>
-        <code>escapement verify</code> runs a workload on a store of its own, kills processes and cuts
+        <code>escapement verify</code> runs a workload on its own store, kills processes and cuts
         connections meanwhile, and checks every job against its guarantee.
       </p>
       <p>
