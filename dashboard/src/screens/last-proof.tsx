@@ -32,8 +32,8 @@ function None({ problem }: { readonly problem: string | null }): VNode {
         </p>
       )}
       <p>
-        <code>escapement verify</code> runs a workload on its own store, kills processes and cuts
-        connections meanwhile, and checks every job against its guarantee.
+        <code>escapement verify</code> runs a workload on its own store, kills processes and cuts connections
+        meanwhile, and checks every job against its guarantee.
       </p>
       <p>
         Run it beside <code>escapement.config.ts</code> and its report is shown here: <code>{command}</code>{" "}
