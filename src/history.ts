@@ -54,15 +54,24 @@ export interface HistoryFigures {
   readonly lateSumMs: number;
   readonly lateMaxMs: number;
   readonly late: readonly number[];
+  /** The most jobs that were due and waiting at once. Kept for each queue and for all, so it is 0 where a name is asked for. */
+  readonly dueMax: number;
 }
 
 /** Figures of one queue and name. */
 export interface HistoryEntry extends HistoryFigures {
   /** How long ago; the store turns it into an instant on its own clock. */
   readonly agoMs: number;
+  /** "": figures of all queues together, which belong to none of them. Then the name is "" too. */
   readonly queue: string;
+  /** "": figures of the queue, which belong to none of its names. */
   readonly name: string;
 }
+
+/** Rows are kept for each queue and name, for each queue, and for all: a chart reads one row for each point. */
+export const historyLevels = ["job", "queue", "all"] as const;
+
+export type HistoryLevel = (typeof historyLevels)[number];
 
 export interface RecordHistoryParams {
   readonly node: string;
@@ -118,6 +127,7 @@ export const noFigures: HistoryFigures = Object.freeze({
   runMaxMs: 0,
   lateSumMs: 0,
   lateMaxMs: 0,
+  dueMax: 0,
   late: Object.freeze(Array.from({ length: lateBoundsMs.length + 1 }, () => 0)),
 });
 
@@ -140,6 +150,7 @@ export function addFigures(one: HistoryFigures, other: HistoryFigures): HistoryF
     runMaxMs: Math.max(one.runMaxMs, other.runMaxMs),
     lateSumMs: one.lateSumMs + other.lateSumMs,
     lateMaxMs: Math.max(one.lateMaxMs, other.lateMaxMs),
+    dueMax: Math.max(one.dueMax, other.dueMax),
     late: one.late.map((count, bucket) => count + (other.late[bucket] ?? 0)),
   };
 }
@@ -174,18 +185,18 @@ export const summedColumns: readonly string[] = [
   "late_sum_ms",
   ...noFigures.late.map((_, bucket) => `late_${bucket}`),
 ];
-export const highestColumns: readonly string[] = ["run_max_ms", "late_max_ms"];
+export const highestColumns: readonly string[] = ["run_max_ms", "late_max_ms", "due_max"];
 
 /** In the order of {@link summedColumns} and {@link highestColumns}. */
 export function toNumbers(figures: HistoryFigures): number[] {
   const { succeeded, failed, crashed, dead, lost, cancelled, existing, absorbed, stale } = figures;
   const { namingRetries, publishRetries, rollbackRetries, runs, runSumMs, lateSumMs } = figures;
-  const { late, runMaxMs, lateMaxMs } = figures;
+  const { late, runMaxMs, lateMaxMs, dueMax } = figures;
   return [
     ...[succeeded, failed, crashed, dead, lost, cancelled, existing, absorbed, stale],
     ...[namingRetries, publishRetries, rollbackRetries, runs, runSumMs, lateSumMs],
     ...late,
-    ...[runMaxMs, lateMaxMs],
+    ...[runMaxMs, lateMaxMs, dueMax],
   ];
 }
 
@@ -198,7 +209,43 @@ export function fromNumbers(numbers: readonly number[]): HistoryFigures {
     ...{ succeeded, failed, crashed, dead, lost, cancelled, existing, absorbed, stale },
     ...{ namingRetries, publishRetries, rollbackRetries, runs, runSumMs, lateSumMs },
     late: times.slice(0, noFigures.late.length),
-    runMaxMs: times.at(-2) ?? 0,
-    lateMaxMs: times.at(-1) ?? 0,
+    runMaxMs: times.at(-3) ?? 0,
+    lateMaxMs: times.at(-2) ?? 0,
+    dueMax: times.at(-1) ?? 0,
   };
+}
+
+/** Under which name a store keeps the rows of a level and step. */
+export function seriesOf(level: HistoryLevel, step: HistoryStep): string {
+  return `${level}-${step}`;
+}
+
+/** The rows that answer a question, which are no more than it needs. */
+export function seriesFor({ step, queue, name, by }: HistoryParams): string {
+  if (by === "name" || name !== undefined) return seriesOf("job", step);
+  return seriesOf(by === "queue" || queue !== undefined ? "queue" : "all", step);
+}
+
+export interface LeveledEntry extends HistoryEntry {
+  readonly level: HistoryLevel;
+}
+
+/** What is added to the rows of each level: the entries, and their sums by queue and over all. */
+export function leveled(entries: readonly HistoryEntry[]): LeveledEntry[] {
+  const rows = new Map<string, LeveledEntry>();
+  for (const entry of entries) {
+    for (const level of levelsOf(entry)) {
+      const queue = level === "all" ? "" : entry.queue;
+      const name = level === "job" ? entry.name : "";
+      const key = JSON.stringify([level, entry.agoMs, queue, name]);
+      const figures = addFigures(rows.get(key) ?? noFigures, entry);
+      rows.set(key, { level, agoMs: entry.agoMs, queue, name, ...figures });
+    }
+  }
+  return [...rows.values()];
+}
+
+function levelsOf({ queue, name }: HistoryEntry): readonly HistoryLevel[] {
+  if (name !== "") return historyLevels;
+  return queue === "" ? ["all"] : ["queue"];
 }

@@ -181,6 +181,8 @@ export interface HistoryPoint {
   readonly lateMaxMs: number;
   /** How many started how late: one figure for each of lateBoundsMs, and one for later. */
   readonly late: readonly number[];
+  /** The most jobs that were due and waiting at once. 0 with by=name or a name. */
+  readonly dueMax: number;
 }
 
 export interface Health {

@@ -197,6 +197,9 @@ const historyPoint = z
     late: z.array(count).openapi({
       description: "How many started how late: one figure for each of lateBoundsMs, and one for later.",
     }),
+    dueMax: count.openapi({
+      description: "The most jobs that were due and waiting at once. 0 with by=name or a name.",
+    }),
   })
   .openapi("HistoryPoint");
 

@@ -64,6 +64,7 @@ export class Escapement implements AsyncDisposable {
   readonly #client: Client;
   readonly #schedules: Schedules;
   readonly #observation: Observation | null;
+  readonly #history: HistoryWriter;
   readonly #middleware: Middleware[];
   readonly #life: Life;
   readonly #probes: Probes;
@@ -88,6 +89,9 @@ export class Escapement implements AsyncDisposable {
     this.#nodeId = nodeId(runtime.newId());
     this.#schedules = new Schedules(this.#connection, this.#client, this.#settings, runtime, this.#nodeId);
     this.schedule = this.#schedules.schedule;
+    this.#history = new HistoryWriter(this.#events, runtime.clock, this.#nodeId, () =>
+      this.#connection.store(),
+    );
     this.#middleware = [...(telemetry === null ? [] : [telemetry.middleware]), ...this.#settings.middleware];
     this.#life = new Life({
       settings: this.#settings,
@@ -96,7 +100,7 @@ export class Escapement implements AsyncDisposable {
       schedules: this.#schedules,
       cancelReasons: this.#cancelReasons,
       observation: this.#observation,
-      history: new HistoryWriter(this.#events, runtime.clock, this.#nodeId, () => this.#connection.store()),
+      history: this.#history,
       emit: this.#events.emit,
       makeNode: (started) => this.#makeNode(started),
     });
@@ -112,6 +116,7 @@ export class Escapement implements AsyncDisposable {
       jobs: jobsForHandlers(this.#client, this.#events.emit, this.#settings.telemetry),
       around: composeMiddleware(this.#middleware),
       emit: this.#cancelReasons.emit,
+      keepDepths: (depths) => this.#history.keepDepths(depths),
       log: this.#settings.log,
       options,
     });

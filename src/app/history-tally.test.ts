@@ -39,6 +39,7 @@ test("figures of a minute, queue and name add up, and are gone once taken", () =
     lateSumMs: 21,
     lateMaxMs: 11,
     late: [2, 1, 0, 0, 0, 0, 0],
+    dueMax: 0,
   });
   assert.deepEqual([second?.agoMs, second?.lost, second?.runs], [0.5 * minute, 1, 0]);
   assert(tally.isEmpty);
@@ -64,4 +65,24 @@ test("a job that was due in another age does not make sums inexact", () => {
   tally.dispatched(0, "q", "n", Date.now());
   const [entry] = entriesOf(tally.take(), 0);
   assert.deepEqual([entry?.lateSumMs, entry?.late.at(-1)], [longestTimeMs, 1]);
+});
+
+test("the most that was due at once stays, for a queue and for all of them, with no name", () => {
+  const tally = new HistoryTally();
+  for (const due of [3, 7, 5]) {
+    tally.waited(minute, "q", due);
+    tally.waited(minute, "", due + 10);
+  }
+  assert.deepEqual(
+    entriesOf(tally.take(), minute).map(({ queue, name, dueMax, succeeded }) => [
+      queue,
+      name,
+      dueMax,
+      succeeded,
+    ]),
+    [
+      ["q", "", 7, 0],
+      ["", "", 17, 0],
+    ],
+  );
 });

@@ -66,6 +66,12 @@ export class HistoryTally {
     if (ms > figures.lateMaxMs) figures.lateMaxMs = ms;
   }
 
+  /** @param queue "" for all of them together */
+  waited(nowMs: number, queue: string, due: number): void {
+    const figures = this.#at(nowMs, queue, "");
+    if (due > figures.dueMax) figures.dueMax = due;
+  }
+
   /** Everything, which is then no longer here. */
   take(): TalliedMinute[] {
     const minutes = [...this.#minutes].map(([startMs, queues]) => ({

@@ -2,6 +2,7 @@ import type { Clock } from "../clock.ts";
 import { EscapementError, isTransient } from "../errors.ts";
 import type { DispatchPhase, Events, Timing } from "../events.ts";
 import type { JobFacts } from "../job.ts";
+import type { QueueDepths } from "../observe/metrics.ts";
 import { canary } from "../relay/canary.ts";
 import type { Store } from "../store/store.ts";
 import {
@@ -78,6 +79,19 @@ export class HistoryWriter {
     await this.#writing;
     await this.#write();
     if (this.#flush === null) await this.#write();
+  }
+
+  /** What was due, for each queue and for all. Where nothing is due, nothing is written. */
+  keepDepths({ queues }: QueueDepths): void {
+    const nowMs = this.#clock.now();
+    let all = 0;
+    for (const { queue, due } of queues) {
+      if (due > 0) this.#tally.waited(nowMs, queue, due);
+      all += due;
+    }
+    if (all === 0) return;
+    this.#tally.waited(nowMs, "", all);
+    this.#arm();
   }
 
   #ran(kind: EndKind, job: JobFacts, { ms, lateMs }: Timing): void {

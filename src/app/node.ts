@@ -22,7 +22,7 @@ import type { Around } from "../telemetry/middleware.ts";
 import type { ClaimerStatus } from "../worker/claimer.ts";
 import { Worker } from "../worker/worker.ts";
 import { checkDeliveries } from "./delivery.ts";
-import { countEveryMs, countingRole, DepthWatch } from "./depth-watch.ts";
+import { askEveryMs, countEveryMs, countingRole, DepthWatch } from "./depth-watch.ts";
 import { Presence } from "./presence.ts";
 import { checkThreadFiles } from "./thread-files.ts";
 
@@ -60,6 +60,8 @@ export interface NodeParts {
   /** What runs around handlers; null: nothing. */
   readonly around: Around | null;
   readonly emit: Emit;
+  /** Keeps in the history how much work queues have. */
+  readonly keepDepths: (depths: QueueDepths) => void;
   readonly log: Logger;
   readonly options: StartOptions;
 }
@@ -184,10 +186,11 @@ export class Node {
   }
 
   #watchDepths(store: Store): void {
-    const { id, settings, runtime, emit } = this.#parts;
-    const everyMs = countEveryMs(settings);
+    const { id, settings, runtime, emit, keepDepths: keep } = this.#parts;
+    const everyMs = askEveryMs(settings, this.#roles);
     if (everyMs === null) return;
-    this.#depthWatch = new DepthWatch({ store, clock: runtime.clock, everyMs, id, emit });
+    const isCounting = countEveryMs(settings) !== null;
+    this.#depthWatch = new DepthWatch({ store, clock: runtime.clock, everyMs, id, isCounting, emit, keep });
     this.#depthWatch.start();
   }
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 import { noFigures } from "../../src/history.ts";
 import { createEscapement, defineJob, type HistoryPoint } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
+import type { StoreFactory } from "../../src/store/opening.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { newJob } from "../../src/testing/conformance/scene.ts";
 import { createTestEscapement, TestEscapement } from "../../src/testing/kit.ts";
@@ -194,6 +195,74 @@ test("where nothing ends, nothing is written; and a process writes at most every
   }
   const writes = store.calls.filter((verb) => verb === "recordHistory").length;
   assert(writes >= 4 && writes <= 8, `${writes} writes in a minute`);
+});
+
+describe("how much was due", () => {
+  const slow = defineJob<null>({ name: "slow", queue: "post", run: () => {} });
+  const jobs = [fine, slow];
+
+  /** A process of its own on the same store, and what it asked. */
+  function process(factory: StoreFactory, clock: VirtualClock, metrics: boolean) {
+    const store = new FaultyStore(factory);
+    const options = metrics ? { metrics: { interval: 10_000 } } : {};
+    return { store, app: new TestEscapement({ store, jobs, log, ...options }, clock) };
+  }
+
+  const asked = ({ calls }: FaultyStore) => calls.filter((verb) => verb === "depths").length;
+
+  test("is asked once a minute by one of the nodes that plan or reap, and kept by queue and for all", async () => {
+    const clock = new VirtualClock(new Date("2026-11-15T10:00:05Z"));
+    const factory = memory();
+    const nodes = Array.from({ length: 3 }, () => process(factory, clock, false));
+    const [first] = nodes;
+    assert(first);
+    for (let n = 0; n < 5; n += 1) await first.app.enqueue(n < 3 ? fine : slow, null);
+    for (const { app } of nodes) await app.start({ roles: ["planner", "reaper"] });
+    await clock.advance(5 * 60_000);
+    const asks = nodes.map(({ store }) => asked(store)).toSorted((a, b) => a - b);
+    assert.deepEqual(asks.slice(0, 2), [0, 0]);
+    assert([4, 5].includes(asks[2] ?? 0), `${asks}`);
+    const all = await first.app.history();
+    assert.equal(all.points.length, 5 - 1);
+    assert.deepEqual(new Set(all.points.map(({ dueMax }) => dueMax)), new Set([5]));
+    const { points } = await first.app.history({ step: "hour", by: "queue" });
+    assert.deepEqual(
+      points.map(({ queue, dueMax, succeeded }) => [queue, dueMax, succeeded]),
+      [
+        ["mail", 3, 0],
+        ["post", 2, 0],
+      ],
+    );
+    for (const { app } of nodes) await app[Symbol.asyncDispose]();
+  });
+
+  test("is left to a node that counts for its metrics, and to nobody by one that only works", async () => {
+    const clock = new VirtualClock();
+    const factory = memory();
+    const counting = process(factory, clock, true);
+    const planning = process(factory, clock, false);
+    const working = process(factory, clock, false);
+    await working.app.start({ roles: ["worker"], queues: ["none"] });
+    await working.app.enqueue(fine, null);
+    await clock.advance(5 * 60_000);
+    assert.equal(asked(working.store), 0);
+    await counting.app.start({ roles: ["worker"], queues: ["none"] });
+    await planning.app.start({ roles: ["planner"] });
+    await clock.advance(5 * 60_000);
+    assert.equal(asked(planning.store), 0);
+    assert(asked(counting.store) > 5);
+    assert.equal((await planning.app.history()).points.at(-1)?.dueMax, 1);
+    for (const { app } of [counting, planning, working]) await app[Symbol.asyncDispose]();
+  });
+
+  test("is not written where nothing is due", async () => {
+    const store = new FaultyStore(memory());
+    await using app = await createTestEscapement({ store, jobs, log });
+    await app.enqueue(fine, null, { delay: "1d" });
+    await app.advance("10m");
+    assert(asked(store) > 5);
+    assert(!store.calls.includes("recordHistory"));
+  });
 });
 
 test("options of history are checked", async () => {

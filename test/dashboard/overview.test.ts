@@ -92,6 +92,21 @@ describe("the overview", { skip, timeout: 600_000 }, () => {
     visited.assertCalm();
   });
 
+  test("the depth of the past is drawn before that of now", async () => {
+    await using visited = await visit(stage.url);
+    const { page } = visited;
+    const depth = (agoMs: number, dueMax: number) => ({ ...ended(agoMs, 0), dueMax });
+    const points = [depth(30 * minuteMs, 1_234), depth(minuteMs, 54)];
+    const none = { concurrency: null, rate: null, later: 0, blocked: 0, paused: false, isExact: true };
+    const queue = { ...none, queue: "mail", due: 7, active: 2, oldestDueAt: now, oldestDueMs: 0 };
+    const seen = { ...quiet, queues: [queue] };
+    await answers(visited, { overview: seen, history: { step: "minute", lateBoundsMs, points } });
+    await visited.open("", "Overview");
+    await page.getByText("7 due, 2 active now, at most 1,234 due").waitFor();
+    await page.getByText("Depth", { exact: true }).waitFor();
+    visited.assertCalm();
+  });
+
   test("no label of a chart is cut off, at either width", async () => {
     for (const width of [1280, 400]) {
       await using visited = await visit(stage.url, { width });

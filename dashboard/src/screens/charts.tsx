@@ -1,5 +1,4 @@
 import type { VNode } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import type { History, HistoryPoint, Overview } from "../api/answers.ts";
 import { useHistory } from "../api/history.ts";
 import { count, span } from "../format.ts";
@@ -32,7 +31,7 @@ interface ChartsProps {
   readonly history: History | null;
 }
 
-/** Figures of the last hour, day or month, and the depth since this page was opened. */
+/** Figures of the last hour, day or month. */
 export function Charts({ seen, over, history }: ChartsProps): VNode {
   return (
     <section class="stack" aria-labelledby="figures">
@@ -60,7 +59,7 @@ export function Charts({ seen, over, history }: ChartsProps): VNode {
         ) : (
           <Kept history={history} over={over} now={Date.parse(seen.now)} />
         )}
-        <Depth seen={seen} />
+        <Depth seen={seen} history={history} over={over} />
       </div>
     </section>
   );
@@ -73,7 +72,7 @@ function NoFigures({ isKnown, over }: { readonly isKnown: boolean; readonly over
       <span>
         {isKnown
           ? "Throughput, lateness and failures are drawn here as jobs end."
-          : "Loading, or this server keeps no history. The depth is drawn from now on."}
+          : "Loading, or this server keeps no history."}
       </span>
     </div>
   );
@@ -182,34 +181,23 @@ function lateness(points: readonly HistoryPoint[], bounds: readonly number[]): s
   return `${Math.round((below / all) * 100)} % within ${span(bounds.at(-1) ?? 0)}`;
 }
 
-const mostSeen = 600;
-
-/** How much waits, as this page has seen it: the store keeps no history of that. */
-function Depth({ seen }: { readonly seen: Overview }): VNode {
-  const [samples, setSamples] = useState<readonly { at: number; due: number; active: number }[]>([]);
+/** The most that was due in each step, and what is due now. A step without a figure had nothing due. */
+function Depth({ seen, history, over }: ChartsProps): VNode {
+  const { stepMs, steps } = spans[over];
+  const now = Date.parse(seen.now);
+  const { times, points } = filled(history?.points ?? [], now, stepMs, steps);
   const sum = (of: (queue: Overview["queues"][number]) => number): number =>
     seen.queues.reduce((total, queue) => total + of(queue), 0);
   const due = sum((queue) => queue.due);
-  const active = sum((queue) => queue.active);
-  useEffect(() => {
-    setSamples((before) => [
-      ...before.slice(1 - mostSeen),
-      { at: Date.parse(seen.now) / 1_000, due, active },
-    ]);
-  }, [seen.now]);
-  // The minute before is empty: one moment alone would be drawn on an axis of years.
-  const begin = { at: (samples[0]?.at ?? Date.parse(seen.now) / 1_000) - 60, due: null, active: null };
-  const drawn = [begin, ...samples];
+  const kept = points.map((point) => (history === null ? null : (point?.dueMax ?? 0)));
+  const most = Math.max(due, ...kept.map((value) => value ?? 0));
   return (
     <Chart
-      title="Depth, since you opened this page"
-      summary={`${count(due)} due, ${count(active)} active now`}
-      times={drawn.map(({ at }) => at)}
+      title="Depth"
+      summary={`${count(due)} due, ${count(sum((queue) => queue.active))} active now, at most ${count(most)} due`}
+      times={[...times, now / 1_000]}
       unit="jobs"
-      lines={[
-        { name: "due", tone: "warn", values: drawn.map((one) => one.due) },
-        { name: "active", tone: "busy", values: drawn.map((one) => one.active) },
-      ]}
+      lines={[{ name: "due", tone: "warn", values: [...kept, due] }]}
     />
   );
 }

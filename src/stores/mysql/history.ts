@@ -4,8 +4,12 @@ import {
   type HistoryEntry,
   type HistoryParams,
   highestColumns,
+  historyLevels,
   historySteps,
+  leveled,
   type RecordHistoryParams,
+  seriesFor,
+  seriesOf,
   stepMs,
   summedColumns,
   toNumbers,
@@ -42,21 +46,22 @@ export async function recordHistory(
   );
   if (entries.length === 0) return;
   link.write(
-    sql`insert into escapement_history (ns, step, at, queue, name, ${fixed(columns.join(", "))}) values ${join(rowsOf(ns, entries), ", ")}
+    sql`insert into escapement_history (ns, series, at, queue, name, ${fixed(columns.join(", "))}) values ${join(rowsOf(ns, entries), ", ")}
       on duplicate key update ${merge}`,
   );
 }
 
 /** In key order, so concurrent calls lock them in the same order. */
 function rowsOf(ns: number, entries: readonly HistoryEntry[]): Sql[] {
-  const sorted = entries.toSorted(
-    (a, b) => b.agoMs - a.agoMs || compare(a.queue, b.queue) || compare(a.name, b.name),
+  const sorted = leveled(entries).toSorted(
+    (a, b) =>
+      compare(a.level, b.level) || b.agoMs - a.agoMs || compare(a.queue, b.queue) || compare(a.name, b.name),
   );
   return historySteps.flatMap((step) =>
     sorted.map((entry) => {
       const instant = sql`${now} - ${entry.agoMs}`;
       const at = sql`(${instant}) - ((${instant}) mod ${stepMs[step]})`;
-      return sql`(${ns}, ${step}, ${at}, ${entry.queue}, ${entry.name}, ${toNumbers(entry)})`;
+      return sql`(${ns}, ${seriesOf(entry.level, step)}, ${at}, ${entry.queue}, ${entry.name}, ${toNumbers(entry)})`;
     }),
   );
 }
@@ -75,9 +80,9 @@ const sums = fixed(
 );
 
 export async function history({ link, ns }: Session, params: HistoryParams): Promise<History> {
-  const { step, since, until, queue, name, by, limit } = params;
+  const { since, until, queue, name, by, limit } = params;
   const terms = [
-    sql`ns = ${ns} and step = ${step} and at >= ${since.getTime()} and at < ${until.getTime()}`,
+    sql`ns = ${ns} and series = ${seriesFor(params)} and at >= ${since.getTime()} and at < ${until.getTime()}`,
     ...(queue === undefined ? [] : [sql`queue = ${queue}`]),
     ...(name === undefined ? [] : [sql`name = ${name}`]),
   ];
@@ -103,8 +108,9 @@ export async function pruneHistory(
     sql`delete from escapement_history_writers where ns = ${ns} and seen_at <= ${now} - ${Math.trunc(nodesMs)}`,
   );
   if (historyMs === undefined) return false;
-  const answers = historySteps.map((step) => {
-    const isOld = sql`ns = ${ns} and step = ${step} and at <= ${now} - ${Math.trunc(historyMs[step])}`;
+  const series = historySteps.flatMap((step) => historyLevels.map((level) => ({ step, level })));
+  const answers = series.map(({ step, level }) => {
+    const isOld = sql`ns = ${ns} and series = ${seriesOf(level, step)} and at <= ${now} - ${Math.trunc(historyMs[step])}`;
     link.write(sql`delete from escapement_history where ${isOld} order by at limit ${limit}`);
     return link.query(sql`select 1 from escapement_history where ${isOld} limit 1`);
   });

@@ -99,7 +99,7 @@ CREATE TABLE `escapement_hints` (
 
 CREATE TABLE `escapement_history` (
   `ns` int(11) NOT NULL,
-  `step` varbinary(8) NOT NULL,
+  `series` varbinary(16) NOT NULL,
   `at` bigint(20) NOT NULL,
   `queue` varbinary(400) NOT NULL,
   `name` varbinary(400) NOT NULL,
@@ -127,8 +127,9 @@ CREATE TABLE `escapement_history` (
   `late_6` bigint(20) NOT NULL,
   `run_max_ms` bigint(20) NOT NULL,
   `late_max_ms` bigint(20) NOT NULL,
-  PRIMARY KEY (`ns`,`step`,`at`,`queue`,`name`),
-  CONSTRAINT `CONSTRAINT_1` CHECK (`succeeded` between 0 and 9007199254740991 and `failed` between 0 and 9007199254740991 and `crashed` between 0 and 9007199254740991 and `dead` between 0 and 9007199254740991 and `lost` between 0 and 9007199254740991 and `cancelled` between 0 and 9007199254740991 and `existing` between 0 and 9007199254740991 and `absorbed` between 0 and 9007199254740991 and `stale` between 0 and 9007199254740991 and `naming_retries` between 0 and 9007199254740991 and `publish_retries` between 0 and 9007199254740991 and `rollback_retries` between 0 and 9007199254740991 and `runs` between 0 and 9007199254740991 and `run_sum_ms` between 0 and 9007199254740991 and `late_sum_ms` between 0 and 9007199254740991 and `late_0` between 0 and 9007199254740991 and `late_1` between 0 and 9007199254740991 and `late_2` between 0 and 9007199254740991 and `late_3` between 0 and 9007199254740991 and `late_4` between 0 and 9007199254740991 and `late_5` between 0 and 9007199254740991 and `late_6` between 0 and 9007199254740991 and `run_max_ms` between 0 and 9007199254740991 and `late_max_ms` between 0 and 9007199254740991 and `at` between -9007199254740991 and 9007199254740991)
+  `due_max` bigint(20) NOT NULL,
+  PRIMARY KEY (`ns`,`series`,`at`,`queue`,`name`),
+  CONSTRAINT `CONSTRAINT_1` CHECK (`succeeded` between 0 and 9007199254740991 and `failed` between 0 and 9007199254740991 and `crashed` between 0 and 9007199254740991 and `dead` between 0 and 9007199254740991 and `lost` between 0 and 9007199254740991 and `cancelled` between 0 and 9007199254740991 and `existing` between 0 and 9007199254740991 and `absorbed` between 0 and 9007199254740991 and `stale` between 0 and 9007199254740991 and `naming_retries` between 0 and 9007199254740991 and `publish_retries` between 0 and 9007199254740991 and `rollback_retries` between 0 and 9007199254740991 and `runs` between 0 and 9007199254740991 and `run_sum_ms` between 0 and 9007199254740991 and `late_sum_ms` between 0 and 9007199254740991 and `late_0` between 0 and 9007199254740991 and `late_1` between 0 and 9007199254740991 and `late_2` between 0 and 9007199254740991 and `late_3` between 0 and 9007199254740991 and `late_4` between 0 and 9007199254740991 and `late_5` between 0 and 9007199254740991 and `late_6` between 0 and 9007199254740991 and `run_max_ms` between 0 and 9007199254740991 and `late_max_ms` between 0 and 9007199254740991 and `due_max` between 0 and 9007199254740991 and `at` between -9007199254740991 and 9007199254740991)
 ) ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_swedish_ci ROW_FORMAT=DYNAMIC;
 
 CREATE TABLE `escapement_history_writers` (

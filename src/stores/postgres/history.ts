@@ -3,7 +3,11 @@ import {
   type History,
   type HistoryParams,
   highestColumns,
+  historyLevels,
+  leveled,
   type RecordHistoryParams,
+  seriesFor,
+  seriesOf,
   stepMs,
   summedColumns,
   toNumbers,
@@ -30,9 +34,9 @@ const merge = [
   ...highestColumns.map((column) => `${column} = greatest(history.${column}, excluded.${column})`),
 ].join(", ");
 
-/** Of an entry: how long ago, its queue and name, then the figures. */
-const given = ["(e->>0)::bigint as ago", "e->>1 as queue", "e->>2 as name"]
-  .concat(columns.map((column, index) => `(e->>${index + 3})::bigint as ${column}`))
+/** Of an entry: its level, how long ago, its queue and name, then the figures. */
+const given = ["e->>0 as level", "(e->>1)::bigint as ago", "e->>2 as queue", "e->>3 as name"]
+  .concat(columns.map((column, index) => `(e->>${index + 4})::bigint as ${column}`))
   .join(", ");
 
 /**
@@ -52,12 +56,12 @@ export async function recordHistory(
          where history_writers.sequence < excluded.sequence
        returning 1),
      written as (
-       insert into ${schema}.history (ns, step, at, queue, name, ${list})
-       select $1::integer, step, (now - ago) - (now - ago) % ms as at, queue, name, ${sums}
+       insert into ${schema}.history (ns, series, at, queue, name, ${list})
+       select $1::integer, level || '-' || step as series, (now - ago) - (now - ago) % ms as at, queue, name, ${sums}
        from writer cross join moment cross join (select ${given} from jsonb_array_elements($5::text::jsonb) e) given
          cross join (values ('minute', ${stepMs.minute}::bigint), ('hour', ${stepMs.hour}::bigint)) steps (step, ms)
-       group by step, at, queue, name order by step, at, queue collate "C", name collate "C"
-       on conflict (ns, step, at, queue, name) do update set ${merge}
+       group by level, step, at, queue, name order by level collate "C", step, at, queue collate "C", name collate "C"
+       on conflict (ns, series, at, queue, name) do update set ${merge}
        returning 1)
      select count(*)::text as answer from written`,
     [
@@ -65,14 +69,14 @@ export async function recordHistory(
       session.now,
       node,
       sequence,
-      toJson(entries.map((entry) => [entry.agoMs, entry.queue, entry.name, ...toNumbers(entry)])),
+      toJson(leveled(entries).map((row) => [row.level, row.agoMs, row.queue, row.name, ...toNumbers(row)])),
     ],
   );
 }
 
 export async function history(session: Session, params: HistoryParams): Promise<History> {
-  const { step, since, until, queue, name, by, limit } = params;
-  const values: Value[] = [session.ns, step, since.getTime(), until.getTime(), limit + 1];
+  const { since, until, queue, name, by, limit } = params;
+  const values: Value[] = [session.ns, seriesFor(params), since.getTime(), until.getTime(), limit + 1];
   const terms = Object.entries({ queue, name }).flatMap(([column, value]) =>
     value === undefined ? [] : ` and ${column} = $${values.push(value)}`,
   );
@@ -80,7 +84,7 @@ export async function history(session: Session, params: HistoryParams): Promise<
   const answer = await session.run(
     `select coalesce(json_agg(json_build_array(at, ${by ?? "null"}, ${list}) order by ${group}), '[]')::text as answer from (
        select ${group}, ${sums} from ${session.schema}.history
-       where ns = $1 and step = $2 and at >= $3::bigint and at < $4::bigint${terms.join("")}
+       where ns = $1 and series = $2 and at >= $3::bigint and at < $4::bigint${terms.join("")}
        group by ${group} order by ${group} limit $5) page`,
     values,
   );
@@ -99,19 +103,22 @@ export async function pruneHistory(
   { historyMs, nodesMs, limit }: PruneParams,
 ): Promise<boolean> {
   const { schema, functions } = session;
-  const isOld = (step: string, keptMs: string): string =>
-    `select at, queue, name from ${schema}.history where ns = $1 and step = '${step}' and at <= (select now from moment) - ${keptMs}::bigint`;
+  const isOld = (series: string, keptMs: string): string =>
+    `select at, queue, name from ${schema}.history where ns = $1 and series = '${series}' and at <= (select now from moment) - ${keptMs}::bigint`;
   // A separate step, so it runs once: inside the delete it could run again for each row, and find other rows that are not locked.
-  const gone = (step: string, keptMs: string): string =>
-    `old_${step} as materialized (${isOld(step, keptMs)} order by at limit $6 for update skip locked),
-     gone_${step} as (delete from ${schema}.history h using old_${step} old
-       where h.ns = $1 and h.step = '${step}' and (h.at, h.queue, h.name) = (old.at, old.queue, old.name))`;
+  const gone = (series: string, keptMs: string, n: number): string =>
+    `old_${n} as materialized (${isOld(series, keptMs)} order by at limit $6 for update skip locked),
+     gone_${n} as (delete from ${schema}.history h using old_${n} old
+       where h.ns = $1 and h.series = '${series}' and (h.at, h.queue, h.name) = (old.at, old.queue, old.name))`;
+  const all = historyLevels.flatMap((level) => [
+    { series: seriesOf(level, "minute"), keptMs: "$4" },
+    { series: seriesOf(level, "hour"), keptMs: "$5" },
+  ]);
   const answer = await session.run(
     `with moment as materialized (select ${functions}.now_ms($2::bigint) as now),
      writers as (delete from ${schema}.history_writers where ns = $1 and seen_at <= (select now from moment) - $3::bigint),
-     ${gone("minute", "$4")},
-     ${gone("hour", "$5")}
-     select json_build_array(exists (${isOld("minute", "$4")} offset $6), exists (${isOld("hour", "$5")} offset $6))::text as answer`,
+     ${all.map(({ series, keptMs }, n) => gone(series, keptMs, n)).join(",\n     ")}
+     select json_build_array(${all.map(({ series, keptMs }) => `exists (${isOld(series, keptMs)} offset $6)`).join(", ")})::text as answer`,
     [
       session.ns,
       session.now,

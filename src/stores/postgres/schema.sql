@@ -157,7 +157,7 @@ CREATE INDEX gates_ready ON escapement.gates USING btree (((ns + 0)), queue, nam
 
 create table history (
   ns integer not null,
-  step text collate "C" not null,
+  series text collate "C" not null,
   at bigint not null,
   queue text collate "C" not null,
   name text collate "C" not null,
@@ -185,8 +185,9 @@ create table history (
   late_6 bigint not null,
   run_max_ms bigint not null,
   late_max_ms bigint not null,
-  constraint history_check CHECK ((((succeeded >= 0) AND (succeeded <= '9007199254740991'::bigint)) AND ((failed >= 0) AND (failed <= '9007199254740991'::bigint)) AND ((crashed >= 0) AND (crashed <= '9007199254740991'::bigint)) AND ((dead >= 0) AND (dead <= '9007199254740991'::bigint)) AND ((lost >= 0) AND (lost <= '9007199254740991'::bigint)) AND ((cancelled >= 0) AND (cancelled <= '9007199254740991'::bigint)) AND ((existing >= 0) AND (existing <= '9007199254740991'::bigint)) AND ((absorbed >= 0) AND (absorbed <= '9007199254740991'::bigint)) AND ((stale >= 0) AND (stale <= '9007199254740991'::bigint)) AND ((naming_retries >= 0) AND (naming_retries <= '9007199254740991'::bigint)) AND ((publish_retries >= 0) AND (publish_retries <= '9007199254740991'::bigint)) AND ((rollback_retries >= 0) AND (rollback_retries <= '9007199254740991'::bigint)) AND ((runs >= 0) AND (runs <= '9007199254740991'::bigint)) AND ((run_sum_ms >= 0) AND (run_sum_ms <= '9007199254740991'::bigint)) AND ((late_sum_ms >= 0) AND (late_sum_ms <= '9007199254740991'::bigint)) AND ((late_0 >= 0) AND (late_0 <= '9007199254740991'::bigint)) AND ((late_1 >= 0) AND (late_1 <= '9007199254740991'::bigint)) AND ((late_2 >= 0) AND (late_2 <= '9007199254740991'::bigint)) AND ((late_3 >= 0) AND (late_3 <= '9007199254740991'::bigint)) AND ((late_4 >= 0) AND (late_4 <= '9007199254740991'::bigint)) AND ((late_5 >= 0) AND (late_5 <= '9007199254740991'::bigint)) AND ((late_6 >= 0) AND (late_6 <= '9007199254740991'::bigint)) AND ((run_max_ms >= 0) AND (run_max_ms <= '9007199254740991'::bigint)) AND ((late_max_ms >= 0) AND (late_max_ms <= '9007199254740991'::bigint)) AND ((at >= '-9007199254740991'::bigint) AND (at <= '9007199254740991'::bigint)))),
-  constraint history_pkey PRIMARY KEY (ns, step, at, queue, name)
+  due_max bigint not null,
+  constraint history_check CHECK ((((succeeded >= 0) AND (succeeded <= '9007199254740991'::bigint)) AND ((failed >= 0) AND (failed <= '9007199254740991'::bigint)) AND ((crashed >= 0) AND (crashed <= '9007199254740991'::bigint)) AND ((dead >= 0) AND (dead <= '9007199254740991'::bigint)) AND ((lost >= 0) AND (lost <= '9007199254740991'::bigint)) AND ((cancelled >= 0) AND (cancelled <= '9007199254740991'::bigint)) AND ((existing >= 0) AND (existing <= '9007199254740991'::bigint)) AND ((absorbed >= 0) AND (absorbed <= '9007199254740991'::bigint)) AND ((stale >= 0) AND (stale <= '9007199254740991'::bigint)) AND ((naming_retries >= 0) AND (naming_retries <= '9007199254740991'::bigint)) AND ((publish_retries >= 0) AND (publish_retries <= '9007199254740991'::bigint)) AND ((rollback_retries >= 0) AND (rollback_retries <= '9007199254740991'::bigint)) AND ((runs >= 0) AND (runs <= '9007199254740991'::bigint)) AND ((run_sum_ms >= 0) AND (run_sum_ms <= '9007199254740991'::bigint)) AND ((late_sum_ms >= 0) AND (late_sum_ms <= '9007199254740991'::bigint)) AND ((late_0 >= 0) AND (late_0 <= '9007199254740991'::bigint)) AND ((late_1 >= 0) AND (late_1 <= '9007199254740991'::bigint)) AND ((late_2 >= 0) AND (late_2 <= '9007199254740991'::bigint)) AND ((late_3 >= 0) AND (late_3 <= '9007199254740991'::bigint)) AND ((late_4 >= 0) AND (late_4 <= '9007199254740991'::bigint)) AND ((late_5 >= 0) AND (late_5 <= '9007199254740991'::bigint)) AND ((late_6 >= 0) AND (late_6 <= '9007199254740991'::bigint)) AND ((run_max_ms >= 0) AND (run_max_ms <= '9007199254740991'::bigint)) AND ((late_max_ms >= 0) AND (late_max_ms <= '9007199254740991'::bigint)) AND ((due_max >= 0) AND (due_max <= '9007199254740991'::bigint)) AND ((at >= '-9007199254740991'::bigint) AND (at <= '9007199254740991'::bigint)))),
+  constraint history_pkey PRIMARY KEY (ns, series, at, queue, name)
 );
 
 create table history_writers (

@@ -3,7 +3,9 @@ import {
   type History,
   type HistoryParams,
   type HistoryPoint,
+  leveled,
   type RecordHistoryParams,
+  seriesFor,
   summedColumns,
   toNumbers,
 } from "../../history.ts";
@@ -17,7 +19,7 @@ export async function recordHistory(
   session: Session,
   { node, sequence, entries }: RecordHistoryParams,
 ): Promise<void> {
-  const json = entries.map((entry) => [entry.agoMs, entry.queue, entry.name, ...toNumbers(entry)]);
+  const json = leveled(entries).map((row) => [row.level, row.agoMs, row.queue, row.name, ...toNumbers(row)]);
   await session.run("record-history", 0, node, sequence, JSON.stringify(json), summedColumns.length);
 }
 
@@ -25,11 +27,20 @@ export async function recordHistory(
 const piece = 1_000;
 
 export async function history(session: Session, params: HistoryParams): Promise<History> {
-  const { step, until, queue = "", name = "", by, limit } = params;
+  const { until, queue = "", name = "", by, limit } = params;
   const points: HistoryPoint[] = [];
   let since = String(params.since.getTime());
   while (since !== "" && points.length <= limit) {
-    const asked = [step, since, until.getTime(), by ?? "", queue, name, summedColumns.length, piece];
+    const asked = [
+      seriesFor(params),
+      since,
+      until.getTime(),
+      by ?? "",
+      queue,
+      name,
+      summedColumns.length,
+      piece,
+    ];
     const [next, ...rows] = await session.list("history", 0, ...asked);
     since = String(next ?? "");
     for (let place = 0; place + 2 < rows.length; place += 3)

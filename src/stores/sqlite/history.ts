@@ -4,8 +4,12 @@ import {
   type History,
   type HistoryParams,
   highestColumns,
+  historyLevels,
   historySteps,
+  leveled,
   type RecordHistoryParams,
+  seriesFor,
+  seriesOf,
   stepAt,
   summedColumns,
   toNumbers,
@@ -17,9 +21,9 @@ import type { Session } from "./session.ts";
 
 const columns = [...summedColumns, ...highestColumns];
 
-const addRow = `insert into escapement_history (ns, step, at, queue, name, ${columns.join(", ")})
+const addRow = `insert into escapement_history (ns, series, at, queue, name, ${columns.join(", ")})
   values (${Array.from({ length: 5 + columns.length }, () => "?").join(", ")})
-  on conflict (ns, step, at, queue, name) do update set
+  on conflict (ns, series, at, queue, name) do update set
     ${summedColumns.map((column) => `${column} = ${addedUp("min", column, `excluded.${column}`)}`).join(", ")},
     ${highestColumns.map((column) => `${column} = max(${column}, excluded.${column})`).join(", ")}`;
 
@@ -34,17 +38,18 @@ export function recordHistory(
   { node, sequence, entries }: RecordHistoryParams,
 ): void {
   if (connection.all(begin, ns, node, sequence, now).length === 0) return;
-  for (const entry of entries) {
+  for (const entry of leveled(entries)) {
+    const { level, agoMs, queue, name } = entry;
     const numbers = toNumbers(entry);
     for (const step of historySteps)
-      connection.run(addRow, ns, step, stepAt(step, now - entry.agoMs), entry.queue, entry.name, ...numbers);
+      connection.run(addRow, ns, seriesOf(level, step), stepAt(step, now - agoMs), queue, name, ...numbers);
   }
 }
 
 export function history({ connection, ns }: Session, params: HistoryParams): History {
-  const { step, since, until, queue, name, by, limit } = params;
+  const { since, until, queue, name, by, limit } = params;
   const terms: string[] = [];
-  const values: SQLInputValue[] = [ns, step, since.getTime(), until.getTime()];
+  const values: SQLInputValue[] = [ns, seriesFor(params), since.getTime(), until.getTime()];
   for (const [column, value] of Object.entries({ queue, name })) {
     if (value === undefined) continue;
     terms.push(` and ${column} = ?`);
@@ -57,7 +62,7 @@ export function history({ connection, ns }: Session, params: HistoryParams): His
   ];
   const rows = connection.once(
     `select ${group}, ${sums.join(", ")} from escapement_history
-     where ns = ? and step = ? and at >= ? and at < ?${terms.join("")} group by ${group} order by ${group} limit +?`,
+     where ns = ? and series = ? and at >= ? and at < ?${terms.join("")} group by ${group} order by ${group} limit +?`,
     ...values,
     limit + 1,
   );
@@ -69,8 +74,8 @@ export function history({ connection, ns }: Session, params: HistoryParams): His
   return { points, more: rows.length > limit };
 }
 
-const oldRows = `select ns, step, at, queue, name from escapement_history
-  where ns = ? and step = ? and at <= ? order by at limit +?`;
+const oldRows = `select ns, series, at, queue, name from escapement_history
+  where ns = ? and series = ? and at <= ? order by at limit +?`;
 
 /** Whether there are more. */
 export function pruneHistory(
@@ -86,14 +91,17 @@ export function pruneHistory(
   let more = false;
   for (const step of historySteps) {
     const before = Math.trunc(now - historyMs[step]);
-    connection.run(
-      `delete from escapement_history where (ns, step, at, queue, name) in (${oldRows})`,
-      ns,
-      step,
-      before,
-      limit,
-    );
-    more ||= connection.all(oldRows, ns, step, before, 1).length > 0;
+    for (const level of historyLevels) {
+      const series = seriesOf(level, step);
+      connection.run(
+        `delete from escapement_history where (ns, series, at, queue, name) in (${oldRows})`,
+        ns,
+        series,
+        before,
+        limit,
+      );
+      more ||= connection.all(oldRows, ns, series, before, 1).length > 0;
+    }
   }
   return more;
 }

@@ -139,7 +139,7 @@ CREATE INDEX escapement_gates_ready on escapement_gates (ns, queue, name, ready_
 
 CREATE TABLE escapement_history (
   ns integer not null,
-  step text not null,
+  series text not null,
   at integer not null,
   queue text not null,
   name text not null,
@@ -167,7 +167,8 @@ CREATE TABLE escapement_history (
   late_6 integer not null,
   run_max_ms integer not null,
   late_max_ms integer not null,
-  primary key (ns, step, at, queue, name),
+  due_max integer not null,
+  primary key (ns, series, at, queue, name),
   check (
     succeeded between 0 and 9007199254740991 and failed between 0 and 9007199254740991 and
     crashed between 0 and 9007199254740991 and dead between 0 and 9007199254740991 and
@@ -181,7 +182,7 @@ CREATE TABLE escapement_history (
     late_3 between 0 and 9007199254740991 and late_4 between 0 and 9007199254740991 and
     late_5 between 0 and 9007199254740991 and late_6 between 0 and 9007199254740991 and
     run_max_ms between 0 and 9007199254740991 and late_max_ms between 0 and 9007199254740991 and
-    at between -9007199254740991 and 9007199254740991
+    due_max between 0 and 9007199254740991 and at between -9007199254740991 and 9007199254740991
   )
 ) strict, without rowid;
 

@@ -78,6 +78,7 @@ export function historyTests(test: ConformanceTest): void {
       lateSumMs: 10_000,
       lateMaxMs: 1_100,
       late: [1, 2, 3, 4, 5, 6, 7],
+      dueMax: 17,
     };
     await add(scene.store, entry(figures));
     for (const step of ["minute", "hour"] as const)
@@ -263,6 +264,38 @@ export function historyTests(test: ConformanceTest): void {
     const points = await ask(scene, { by: "name" });
     assert.deepEqual([points.length, points.find(({ name }) => name === "n777")?.late[0]], [1_000, 777]);
     assert.equal((await ask(scene, { by: "queue", step: "hour" })).length, 40);
+  });
+
+  test("the most jobs that were due are kept for a queue and for all, apart from its names", async (scene) => {
+    const now = await atStart(scene, hour);
+    const depth = (queue: string, dueMax: number, agoMs = 0) => entry({ queue, name: "", dueMax, agoMs });
+    await add(scene.store, depth("mail", 30), depth("", 35), entry({ queue: "mail", succeeded: 1 }));
+    await add(scene.store, depth("mail", 20), depth("post", 12), depth("", 32));
+    await add(scene.store, depth("mail", 40, minute));
+    const due = (points: readonly HistoryPoint[]) =>
+      points.map(({ at, queue, name, succeeded: done, dueMax }) => [
+        Math.floor((at.getTime() - now.getTime()) / minute) + 1,
+        queue ?? name,
+        done,
+        dueMax,
+      ]);
+    assert.deepEqual(
+      due(await ask(scene)),
+      [[0, undefined, 1, 35]],
+      "not the sum of queues: they had it at other moments",
+    );
+    assert.deepEqual(due(await ask(scene, { by: "queue" })), [
+      [-1, "mail", 0, 40],
+      [0, "mail", 1, 30],
+      [0, "post", 0, 12],
+    ]);
+    assert.deepEqual(due(await ask(scene, { queue: "post" })), [[0, undefined, 0, 12]]);
+    assert.deepEqual(due(await ask(scene, { by: "name" })), [[0, "work", 1, 0]], "names have no depth");
+    const hours = await ask(scene, { step: "hour", by: "queue", queue: "mail" });
+    assert.deepEqual(
+      hours.map(({ dueMax }) => dueMax),
+      [40, 30],
+    );
   });
 
   pruneTests(test);

@@ -113,12 +113,13 @@ function recordHistoryOperation({ chance }: World): Operation {
     ...noFigures,
     agoMs: chance.below(5) * hour,
     queue: chance.pick(queueNames),
-    name: chance.pick(jobNames),
+    name: chance.oneIn(5) ? "" : chance.pick(jobNames),
     succeeded: chance.below(3),
     failed: chance.below(3),
     lateSumMs: chance.below(1_000_000),
     lateMaxMs: chance.below(1_000),
     runMaxMs: chance.below(1_000),
+    dueMax: chance.below(100),
     late: [...lateBoundsMs, 0].map(() => chance.below(3)),
   }));
   const params = { node: chance.pick(claimers), sequence: 1 + chance.below(30), entries };

@@ -358,10 +358,11 @@ create table if not exists escapement_audit (
   key escapement_audit_at (ns, at)
 ) engine = innodb row_format = dynamic default charset = utf8mb4 collate = utf8mb4_bin;
 
--- What has ended, summed by minute and by hour (step), each starting at the instant at. late_0 to late_6 count by how late jobs started.
+-- What has ended, summed by minute and by hour, each starting at the instant at. late_0 to late_6 count by how late jobs started. series is
+-- job-minute, job-hour (each queue and name), queue-minute, queue-hour (each queue, name is ''), all-minute or all-hour (both are '').
 create table if not exists escapement_history (
   ns int not null,
-  step varbinary(8) not null,
+  series varbinary(16) not null,
   at bigint not null,
   queue varbinary(400) not null,
   name varbinary(400) not null,
@@ -389,7 +390,8 @@ create table if not exists escapement_history (
   late_6 bigint not null,
   run_max_ms bigint not null,
   late_max_ms bigint not null,
-  primary key (ns, step, at, queue, name),
+  due_max bigint not null,
+  primary key (ns, series, at, queue, name),
   check (
     succeeded between 0 and 9007199254740991 and failed between 0 and 9007199254740991 and
     crashed between 0 and 9007199254740991 and dead between 0 and 9007199254740991 and
@@ -403,7 +405,7 @@ create table if not exists escapement_history (
     late_3 between 0 and 9007199254740991 and late_4 between 0 and 9007199254740991 and
     late_5 between 0 and 9007199254740991 and late_6 between 0 and 9007199254740991 and
     run_max_ms between 0 and 9007199254740991 and late_max_ms between 0 and 9007199254740991 and
-    at between -9007199254740991 and 9007199254740991
+    due_max between 0 and 9007199254740991 and at between -9007199254740991 and 9007199254740991
   )
 ) engine = innodb row_format = dynamic;
 

@@ -451,10 +451,11 @@ create table audit (
 create unique index audit_id on audit (ns, id);
 create index audit_at on audit (ns, at);
 
--- What has ended, summed by minute and by hour (step), each starting at the instant at. late_0 to late_6 count by how late jobs started.
+-- What has ended, summed by minute and by hour, each starting at the instant at. late_0 to late_6 count by how late jobs started. series is
+-- job-minute, job-hour (each queue and name), queue-minute, queue-hour (each queue, name is ''), all-minute or all-hour (both are '').
 create table history (
   ns integer not null,
-  step text collate "C" not null,
+  series text collate "C" not null,
   at bigint not null,
   queue text collate "C" not null,
   name text collate "C" not null,
@@ -482,7 +483,8 @@ create table history (
   late_6 bigint not null,
   run_max_ms bigint not null,
   late_max_ms bigint not null,
-  primary key (ns, step, at, queue, name),
+  due_max bigint not null,
+  primary key (ns, series, at, queue, name),
   check (
     succeeded between 0 and 9007199254740991 and failed between 0 and 9007199254740991 and
     crashed between 0 and 9007199254740991 and dead between 0 and 9007199254740991 and
@@ -496,7 +498,7 @@ create table history (
     late_3 between 0 and 9007199254740991 and late_4 between 0 and 9007199254740991 and
     late_5 between 0 and 9007199254740991 and late_6 between 0 and 9007199254740991 and
     run_max_ms between 0 and 9007199254740991 and late_max_ms between 0 and 9007199254740991 and
-    at between -9007199254740991 and 9007199254740991
+    due_max between 0 and 9007199254740991 and at between -9007199254740991 and 9007199254740991
   )
 );
 

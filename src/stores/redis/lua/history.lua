@@ -1,10 +1,10 @@
 -- uses: base
 -- A piece of the history, summed by queue, by name or as a whole.
--- ARGV[2] the step, ARGV[3] and ARGV[4] from when, and until before when; ARGV[5] "queue", "name" or "" for the whole; ARGV[6] and ARGV[7] only
+-- ARGV[2] the series, ARGV[3] and ARGV[4] from when, and until before when; ARGV[5] "queue", "name" or "" for the whole; ARGV[6] and ARGV[7] only
 -- this queue and this name, "" for all; ARGV[8] how many of the figures add up; ARGV[9] about how many rows to look at.
 -- Answers from when to continue, "" when there is no more, then for each point its time, its queue or name, and its figures as doubles.
 
-local step, by, queue, name, summed = ARGV[2], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
+local series, by, queue, name, summed = ARGV[2], ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 local left = tonumber(ARGV[9])
 local answer = { "" }
 
@@ -40,12 +40,12 @@ local function addTo(groups, group, figures)
 end
 
 -- One more than could be looked at if each had one row: then there is more.
-for _, at in ipairs(call("ZRANGEBYSCORE", P .. "historyat:" .. step, ARGV[3], "(" .. ARGV[4], "LIMIT", 0, left + 1)) do
+for _, at in ipairs(call("ZRANGEBYSCORE", P .. "historyat:" .. series, ARGV[3], "(" .. ARGV[4], "LIMIT", 0, left + 1)) do
   if left <= 0 then
     answer[1] = at
     break
   end
-  local rows, groups = call("HGETALL", P .. "history:" .. step .. ":" .. at), {}
+  local rows, groups = call("HGETALL", P .. "history:" .. series .. ":" .. at), {}
   left = left - #rows / 2
   for n = 1, #rows, 2 do
     local group = groupOf(rows[n])

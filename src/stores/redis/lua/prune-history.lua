@@ -12,17 +12,20 @@ for n = 1, #writers, 2 do
   if not seen or seen[2] + nodesMs <= now then call("HDEL", P .. "historywriters", writers[n]) end
 end
 
-local function pruneStep(step, keptMs)
-  if not keptMs then return end
-  local steps = P .. "historyat:" .. step
+local function prune(series, keptMs)
+  local steps = P .. "historyat:" .. series
   local old = call("ZRANGEBYSCORE", steps, "-inf", now - keptMs, "LIMIT", 0, limit + 1)
   if table.remove(old, limit + 1) then more = 1 end
   for _, at in ipairs(old) do
-    call("UNLINK", P .. "history:" .. step .. ":" .. at)
+    call("UNLINK", P .. "history:" .. series .. ":" .. at)
   end
   callMany("ZREM", steps, old, 1)
 end
 
-pruneStep("minute", tonumber(ARGV[4]))
-pruneStep("hour", tonumber(ARGV[5]))
+for index, step in ipairs({ "minute", "hour" }) do
+  local keptMs = tonumber(ARGV[index + 3])
+  for _, level in ipairs(keptMs and { "job", "queue", "all" } or {}) do
+    prune(level .. "-" .. step, keptMs)
+  end
+end
 return more

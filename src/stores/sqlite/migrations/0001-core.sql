@@ -400,10 +400,11 @@ create table escapement_audit (
 create unique index escapement_audit_id on escapement_audit (ns, id);
 create index escapement_audit_at on escapement_audit (ns, at);
 
--- What has ended, summed by minute and by hour (step), each starting at the instant at. late_0 to late_6 count by how late jobs started.
+-- What has ended, summed by minute and by hour, each starting at the instant at. late_0 to late_6 count by how late jobs started. series is
+-- job-minute, job-hour (each queue and name), queue-minute, queue-hour (each queue, name is ''), all-minute or all-hour (both are '').
 create table escapement_history (
   ns integer not null,
-  step text not null,
+  series text not null,
   at integer not null,
   queue text not null,
   name text not null,
@@ -431,7 +432,8 @@ create table escapement_history (
   late_6 integer not null,
   run_max_ms integer not null,
   late_max_ms integer not null,
-  primary key (ns, step, at, queue, name),
+  due_max integer not null,
+  primary key (ns, series, at, queue, name),
   check (
     succeeded between 0 and 9007199254740991 and failed between 0 and 9007199254740991 and
     crashed between 0 and 9007199254740991 and dead between 0 and 9007199254740991 and
@@ -445,7 +447,7 @@ create table escapement_history (
     late_3 between 0 and 9007199254740991 and late_4 between 0 and 9007199254740991 and
     late_5 between 0 and 9007199254740991 and late_6 between 0 and 9007199254740991 and
     run_max_ms between 0 and 9007199254740991 and late_max_ms between 0 and 9007199254740991 and
-    at between -9007199254740991 and 9007199254740991
+    due_max between 0 and 9007199254740991 and at between -9007199254740991 and 9007199254740991
   )
 ) strict, without rowid;
 
