@@ -78,9 +78,9 @@ export {
   type JobStory,
   Operations,
   type Overview,
-  type QueueView,
   type ScheduleTemplate,
 } from "./operations/operations.ts";
+export type { QueueView } from "./operations/queue-views.ts";
 export type { Misfire, Overlap, ScheduleSpec } from "./planner/schedule-spec.ts";
 export type { EnqueueReceipt, JobRef } from "./receipt.ts";
 export type { JobRetentionOptions } from "./retention.ts";

@@ -10,7 +10,7 @@ const params = z.object({ queue: name });
 export const queueEndpoints = [
   endpoint({
     route: "GET /queues",
-    summary: "Queues that have jobs to run or were configured",
+    summary: "Queues that have or had jobs, were configured, or that a definition or a node names",
     answer: z.strictObject({ queues: z.array(queueView) }).openapi("Queues"),
     async run({ operations }) {
       return asJson({ queues: await operations.queues() });

@@ -19,7 +19,7 @@ import type { EnqueueReceipt } from "../receipt.ts";
 import type { CancelOutcome, RedriveOutcome, RemoveOutcome, UpdateResult } from "../store/jobs.ts";
 import type { SeenNode } from "../store/nodes.ts";
 import type { PartitionTable } from "../store/partitions.ts";
-import type { CountBy, CountRow, JobFilter, QueueDepth, ScanFilter } from "../store/questions.ts";
+import type { CountBy, CountRow, JobFilter, ScanFilter } from "../store/questions.ts";
 import type { QueueConfig } from "../store/queues.ts";
 import { type Act, checkAct, recorded, textOf } from "./act.ts";
 import { type AuditLogFilter, type AuditLogPage, readAudit } from "./audit-log.ts";
@@ -28,18 +28,13 @@ import { BulkTask, type BulkVerb } from "./bulk-task.ts";
 import { type Children, findChildren } from "./children.ts";
 import { type Failures, findFailures } from "./failures.ts";
 import { findJobs, type JobsFilter, type JobsOptions, type JobsPage } from "./find-jobs.ts";
+import { namesOf, type QueueView, viewsOf } from "./queue-views.ts";
 
 /** All there is to know of a job. */
 export interface JobStory {
   readonly job: Job;
   readonly trail: readonly TrailLine[];
   readonly diagnosis: Diagnosis | null;
-}
-
-/** A queue: what it has to do, and what holds it back. */
-export interface QueueView extends QueueDepth, Omit<QueueConfig, "queue"> {
-  /** How long its oldest due job has been due; null when nothing is due. */
-  readonly oldestDueMs: number | null;
 }
 
 /** Overview, for a screen. */
@@ -105,13 +100,15 @@ export class Operations {
     return findFailures(this.#client, filter, lookAt);
   }
 
-  /** Queues that have jobs to run or were configured, by name. */
+  /** Queues that have jobs, also such as have ended, that were configured, or that a definition or a living node names; by name. */
   async queues(): Promise<QueueView[]> {
-    const [{ now, queues: depths }, configs] = await Promise.all([
+    const [counts, depths, configs, nodes] = await Promise.all([
+      this.#client.countBy(["queue"], {}),
       this.#client.depths(),
       this.#client.queues(),
+      this.#client.nodes(),
     ]);
-    return viewsOf(now, depths, configs);
+    return viewsOf(depths, configs, namesOf(counts, nodes, this.#app.definitions));
   }
 
   /** Whether a queue has jobs, was configured, or is served by a node that names its queues. */
@@ -137,7 +134,7 @@ export class Operations {
       this.#client.nodes(),
       this.failures(),
     ]);
-    const queues = viewsOf(depths.now, depths.queues, configs);
+    const queues = viewsOf(depths, configs, namesOf(counts, nodes, this.#app.definitions));
     return { now: depths.now, counts, queues, nodes, failures };
   }
 
@@ -383,17 +380,4 @@ export class Operations {
     // The audit log has it in any case; what was done must not look undone for the sake of a line.
     await this.#client.note({ ids: [id], text: textOf(act, what) }).catch(() => {});
   }
-}
-
-function viewsOf(now: Date, depths: readonly QueueDepth[], configs: readonly QueueConfig[]): QueueView[] {
-  const names = new Set([...depths, ...configs].map(({ queue }) => queue));
-  return [...names].sort().map((queue) => {
-    const none = { due: 0, later: 0, active: 0, blocked: 0, oldestDueAt: null, isExact: true };
-    const depth = depths.find((one) => one.queue === queue) ?? { queue, ...none };
-    const config = configs.find((one) => one.queue === queue);
-    const { paused = false, concurrency = null, rate = null } = config ?? {};
-    const oldestDueMs =
-      depth.oldestDueAt === null ? null : Math.max(0, now.getTime() - depth.oldestDueAt.getTime());
-    return { ...depth, paused, concurrency, rate, oldestDueMs };
-  });
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { AnyDefinition } from "../../src/definition.ts";
 import { EscapementError } from "../../src/errors.ts";
 import { type BulkProgress, defineJob, type HandlerContext, Operations } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
@@ -7,7 +8,7 @@ import { findOldestDue } from "../../src/operations/oldest-due.ts";
 import { findWrongCounts } from "../../src/operations/recount.ts";
 import type { StoreFactory } from "../../src/store/opening.ts";
 import type { Store } from "../../src/store/store.ts";
-import type { TestEscapement } from "../../src/testing/kit.ts";
+import { TestEscapement } from "../../src/testing/kit.ts";
 import { FaultyStore } from "./faulty.ts";
 import { type Bed, onEveryStore } from "./stores.ts";
 
@@ -24,8 +25,12 @@ const plain = defineJob<number>({ name: "plain", queue: "q1", run: () => {} });
 const jobs = [flaky, plain];
 
 /** An app with dead jobs, six of one kind and six of another, and jobs that wait. */
-async function furnish(bed: Bed): Promise<TestEscapement> {
-  const app = await bed.app({ jobs, log: silentLogger });
+async function furnish(
+  bed: Bed,
+  store = bed.store(),
+  more: readonly AnyDefinition[] = [],
+): Promise<TestEscapement> {
+  const app = await bed.app({ store, jobs: [...jobs, ...more], log: silentLogger });
   await app.enqueueMany(
     flaky,
     Array.from({ length: 12 }, (_, n) => ({ input: n, id: `f${n}`, tags: ["t"] })),
@@ -52,7 +57,16 @@ onEveryStore("operations", (bed) => {
   });
 
   test("reading: pages of jobs, one job's story, queues and failures by what went wrong", async () => {
-    await using app = await furnish(bed);
+    const ended = defineJob<null>({ name: "ended", queue: "ended", run: () => {} });
+    const defined = defineJob<null>({ name: "defined", queue: "defined" });
+    const store = bed.store();
+    const emptied = await bed.app({ store, jobs: [ended], log: silentLogger });
+    await emptied.enqueue(ended, null);
+    await emptied.runUntilIdle();
+    await emptied[Symbol.asyncDispose]();
+    await using app = await furnish(bed, store, [defined]);
+    await using server = new TestEscapement({ store, jobs, log: silentLogger }, app.clock);
+    await server.start({ roles: ["worker"], queues: ["served"] });
     const operations = new Operations(app);
     const first = await operations.jobs(
       { states: ["dead"], error: "TIMEOUT" },
@@ -102,12 +116,17 @@ onEveryStore("operations", (bed) => {
         oldestDueMs,
       ]),
       [
+        ["default", 0, 0, false, null],
+        ["defined", 0, 0, false, null],
         ["empty", 0, 0, true, null],
+        ["ended", 0, 0, false, null],
         ["q1", 0, 5, false, null],
+        ["served", 0, 0, false, null],
       ],
     );
     const overview = await operations.overview();
-    assert.equal(overview.nodes.length, 1);
+    assert.equal(overview.nodes.length, 2);
+    assert(overview.queues.some(({ queue }) => queue === "ended"));
     assert.equal(overview.counts.find(({ state }) => state === "dead")?.count, 12);
   });
 

@@ -1,7 +1,8 @@
 import { Command, InvalidArgumentError } from "commander";
 import type { QueueOptions } from "../../client/client.ts";
 import { type Duration, formatDuration, parseDuration } from "../../duration.ts";
-import type { Operations, QueueView } from "../../operations/operations.ts";
+import type { Operations } from "../../operations/operations.ts";
+import type { QueueView } from "../../operations/queue-views.ts";
 import type { QueueConfig } from "../../store/queues.ts";
 import { type ActFlags, actOf, withAct } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
@@ -23,7 +24,9 @@ export function queuesCommand(): Command {
     appCommand("ls", "their depth, and what holds them back").action(async (flags: AppFlags) => {
       const queues = await withOperations(flags, (operations) => operations.queues());
       printList(flags.json, queues, () =>
-        queues.length === 0 ? ["no jobs wait or run, and no queue is paused or limited"] : queueTable(queues),
+        queues.length === 0
+          ? ["there is no queue: no jobs, no definitions, and no settings"]
+          : queueTable(queues),
       );
     }),
   );
