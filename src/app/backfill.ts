@@ -59,12 +59,7 @@ export async function backfillSchedule(parts: BackfillParts): Promise<number> {
   let planned = 0;
   for (let start = 0; start < times.length; start += chunk) {
     const isFirst = start === 0;
-    planned += await planChunk(
-      parts,
-      times.slice(start, start + chunk),
-      rules.jitterMs,
-      isFirst ? leftovers : [],
-    );
+    planned += await planChunk(parts, times.slice(start, start + chunk), isFirst ? leftovers : []);
   }
   return planned;
 }
@@ -113,15 +108,15 @@ function rangeRow(times: FireTimes, from: number, to: number, reason: string): N
 async function planChunk(
   parts: BackfillParts,
   times: readonly number[],
-  jitterMs: number,
   leftovers: readonly NewOccurrence[],
 ): Promise<number> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const { store, record } = await parts.find();
     const { key, version, nextAt } = record;
     const template = decodeTemplate(record.job);
+    // Due now: at its nominal time a job would count as late by the age of the span, and start before all that is due today.
     const occurrences = times.map((time) =>
-      plannedOccurrence(occurrenceJob(key, time, template, jitterMs, null), time),
+      plannedOccurrence({ ...occurrenceJob(key, time, template, 0, null), runAt: null }, time),
     );
     const rows = [...occurrences, ...leftovers];
     const fire = { key, version, nextAt, advanceTo: nextAt, occurrences: rows, replaceSkipped: true };

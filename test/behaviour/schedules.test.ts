@@ -325,6 +325,18 @@ onEveryStore("schedules", (bed) => {
       runs.slice(1).map(({ fireAt }) => fireAt.slice(11, 16)),
       ["02:00", "03:00"],
     );
+    const filled = (await one.list({ schedule: "hourly" })).jobs.filter(
+      ({ fireAt }) => fireAt <= to && fireAt >= from,
+    );
+    const now = one.clock.now();
+    assert.deepEqual(
+      filled.map(({ runAt }) => now - runAt.getTime() < 60_000),
+      [true, true],
+      "they are due when they are planned",
+    );
+    await one.advance("13s");
+    const lateness = (await one.history({ step: "hour" })).points.map(({ lateMaxMs }) => lateMaxMs);
+    assert(Math.max(...lateness) < 60_000, `${lateness} ms late`);
   });
 
   test("a store that fails in the middle of a fire skips nothing and doubles nothing [K6]", async () => {
