@@ -4,9 +4,12 @@ import { writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { systemClock } from "../src/clock.ts";
+import { type HistoryEntry, noFigures } from "../src/history.ts";
 import { createEscapement, defineJob, type EscapementOptions, type HandlerContext } from "../src/index.ts";
 import { deliveries, jobStates } from "../src/job.ts";
 import { silentLogger } from "../src/log.ts";
+import { sqlite } from "../src/stores/sqlite/index.ts";
 import { testbed } from "../testbed/index.ts";
 import { configure, escapement } from "./command.ts";
 import { scratchFolder } from "./scratch.ts";
@@ -66,6 +69,15 @@ describe("operating from a program [K12]", () => {
     await furnish({ store: `sqlite:${join(folder, "app.db")}` });
   });
 
+  async function record(figures: Partial<HistoryEntry>): Promise<void> {
+    const store = await sqlite(join(folder, "app.db")).open({
+      ...{ namespace: "default", clock: systemClock, log: silentLogger },
+    });
+    const entry = { ...noFigures, agoMs: 0, queue: "", name: "", ...figures };
+    await store.recordHistory({ node: `test-${JSON.stringify(figures)}`, sequence: 1, entries: [entry] });
+    await store.close();
+  }
+
   test("jobs ls speaks the words of filters, one line of JSON for each job, and says where it stopped", async () => {
     const dead = await run(
       "jobs",
@@ -107,11 +119,19 @@ describe("operating from a program [K12]", () => {
     const { stdout } = await run("history", "--since", "10m");
     assert.match(
       stdout,
-      /^from, for 1m each +succeeded +failed +dead +lost +cancelled +took +latest start\n/,
+      /^from, for 1m each +succeeded +failed +dead +lost +cancelled +took +latest start +most due\n/,
     );
     assert.match(stdout, /\nsucceeded [▁▂▃▄▅▆▇█]+\n$/);
     assert.match((await run("history", "--by", "name")).stdout, /\nmail +10 +0 +20 /);
     assert.equal((await run("history", "--queue", "nobody")).stdout, "nothing ended in this time\n");
+    await record({ queue: "out", name: "pay", succeeded: 1, late: [0, 0, 0, 1, 0, 0, 0], lateMaxMs: 7_000 });
+    await record({ queue: "out", name: "", dueMax: 42 });
+    const relayed = (await run("history", "--by", "queue", "--queue", "out")).stdout;
+    assert.match(
+      relayed,
+      /\nout +1 +0 +0 +0 +0 +7s +42\n/,
+      "what a relay handed over has a start, and was not timed",
+    );
   });
 
   test("a command line that cannot be meant exits with 2, and what was not done with 1", async () => {

@@ -82,7 +82,7 @@ function groupRows(points: readonly HistoryPoint[], by: "queue" | "name"): (stri
   ]);
 }
 
-const headings = ["succeeded", "failed", "dead", "lost", "cancelled", "took", "latest start"];
+const headings = ["succeeded", "failed", "dead", "lost", "cancelled", "took", "latest start", "most due"];
 
 function cellsOf({
   succeeded,
@@ -93,9 +93,11 @@ function cellsOf({
   cancelled,
   ...times
 }: HistoryFigures): (string | number)[] {
-  const { runs, runSumMs, lateMaxMs } = times;
+  const { runs, runSumMs, late, lateMaxMs, dueMax } = times;
   const took = runs === 0 ? "" : millis(runSumMs / runs);
-  return [succeeded, failed + crashed, dead, lost, cancelled, took, runs === 0 ? "" : millis(lateMaxMs)];
+  // What a relay hands over starts without being timed here.
+  const latest = late.some((many) => many > 0) ? millis(lateMaxMs) : "";
+  return [succeeded, failed + crashed, dead, lost, cancelled, took, latest, dueMax === 0 ? "" : dueMax];
 }
 
 function millis(ms: number): string {
