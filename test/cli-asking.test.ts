@@ -84,3 +84,31 @@ describe("commands that ask make nothing", () => {
     assert.deepEqual(rows, []);
   });
 });
+
+describe("a store that does not answer", () => {
+  const addresses = ["redis://127.0.0.1:9", "postgres://127.0.0.1:9/db", "mysql://root@127.0.0.1:9/db"];
+
+  test("is asked for as long as --timeout says, with one line for each error, on every store", async () => {
+    const run = (url: string, ...flags: string[]) =>
+      escapement(newFolder(), "queues", "ls", "--store", url, "--timeout", "3s", ...flags);
+    await Promise.all(
+      addresses.map(async (url) => {
+        const { code, stdout, stderr } = await run(url, "--json");
+        const said = stderr
+          .split("\n")
+          .filter((line) => line !== "")
+          .map((line) => JSON.parse(line));
+        const end = said.pop();
+        assert.deepEqual([code, stdout, end.error.code], [1, "", "store-unavailable"], stderr);
+        const messages = said.map(({ retrying }) => retrying.message);
+        assert.equal(messages.length, new Set(messages).size, stderr);
+        assert(
+          said.every(({ retrying }) => retrying.forMs > 0 && retrying.forMs <= 3_000),
+          stderr,
+        );
+      }),
+    );
+    const { stderr } = await run("postgres://127.0.0.1:9/db");
+    assert.match(stderr, /^the store does not answer: [^\n]+; trying again for 3s\nescapement: [^\n]+\n$/);
+  });
+});

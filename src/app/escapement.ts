@@ -78,7 +78,7 @@ export class Escapement implements AsyncDisposable {
     this.#definitions = indexDefinitions(this.#settings.jobs);
     this.#events = new Events(this.#settings.log, withInputs);
     warnOfEnds(this.#events, this.#settings.log);
-    this.#connection = new Connection(() => openStore(this.#settings, runtime.clock, mustExist));
+    this.#connection = new Connection(() => openStore(this.#settings, runtime, mustExist));
     this.#client = new Client(this.#connection, this.#definitions, this.#settings, runtime);
     this.#cancelReasons = new CancelReasons(this.#events, (id) => this.#client.get(id));
     const { telemetry } = this.#settings;

@@ -1,6 +1,8 @@
 import type { Clock } from "../clock.ts";
 import { EscapementError } from "../errors.ts";
 import type { ConfigFile } from "../runtime/config-file.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { opened, withRetries } from "../runtime/transient.ts";
 import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import { storeFromUrl } from "../stores/open.ts";
@@ -16,7 +18,15 @@ export interface Surroundings {
 }
 
 /** Opens the store that the settings name, and brings its schema up to date unless they say otherwise. */
-export async function openStore(
+export async function openStore(settings: Settings, runtime: Runtime, mustExist: boolean): Promise<Store> {
+  const open = (): Promise<Store> => openOnce(settings, runtime.clock, mustExist);
+  // A migration may take longer than anybody waits for an answer.
+  return mustExist
+    ? await opened(runtime, open, (store) => store.close())
+    : await withRetries(runtime, open, 1);
+}
+
+async function openOnce(
   { store: source, namespace, migrate, log }: Settings,
   clock: Clock,
   mustExist: boolean,

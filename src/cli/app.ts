@@ -6,17 +6,20 @@ import { findConfigFile, loadConfigFile } from "../runtime/config-file.ts";
 import { type Runtime, systemRuntime } from "../runtime/runtime.ts";
 import { shellWord } from "../runtime/shell-word.ts";
 import type { EscapementOptions } from "../settings.ts";
-import { remark } from "./output.ts";
+import { CommandPatience, patienceMs, remarkTrouble, type ShowTrouble } from "./patience.ts";
+import { duration } from "./times.ts";
 
 export interface AppFlags {
   readonly store?: string;
   readonly namespace?: string;
   readonly config?: string;
   readonly json?: boolean;
+  /** How long to go on while the store does not answer. Commands that run until they are stopped mean something else by it. */
+  readonly timeout?: number | string;
 }
 
 /** A command about an app: which store, which namespace, and whether to print for a person or a program. */
-export function appCommand(name: string, description: string): Command {
+export function runningCommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
     .option("--store <url>", "the store, e.g. sqlite:app.db (default: ESCAPEMENT_STORE, or the config file)")
@@ -28,6 +31,15 @@ export function appCommand(name: string, description: string): Command {
     .option("--json", "answer in JSON");
 }
 
+/** The same for a command that ends by itself, and so waits for its store for a while only. */
+export function appCommand(name: string, description: string): Command {
+  return runningCommand(name, description).option(
+    "--timeout <duration>",
+    "how long to go on while the store does not answer (default: 1m)",
+    duration,
+  );
+}
+
 /** `ask`: makes nothing, so a misspelt address is an error and not an empty store. `make`: makes the store where it is missing. */
 export type Manner = "ask" | "make";
 
@@ -36,33 +48,30 @@ export async function createApp(
   flags: AppFlags,
   manner: Manner,
   options: EscapementOptions = {},
-  { onRetry, ...more }: Pick<Surroundings, "withInputs"> & Pick<Runtime, "onRetry"> = {},
+  { patience, ...more }: Pick<Surroundings, "withInputs"> & Pick<Runtime, "patience"> = {},
 ): Promise<Escapement> {
   const file = flags.config ?? findConfigFile(process.cwd());
   const config = file === null ? null : await loadConfigFile(file);
   const surroundings = { ...more, config, mustExist: manner === "ask" };
-  const runtime = onRetry === undefined ? systemRuntime : { ...systemRuntime, onRetry };
+  const runtime = patience === undefined ? systemRuntime : { ...systemRuntime, patience };
   return new Escapement({ ...storeOptions(flags), ...options }, runtime, surroundings);
 }
 
 /**
  * Runs something with an app of the settings found here, and stops it whatever happens. A store that does not answer is called again for a
- * minute, with a remark to the user.
+ * minute, or as long as --timeout says, with a remark to the user.
  */
 export async function withApp<T>(
   flags: AppFlags,
   manner: Manner,
   run: (app: Escapement) => Promise<T>,
   options: EscapementOptions = {},
-  onRetry: (error: unknown) => void = (error) => remark(flags.json, `${troubleOf(error)}; trying again`),
+  show: ShowTrouble = remarkTrouble(flags.json),
 ): Promise<T> {
-  await using app = await createApp(flags, manner, options, { onRetry });
+  const ms = typeof flags.timeout === "number" ? flags.timeout : patienceMs;
+  const patience = new CommandPatience(ms, show);
+  await using app = await createApp(flags, manner, options, { patience });
   return await run(app);
-}
-
-/** A store that is away for a moment. */
-export function troubleOf(error: unknown): string {
-  return `the store does not answer: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 /** The same with what people do. The store must be there. */

@@ -97,6 +97,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     await program.parseAsync(argv);
   } catch (error) {
     process.exitCode = report(error, json);
+    // An attempt to reach a dead server may be under way for longer than anybody waits.
+    setTimeout(() => process.exit(), 1_000).unref();
   }
 }
 

@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import type { Api, ApiOptions } from "../api/index.ts";
 import type { Escapement } from "../app/escapement.ts";
 import { EscapementError, recordError } from "../errors.ts";
-import { type AppFlags, appCommand, createApp } from "./app.ts";
+import { type AppFlags, createApp, runningCommand } from "./app.ts";
 import { wholeInteger } from "./commands/jobs-edit.ts";
 import { several } from "./filter-flags.ts";
 import { print } from "./output.ts";
@@ -29,7 +29,7 @@ interface ServeCommand {
 
 /** A command that serves requests about an app. */
 export function serveCommand({ name, about, what, port, create }: ServeCommand): Command {
-  return appCommand(name, about)
+  return runningCommand(name, about)
     .option("--port <n>", "the port to listen on; 0 picks a free port", wholeInteger, port)
     .option("--host <address>", "the address to listen on; any other than loopback needs tokens", "127.0.0.1")
     .option(

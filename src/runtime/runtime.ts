@@ -7,8 +7,14 @@ export interface Runtime {
   /** From 0 (inclusive) to 1. */
   random(): number;
   newId(): string;
-  /** Told of each store call that failed transiently and is repeated; for a person who waits. */
-  readonly onRetry?: (error: unknown) => void;
+  /** For how long calls to a store that does not answer are repeated, where somebody waits. @default a few tries of each call */
+  readonly patience?: Patience;
+}
+
+export interface Patience {
+  readonly ms: number;
+  /** Asked after each call that failed transiently, with how long it has failed; false: it is not repeated. */
+  goesOn(error: unknown, forMs: number): boolean;
 }
 
 export const systemRuntime: Runtime = {

@@ -3,7 +3,7 @@ import type { Escapement } from "../../app/escapement.ts";
 import { type Duration, parseDuration } from "../../duration.ts";
 import { EscapementError } from "../../errors.ts";
 import { findConfigFile } from "../../runtime/config-file.ts";
-import { type AppFlags, appCommand, createApp } from "../app.ts";
+import { type AppFlags, createApp, runningCommand } from "../app.ts";
 import { showEvents } from "../events.ts";
 import { Running } from "../running.ts";
 import { onStopSignal } from "../stop-on-signal.ts";
@@ -30,7 +30,7 @@ export function startCommand(): Command {
 
 /** A command that runs the jobs of the config file. */
 export function startOptions(name: string, description: string): Command {
-  return appCommand(name, description)
+  return runningCommand(name, description)
     .option("--queues <names...>", "work only on these queues")
     .option("--timeout <duration>", "how long running jobs may continue at a stop", "30s")
     .option("--with-inputs", "show inputs and results of jobs in --json");
