@@ -134,6 +134,18 @@ describe("operating from a program [K12]", () => {
     );
   });
 
+  test("what nothing can be done to is counted, and a group that is not there is said to be none", async () => {
+    for (const flags of [[], ["--yes"], ["--dry-run"]]) {
+      const cancelled = await run("jobs", "cancel", "--name", "mail", "--state", "dead", ...flags);
+      assert.equal(cancelled.stdout, "20 match, none can be cancelled (dead)\n");
+      const group = await run("dead", "redrive", "nope", ...flags);
+      assert.deepEqual([group.code, group.stdout], [1, "there is no such group of jobs: nope\n"]);
+    }
+    const tagged = await run("jobs", "cancel", "--tag", "vip");
+    assert.equal(tagged.stdout, "none of the jobs that match can be cancelled\n");
+    assert.equal((await run("jobs", "cancel", "--name", "nobody")).stdout, "no job matches\n");
+  });
+
   test("a command line that cannot be meant exits with 2, and what was not done with 1", async () => {
     const wrong = [
       ["jobs", "ls", "--since", "1h", "--until", "2h"],
@@ -252,7 +264,10 @@ describe("operating from a program [K12]", () => {
     const [dry] = lines((await run("jobs", "run-now", ...filter, "--dry-run")).stdout);
     const [due] = lines((await run("jobs", "run-now", ...filter, "--yes")).stdout);
     assert.deepEqual(due?.["outcomes"], { updated: dry?.["matched"] });
-    assert.equal((await run("jobs", "run-now", ...filter.slice(0, -1))).stdout, "no job matches\n");
+    assert.equal(
+      (await run("jobs", "run-now", ...filter.slice(0, -1))).stdout,
+      "none of the jobs that match can be made due\n",
+    );
   });
 
   test("enqueue takes JSON, a file or standard input, and an id that is known enqueues nothing", async () => {

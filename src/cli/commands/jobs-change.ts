@@ -94,14 +94,13 @@ export async function changeAll(
       process.exitCode = 130;
       return matched;
     }
+    const none = matched === 0 ? await whyNone(operations, change, filter) : null;
     if (flags.dryRun === true) {
-      print(flags.json, { matched }, () => [`${jobs(matched)} would be ${change.past}`]);
+      print(flags.json, { matched }, () => [none ?? `${jobs(matched)} would be ${change.past}`]);
       return matched;
     }
-    if (matched === 0) {
-      print(flags.json, { action: change.action, ...counted.progress }, () =>
-        describe(change, counted.progress),
-      );
+    if (none !== null) {
+      print(flags.json, { action: change.action, ...counted.progress }, () => [none]);
       return matched;
     }
     if (matched > 1 && !(await confirmed(`This will ${change.will(jobs(matched))}.`, flags))) {
@@ -112,7 +111,8 @@ export async function changeAll(
   }
   const task = change.all(operations, filter, act, {});
   const { progress } = await follow(task, change.doing, total, flags);
-  print(flags.json, { action: change.action, ...progress }, () => describe(change, progress));
+  const none = progress.matched === 0 ? await whyNone(operations, change, filter) : null;
+  print(flags.json, { action: change.action, ...progress }, () => [none ?? describe(change, progress)]);
   if (progress.state === "stopped") process.exitCode = 130;
   return progress.matched;
 }
@@ -150,11 +150,26 @@ async function follow(
   }
 }
 
-function describe(change: Change, { matched, outcomes, changed, state }: BulkProgress): string[] {
-  if (matched === 0) return ["no job matches"];
+/** The filter may fit jobs to which this cannot be done, so that nothing matches is not the whole answer. */
+async function whyNone(operations: Operations, change: Change, filter: JobsFilter): Promise<string> {
+  const { states: _, names: __, queues: ___, fingerprint, ...others } = filter;
+  if (fingerprint !== undefined) return `there is no such group of jobs: ${fingerprint}`;
+  // By these alone jobs are counted without looking at any.
+  if (Object.keys(others).length > 0) {
+    const { jobs: some } = await operations.jobs(filter, { limit: 1 });
+    return some.length === 0 ? "no job matches" : `none of the jobs that match can be ${change.past}`;
+  }
+  const found = (await operations.counts(["state"], filter)).filter(({ count }) => count > 0);
+  const sum = found.reduce((total, { count }) => total + count, 0);
+  if (sum === 0) return "no job matches";
+  const states = found.map(({ state = "" }) => state).toSorted();
+  return `${sum} match, none can be ${change.past} (${states.join(", ")})`;
+}
+
+function describe(change: Change, { outcomes, changed, state }: BulkProgress): string {
   const others = changed === 0 ? "" : `, ${changed} no longer matched`;
   const rest = state === "stopped" ? "; stopped before the end" : "";
-  return [`${describeCounts(change, outcomes)}${others}${rest}`];
+  return `${describeCounts(change, outcomes)}${others}${rest}`;
 }
 
 function describeCounts({ outcomes }: Change, counts: Counts): string {
