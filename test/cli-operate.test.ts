@@ -384,6 +384,9 @@ describe("operating from a program [K12]", () => {
       [["jobs", "cancel", "a", "--state", "dead"], /and not both/],
       [["jobs", "edit", "a"], /expected something to change/],
       [["queues", "limit", "q"], /expected a limit/],
+      [["status", "--watch"], /--watch is a screen on a terminal/],
+      [["api", "--port", "99999"], /expected a port from 0 to 65535/],
+      [["dev", "--port", "99999"], /expected a port from 0 to 65535/],
       [["jobs", "ls", "--since", "1h", "--until", "2h"], /expected since to be before until/],
       [["enqueue", "report", "--input", "@nofile"], /cannot read nofile: there is no such file \[/],
     ];

@@ -224,6 +224,8 @@ describe("the command line", () => {
       (await escapement(folder, "cron", "explain", "0 9 * * mon-fri")).stdout,
       "at 09:00, on Monday to Friday\n",
     );
+    const empty = await escapement(folder, "cron", "explain", "0 2 30 2 *");
+    assert.match(empty.stdout, /\nit never fires\n$/);
     const bad = await escapement(folder, "cron", "next", "0 25 * * *");
     assert.deepEqual([bad.code, /hour of "0 25 \* \* \*": expected 0 to 23/.test(bad.stderr)], [2, true]);
     assert.match((await escapement(folder, "cron", "next", "0 0 30 2 *")).stdout, /it never fires/);

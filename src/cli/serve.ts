@@ -5,9 +5,9 @@ import type { Api, ApiOptions } from "../api/index.ts";
 import type { Escapement } from "../app/escapement.ts";
 import { EscapementError, recordError } from "../errors.ts";
 import { type AppFlags, createApp, runningCommand } from "./app.ts";
-import { wholeInteger } from "./commands/jobs-edit.ts";
 import { several } from "./filter-flags.ts";
 import { print } from "./output.ts";
+import { portNumber } from "./port-number.ts";
 import { stopOnSignal } from "./stop-on-signal.ts";
 
 interface ServeFlags extends AppFlags {
@@ -30,7 +30,7 @@ interface ServeCommand {
 /** A command that serves requests about an app. */
 export function serveCommand({ name, about, what, port, create }: ServeCommand): Command {
   return runningCommand(name, about)
-    .option("--port <n>", "the port to listen on; 0 picks a free port", wholeInteger, port)
+    .option("--port <n>", "the port to listen on; 0 picks a free port", portNumber, port)
     .option("--host <address>", "the address to listen on; any other than loopback needs tokens", "127.0.0.1")
     .option(
       "--tokens-file <file>",

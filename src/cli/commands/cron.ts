@@ -35,8 +35,10 @@ export function cronCommand(): Command {
     .option("--days <rule>", "how day of month and day of week combine: or, and")
     .option("--json", "answer in JSON")
     .action((expression: string, { json, days = "or" }: { json?: boolean; days?: string }) => {
-      const text = explainCron(expression, { days: checkOneOf(days, ["or", "and"], "--days") });
-      print(json, { expression, text }, () => [text]);
+      const rule = { days: checkOneOf(days, ["or", "and"], "--days") };
+      const text = explainCron(expression, rule);
+      const fires = nextFireTimes({ cron: expression, ...rule }, { count: 1 }).length > 0;
+      print(json, { expression, text, fires }, () => (fires ? [text] : [text, "it never fires"]));
     });
   return command;
 }

@@ -7,9 +7,9 @@ import { findConfigFile } from "../../runtime/config-file.ts";
 import { AppChild, type Report } from "../dev/app-child.ts";
 import { say } from "../dev/say.ts";
 import { SourceWatcher } from "../dev/source-watcher.ts";
+import { portNumber } from "../port-number.ts";
 import { onStopSignal } from "../stop-on-signal.ts";
 import { dashboardPort } from "./api.ts";
-import { wholeInteger } from "./jobs-edit.ts";
 import { type StartFlags, startOptions, withoutJobs } from "./start.ts";
 
 interface DevFlags extends StartFlags {
@@ -24,7 +24,7 @@ export function devCommand(): Command {
     .option(
       "--port <n>",
       `where the dashboard listens; 0 takes a free one (default: ${dashboardPort}, or a free one if that is taken)`,
-      wholeInteger,
+      portNumber,
     )
     .action(async (flags: DevFlags) => {
       parseDuration(flags.timeout, "--timeout");

@@ -6,6 +6,7 @@ import type { CountRow } from "../../store/questions.ts";
 import { type AppFlags, appCommand, withApp } from "../app.ts";
 import { type Line, print, table } from "../output.ts";
 import { duration } from "../times.ts";
+import { UsageError } from "../usage-error.ts";
 import { nodeTable } from "./nodes.ts";
 import { queueTable } from "./queues.ts";
 import { failureLines } from "./status-screen.ts";
@@ -33,6 +34,10 @@ export function statusCommand(): Command {
 }
 
 async function watch(flags: StatusFlags): Promise<void> {
+  if (!isScreen(flags) && flags.json !== true)
+    throw new UsageError(
+      "--watch is a screen on a terminal; elsewhere use status, or --watch --json for a line at each look",
+    );
   const run = (app: Escapement): Promise<void> =>
     watchStatus(new Operations(app), app.settings.namespace, flags);
   if (isScreen(flags)) await withApp(flags, "ask", run, {}, showTrouble);
