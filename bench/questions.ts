@@ -5,6 +5,7 @@ import { createEscapement, Operations } from "../src/index.ts";
 import { beds } from "./beds/index.ts";
 import { pick, readSize, UsageError } from "./options.ts";
 import { fill, tag } from "./questions-fill.ts";
+import { fillPast, pairs, scheduleKey } from "./questions-past.ts";
 import { machine } from "./report.ts";
 import { percentile } from "./statistics.ts";
 
@@ -44,6 +45,35 @@ const questions: readonly Question[] = [
   ["jobs with a piece of text that is nowhere", (o) => o.jobs({ text: "unicorn" })],
 ];
 
+const hourMs = 3_600_000;
+const spans = [
+  ["a day by minute", { step: "minute", since: 24 * hourMs }],
+  ["30 days by hour", { step: "hour", since: 30 * 24 * hourMs }],
+] as const;
+const groups = [
+  ["", {}],
+  [", by queue", { by: "queue" }],
+  [", by name", { by: "name" }],
+  [", of a queue", { queue: pairs[0].queue }],
+  [", of a name", { name: pairs[0].name }],
+] as const;
+
+/** The most points that one answer has: the API's bound. */
+const historyQuestions: readonly Question[] = spans.flatMap(([span, { step, since }]) =>
+  groups.map(
+    ([group, more]): Question => [
+      `history of ${span}${group}`,
+      (o) => o.history({ step, since: ago(since), limit: 10_000, ...more }),
+    ],
+  ),
+);
+
+const otherQuestions: readonly Question[] = [
+  ["occurrences of a schedule", (o) => o.occurrences(scheduleKey)],
+  ["audit", (o) => o.audit()],
+  ["audit of an actor", (o) => o.audit({ actors: ["ann"] })],
+];
+
 function ago(ms: number): Date {
   return new Date(Date.now() - ms);
 }
@@ -68,11 +98,14 @@ async function main(): Promise<void> {
     console.log(`${bed.name} (${facts["engine"] ?? "?"}), ${jobs} waiting and ${jobs} ended, ${machine()}`);
     await using place = await bed.open("normal");
     const since = performance.now();
-    await fill(place.store, jobs, (line) => console.error(`  ${line}`));
+    const say = (line: string): void => console.error(`  ${line}`);
+    await fill(place.store, jobs, say);
+    await fillPast(place.store, say);
     console.log(`filled in ${Math.round((performance.now() - since) / 1_000)} s`);
     await using app = createEscapement({ store: place.store });
     const operations = new Operations(app);
-    for (const question of questions) console.log(await ask(operations, question, times));
+    for (const question of [...questions, ...historyQuestions, ...otherQuestions])
+      console.log(await ask(operations, question, times));
   } finally {
     await bed.close();
   }

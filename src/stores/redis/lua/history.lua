@@ -39,14 +39,24 @@ local function addTo(groups, group, figures)
   end
 end
 
+-- The only row of a step that can be asked for, where there is one.
+local isOne = queue ~= "" and (name ~= "" or string.sub(series, 1, 6) == "queue-")
+local only = isOne and queue .. "\n" .. name
+
+local function rowsOf(key)
+  if not only then return call("HGETALL", key) end
+  local row = call("HGET", key, only)
+  return row and { only, row } or {}
+end
+
 -- One more than could be looked at if each had one row: then there is more.
 for _, at in ipairs(call("ZRANGEBYSCORE", P .. "historyat:" .. series, ARGV[3], "(" .. ARGV[4], "LIMIT", 0, left + 1)) do
   if left <= 0 then
     answer[1] = at
     break
   end
-  local rows, groups = call("HGETALL", P .. "history:" .. series .. ":" .. at), {}
-  left = left - #rows / 2
+  local rows, groups = rowsOf(P .. "history:" .. series .. ":" .. at), {}
+  left = left - math.max(1, #rows / 2)
   for n = 1, #rows, 2 do
     local group = groupOf(rows[n])
     local isPacked, figures = pcall(cmsgpack.unpack, rows[n + 1])
