@@ -138,5 +138,9 @@ describe("settings", () => {
     assert.throws(() => resolveSettings({}, {}, file), bad);
     writeFileSync(join(folder, "escapement.config.json"), '{"lese": 1}');
     assert.throws(() => resolveSettings({}, {}, file), /unknown option "lese" of escapement.config.json/);
+    writeFileSync(join(folder, "escapement.config.json"), '{"schedules": {}}');
+    const where =
+      /unknown option "schedules" of escapement.config.json; put schedules into escapement.schedules/;
+    assert.throws(() => resolveSettings({}, {}, file), where);
   });
 });

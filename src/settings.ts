@@ -379,6 +379,10 @@ function fromEnvironment(environment: Readonly<Record<string, string | undefined
 
 function fromFile(file: ConfigFile | null): EscapementOptions {
   if (file === null) return {};
+  if (Object.hasOwn(Object(file.options), "schedules")) {
+    const advice = "put schedules into escapement.schedules.yaml, or write them with app.schedule";
+    throw new EscapementError("invalid-option", `unknown option "schedules" of ${file.name}; ${advice}`);
+  }
   checkKnown(file.options, optionKeys, file.name);
   return withoutUndefined(file.options);
 }
