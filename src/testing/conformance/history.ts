@@ -223,6 +223,21 @@ export function historyTests(test: ConformanceTest): void {
     assert.equal((await scene.store.history({ ...cut, limit: 9 })).more, true);
   });
 
+  test("a limit counts points by name, of however many queues each is the sum", async (scene) => {
+    await atStart(scene, hour);
+    const queues = Array.from({ length: 12 }, (_, n) => `q${n}`);
+    const each = (agoMs: number) => queues.map((queue) => entry({ queue, agoMs, succeeded: 1 }));
+    await add(scene.store, ...[0, 1, 2, 3].flatMap((n) => each(n * minute)));
+    for (const [limit, expected] of [
+      [2, [12, 12]],
+      [3, [12, 12, 12]],
+      [4, [12, 12, 12, 12]],
+    ] as const) {
+      const { points, more } = await scene.store.history(await question(scene, { by: "name", limit }));
+      assert.deepEqual([succeeded(points), more], [expected, limit < 4]);
+    }
+  });
+
   test("names of any letters keep apart, and are sorted by their code units", async (scene) => {
     await atStart(scene, hour);
     const names = ["A", "Z", "a", "a b", "a:b", "z", "ä", "名前", "{tag}", "x".repeat(128)];
