@@ -3,7 +3,7 @@ import type { Sending } from "../claims/outbox.ts";
 import type { AnyDefinition } from "../definition.ts";
 import { isTransient, recordError } from "../errors.ts";
 import type { Emit } from "../events.ts";
-import { Patience } from "../runtime/patience.ts";
+import { RepeatDelay } from "../runtime/repeat-delay.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { reconnectDelayMs } from "../runtime/transient.ts";
 import { Wakeup } from "../runtime/wakeup.ts";
@@ -43,7 +43,7 @@ export class Partition {
   readonly #grant: PartitionGrant;
   readonly #wakeup: Wakeup;
   /** For checkpoints that name less than they ask for. */
-  readonly #patience = new Patience();
+  readonly #repeatDelay = new RepeatDelay();
   readonly #pace: CheckpointPace;
   readonly reader: Reader;
   readonly #inFlight: InFlight;
@@ -257,9 +257,9 @@ export class Partition {
       this.#inFlight.add(answer.named);
       if (this.#state !== "serving") this.#inFlight.releaseWaiting();
       // What was left out has changed, or is not due by the store's clock after all.
-      if (answer.named.length > 0) this.#patience.reset();
+      if (answer.named.length > 0) this.#repeatDelay.reset();
       if (answer.named.length < jobs.length)
-        runtime.clock.after(this.#patience.waitMs(settings.pollMs), () => this.reader.readSoon());
+        runtime.clock.after(this.#repeatDelay.nextMs(settings.pollMs), () => this.reader.readSoon());
       return true;
     } catch (error) {
       this.#failed(error, sending, jobs);

@@ -1,7 +1,7 @@
 import type { Outbox, Sending } from "../claims/outbox.ts";
 import { EscapementError, isTransient } from "../errors.ts";
 import type { Emit } from "../events.ts";
-import { Patience } from "../runtime/patience.ts";
+import { RepeatDelay } from "../runtime/repeat-delay.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { reconnectDelayMs } from "../runtime/transient.ts";
 import { Wakeup } from "../runtime/wakeup.ts";
@@ -96,7 +96,7 @@ export class Claimer {
   /** On the monotonic clock: when to ask the store again if nothing else happens. */
   #askAtMs = 0;
   /** For claims that take nothing although something is due. */
-  readonly #patience = new Patience();
+  readonly #repeatDelay = new RepeatDelay();
   /** The last claim returned as many as it asked for, so there may be more to claim ahead. */
   #hasMore = false;
   /** A notice has come since the last claim was sent: the claim's answer may be older than it. */
@@ -315,9 +315,11 @@ export class Claimer {
     }
     const dueInMs =
       claimed.nextAt === null ? settings.pollMs : claimed.nextAt.getTime() - claimed.now.getTime();
-    const isVain = claimed.jobs.length === 0 && dueInMs <= 0;
-    if (!isVain) this.#patience.reset();
-    const waitMs = isVain ? this.#patience.waitMs(settings.pollMs) : Math.min(dueInMs, settings.pollMs);
+    const isFruitless = claimed.jobs.length === 0 && dueInMs <= 0;
+    if (!isFruitless) this.#repeatDelay.reset();
+    const waitMs = isFruitless
+      ? this.#repeatDelay.nextMs(settings.pollMs)
+      : Math.min(dueInMs, settings.pollMs);
     this.#askAtMs = runtime.clock.monotonic() + waitMs;
   }
 
