@@ -66,6 +66,14 @@ const otherDay = new Intl.DateTimeFormat(undefined, {
   second: "2-digit",
 });
 
+/** Short, as axes and strips have room for. `hour12: false` would call midnight 24:00. */
+export const clockStyle = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+
+/** `14:00`, by the reader's clock. */
+export function timeOfDay(at: number): string {
+  return new Date(at).toLocaleTimeString(undefined, clockStyle);
+}
+
 /** The time, and the day if it is not today. */
 export function dayAndTime(at: string): string {
   const date = new Date(at);

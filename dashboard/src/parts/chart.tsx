@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { compact, span } from "../format.ts";
+import { clockStyle, compact, span } from "../format.ts";
 
 export interface Line {
   readonly name: string;
@@ -111,8 +111,10 @@ function dataOf(times: readonly number[], lines: readonly Line[], isOpen: boolea
 function timeOf(seconds: number, stepSeconds: number): string {
   const at = new Date(seconds * 1_000);
   if (stepSeconds >= 86_400) return at.toLocaleDateString(undefined, { day: "numeric", month: "short" });
-  const time = { hour: "2-digit", minute: "2-digit", hour12: false } as const;
-  return at.toLocaleTimeString(undefined, stepSeconds < 60 ? { ...time, second: "2-digit" } : time);
+  return at.toLocaleTimeString(
+    undefined,
+    stepSeconds < 60 ? { ...clockStyle, second: "2-digit" } : clockStyle,
+  );
 }
 
 /** A value between two gaps has no line to be seen by. */
@@ -166,7 +168,12 @@ function optionsOf({ width, lines, unit, isOpen }: Wanted): uPlot.Options {
       { ...axis, size: widthOf, space: 30, incrs: steps, values: (_, ticks) => ticks.map(show) },
     ],
     series: [
-      { value: (_, at) => (at == null ? "" : new Date(at * 1_000).toLocaleTimeString()) },
+      {
+        value: (_, at) =>
+          at == null
+            ? ""
+            : new Date(at * 1_000).toLocaleTimeString(undefined, { ...clockStyle, second: "2-digit" }),
+      },
       ...lines.map(({ name, tone }) => ({
         label: name,
         stroke: colourOf(tone),

@@ -1,7 +1,7 @@
 import type { VNode } from "preact";
 import type { History, HistoryPoint, Overview } from "../api/answers.ts";
 import { useHistory } from "../api/history.ts";
-import { count, span } from "../format.ts";
+import { count, span, timeOfDay } from "../format.ts";
 import { Chart, type Line } from "../parts/chart.tsx";
 import { go, pathTo, usePlace } from "../router.ts";
 import { endedIn } from "./rates.ts";
@@ -90,7 +90,7 @@ function Kept({ history, over, now }: KeptProps): VNode {
   // What is summed is what is drawn.
   const drawn = points.filter((point) => point !== null);
   const latest = points.at(-2) ?? null;
-  const inAll = `in the ${word} to ${new Date(now).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}`;
+  const inAll = `in the ${word} to ${timeOfDay(now)}`;
   const line = (name: string, tone: string, of: (point: HistoryPoint) => number): Line => ({
     name,
     tone,

@@ -1,6 +1,7 @@
 import type { VNode } from "preact";
 import type { Occurrence } from "../api/answers.ts";
 import { type Asking, useQuery } from "../api/use-query.ts";
+import { timeOfDay } from "../format.ts";
 import { pathTo } from "../router.ts";
 import { fateOf, tallyOf, tallyText } from "./fate.ts";
 import { momentsOf } from "./ledger-grid.ts";
@@ -14,12 +15,6 @@ const limit = 1_000;
 export function stripHours(now: number): number[] {
   const current = Math.floor(now / hourMs);
   return Array.from({ length: hours }, (_, place) => (current - hours + 1 + place) * hourMs);
-}
-
-/** `14:00`, by the reader's clock. */
-export function timeOfDay(at: number): string {
-  const style = { hour: "2-digit", minute: "2-digit" } as const;
-  return new Date(at).toLocaleTimeString(undefined, style);
 }
 
 type Day = Asking<{ readonly occurrences: readonly Occurrence[] }>;

@@ -1,12 +1,13 @@
 import type { VNode } from "preact";
 import type { Occurrence, Schedule } from "../api/answers.ts";
 import { useQuery } from "../api/use-query.ts";
+import { timeOfDay } from "../format.ts";
 import { Answer } from "../parts/answer.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Empty } from "../parts/problem.tsx";
 import { Text } from "../parts/text.tsx";
 import { Time } from "../parts/time.tsx";
-import { DayStrip, stripHours, timeOfDay, useDayOf } from "./day-strip.tsx";
+import { DayStrip, stripHours, useDayOf } from "./day-strip.tsx";
 import { fateOf } from "./fate.ts";
 import { useHour } from "./ledger-clock.ts";
 import { ScheduleControls } from "./schedule-controls.tsx";
