@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { resolveOptions } from "./options.ts";
+import { resolveOptions, whereOf } from "./options.ts";
 
 test("addresses that cannot be meant are refused, without repeating them", () => {
   for (const url of [
@@ -27,4 +27,10 @@ test("a host alone, with a port, in brackets, or none at all is where it says", 
     ["rediss://u:p%25@[::1]:7000/3", "::1", 7_000],
   ] as const)
     assert.deepEqual(resolveOptions({ url }).connection.nodes, [{ host, port }]);
+});
+
+test("errors name TLS where it is used: a server without it is only silent", () => {
+  const named = (url: string): string => whereOf(resolveOptions({ url }).connection);
+  assert.equal(named("redis://myhost"), "myhost:6379");
+  assert.equal(named("rediss://myhost"), "myhost:6379 over TLS");
 });

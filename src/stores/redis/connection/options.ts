@@ -181,9 +181,9 @@ function nodeOf(text: string, defaultPort: number): RedisNode {
   return { host: name === "" ? "localhost" : name, port: port === undefined ? defaultPort : Number(port) };
 }
 
-/** The servers as a person would name them. */
-export function whereOf({ nodes, primary }: Connection): string {
+/** The servers as a person would name them. One without TLS says nothing at all to somebody who begins with it, so it is named. */
+export function whereOf({ nodes, primary, tls }: Connection): string {
   if (nodes.length === 0) return "of the given client";
-  const hosts = nodes.map(({ host, port }) => `${host}:${port}`).join(",");
+  const hosts = nodes.map(({ host, port }) => `${host}:${port}`).join(",") + (tls ? " over TLS" : "");
   return primary === null ? hosts : `${primary} (sentinels ${hosts})`;
 }
