@@ -14,6 +14,7 @@ import { targetOf } from "./connection/client.ts";
 import { OwnPool } from "./connection/pool.ts";
 import { mysql } from "./index.ts";
 import { newPrefix, open } from "./test/harness.ts";
+import { kill, otherConnections } from "./test/other-connections.ts";
 
 const server = await testbed.mysql();
 const names = [{ name: "work", concurrency: null, rate: null }];
@@ -27,10 +28,7 @@ describe("the way to MySQL", { skip: server.skip }, () => {
   after(() => admin.end());
 
   const killAll = async (): Promise<void> => {
-    const [rows] = await admin.query<RowDataPacket[]>(
-      "select id from information_schema.processlist where db = database() and id <> connection_id()",
-    );
-    for (const { ["id"]: id } of rows) await admin.query(`kill ${id}`).catch(() => {});
+    for (const id of await otherConnections(admin)) await kill(admin, id);
   };
 
   test("a claimer that falls silent in the middle of its claim does not keep everybody else from theirs [A7]", async (t) => {
@@ -85,13 +83,9 @@ describe("the way to MySQL", { skip: server.skip }, () => {
     // The second one has never been used before.
     const killed = new Set<number>();
     await until("the claim waits on a second connection", async () => {
-      const [rows] = await admin.query<RowDataPacket[]>(
-        "select id from information_schema.processlist where info like ? and id <> connection_id()",
-        [`%${tablePrefix}namespaces%`],
-      );
-      for (const { ["id"]: id } of rows) {
+      for (const id of await otherConnections(admin, `${tablePrefix}namespaces`)) {
         // The server lists a killed connection for a moment, and may have forgotten it by the next query.
-        if (!killed.has(id)) await admin.query(`kill ${id}`).catch(() => {});
+        if (!killed.has(id)) await kill(admin, id);
         killed.add(id);
       }
       return killed.size >= 2;

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { describe, test } from "node:test";
-import { createConnection, type RowDataPacket } from "mysql2/promise";
+import { createConnection } from "mysql2/promise";
 import { Fleet } from "../../../test/processes/fleet.ts";
 import { assertShared } from "../../../test/processes/sharing.ts";
 import { testbed } from "../../../testbed/index.ts";
 import { FaultProxy } from "../../proof/proxy.ts";
+import { kill, otherConnections } from "./test/other-connections.ts";
 
 const server = await testbed.mysql();
 
@@ -41,11 +42,7 @@ function assertAllAlive(nodes: readonly ChildProcess[]): void {
 
 /** Ends every connection to the database but this one. */
 async function killOthers(admin: Awaited<ReturnType<typeof createConnection>>): Promise<void> {
-  const [rows] = await admin.query<RowDataPacket[]>(
-    "select id from information_schema.processlist where db = database() and id <> connection_id()",
-  );
-  // One that ended by itself meanwhile is no failure.
-  for (const { ["id"]: id } of rows) await admin.query(`kill ${id}`).catch(() => {});
+  for (const id of await otherConnections(admin)) await kill(admin, id);
 }
 
 describe("real processes on MariaDB or MySQL", { skip: server.skip }, () => {
