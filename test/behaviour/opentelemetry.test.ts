@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, beforeEach, test } from "node:test";
 import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
@@ -15,9 +18,9 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { consume } from "../../src/consumer/index.ts";
+import { consume, httpEndpoint } from "../../src/consumer/index.ts";
 import { newInbox } from "../../src/consumer/test/stage.ts";
-import { createEscapement, defineJob, type Job, Operations } from "../../src/index.ts";
+import { type AnyDefinition, createEscapement, defineJob, type Job, Operations } from "../../src/index.ts";
 import { silentLogger } from "../../src/log.ts";
 import type { Source } from "../../src/message/source.ts";
 import type { Route } from "../../src/message/transport.ts";
@@ -25,11 +28,20 @@ import { openTelemetry } from "../../src/opentelemetry/index.ts";
 import { memory } from "../../src/stores/memory/index.ts";
 import { createTestEscapement } from "../../src/testing/kit.ts";
 import { until } from "../../src/testing/transports/scene.ts";
+import { http } from "../../src/transports/http/index.ts";
+import { secret } from "../../src/transports/http/test/place.ts";
+import { kafka, kafkaSource } from "../../src/transports/kafka/index.ts";
+import { makeTopic } from "../../src/transports/kafka/test/place.ts";
 import { nats, natsSource } from "../../src/transports/nats/index.ts";
 import { makeStream, NatsAdmin } from "../../src/transports/nats/test/place.ts";
 import { redisStreams, redisStreamsSource } from "../../src/transports/redis-streams/index.ts";
 import { testbed } from "../../testbed/index.ts";
 import { onEveryStore } from "./stores.ts";
+
+// Before any test: while a server starts, the tests so far may all have ended, and with them the context manager.
+const redisServer = await testbed.redis();
+const natsServer = await testbed.nats();
+const kafkaServer = await testbed.kafka();
 
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -195,19 +207,27 @@ test("an enqueue that fails is told as such, and a job without a caller's span h
   for (const run of spans("process default")) isChild(run, batch);
 });
 
-/** Through a broker: published by a relay that traces, or by one that does not and only passes on. */
-async function throughBroker(route: Route, from: Source, relayTraces: boolean): Promise<void> {
+/** The receiver's side of a route: gives the job to its handler, and stops at the end. */
+type Receive = (job: AnyDefinition) => Promise<() => Promise<void>>;
+
+function consumerOf(from: Source): Receive {
+  return async (job) => {
+    const { inbox } = newInbox();
+    const options = { jobs: [job], from, inbox, telemetry, onDead: () => {}, log: silentLogger };
+    const consumer = consume(options);
+    await consumer.start();
+    return async () => {
+      await consumer.stop();
+      await inbox.close();
+    };
+  };
+}
+
+/** From the caller to the receiver's handler: published by a relay that traces, or by one that only passes on. */
+async function goesThrough(route: Route, receive: Receive, relayTraces: boolean): Promise<void> {
   exporter.reset();
   const job = defineJob<null>({ name: "payment", queue: "money", route, run: () => {} });
-  const { inbox } = newInbox();
-  await using consumer = consume({
-    jobs: [job],
-    from,
-    inbox,
-    telemetry,
-    onDead: () => {},
-    log: silentLogger,
-  });
+  const stop = await receive(job);
   const store = memory();
   await using client = createEscapement({ store, jobs: [job], telemetry, log: silentLogger });
   await using relay = createEscapement({
@@ -216,36 +236,32 @@ async function throughBroker(route: Route, from: Source, relayTraces: boolean): 
     ...(relayTraces ? { telemetry } : {}),
     log: silentLogger,
   });
-  await consumer.start();
-  await relay.start();
-  await asCaller(() => client.enqueue(job, null));
-  await until("it is handled", () => consumer.counts.handled === 1);
-  await until("the sender knows", async () => (await client.count({ states: ["succeeded"] })) === 1);
+  try {
+    await relay.start();
+    await asCaller(() => client.enqueue(job, null));
+    await until("it is handled", () => spans("process money").length > 0);
+    await until("the sender knows", async () => (await client.count({ states: ["succeeded"] })) === 1);
+  } finally {
+    await stop();
+  }
   const enqueued = only("enqueue money");
   isChild(enqueued, only("caller"));
   const handled = only("process money");
+  assert.equal(traceIdOf(handled), traceIdOf(only("caller")));
   if (relayTraces) {
     const published = only(`publish ${route.destination}`);
     isChild(published, enqueued);
     assert.equal(published.attributes["messaging.system"], route.transport.kind);
     isChild(handled, published);
   } else isChild(handled, enqueued);
-  await consumer.stop();
-  await inbox.close();
 }
-
-const redisServer = await testbed.redis();
-const natsServer = await testbed.nats();
 
 test("a trace goes on through Redis Streams to a consumer", { skip: redisServer.skip }, async () => {
   const { url } = redisServer;
   for (const relayTraces of [true, false]) {
     const stream = `traces:${randomUUID()}`;
-    await throughBroker(
-      redisStreams({ stream, url }),
-      redisStreamsSource({ stream, group: "g", url }),
-      relayTraces,
-    );
+    const source = redisStreamsSource({ stream, group: "g", url });
+    await goesThrough(redisStreams({ stream, url }), consumerOf(source), relayTraces);
   }
 });
 
@@ -254,11 +270,38 @@ test("a trace goes on through NATS JetStream to a consumer", { skip: natsServer.
   const subject = `traces-${randomUUID()}`;
   await using admin = new NatsAdmin(url);
   await makeStream(admin, subject);
-  await throughBroker(
-    nats({ subject, servers: url }),
-    natsSource({ stream: subject, consumer: "c", servers: url }),
-    true,
-  );
+  const source = natsSource({ stream: subject, consumer: "c", servers: url });
+  await goesThrough(nats({ subject, servers: url }), consumerOf(source), true);
+});
+
+test("a trace goes on through Kafka to a consumer", { skip: kafkaServer.skip }, async () => {
+  const { url: brokers } = kafkaServer;
+  for (const relayTraces of [true, false]) {
+    const topic = `traces-${randomUUID()}`;
+    await makeTopic(brokers, topic);
+    const source = kafkaSource({ topic, group: topic, brokers });
+    await goesThrough(kafka({ topic, brokers }), consumerOf(source), relayTraces);
+  }
+});
+
+test("a trace goes on through HTTP to an endpoint", async () => {
+  for (const relayTraces of [true, false]) {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jobs`;
+    const receive: Receive = async (job) => {
+      const { inbox } = newInbox();
+      const endpoint = httpEndpoint({ jobs: [job], inbox, secret, telemetry, log: silentLogger });
+      server.on("request", endpoint);
+      return async () => {
+        await endpoint.stop();
+        server.closeAllConnections();
+        server.close();
+        await inbox.close();
+      };
+    };
+    await goesThrough(http({ url, secret, allow: ["127.0.0.1"] }), receive, relayTraces);
+  }
 });
 
 test("figures go through the OpenTelemetry API as well, under names that become those of Prometheus", async () => {
