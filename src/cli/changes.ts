@@ -6,8 +6,8 @@ import type { BulkOptions, Operations } from "../operations/operations.ts";
 /** How many jobs met which outcome. */
 export type Counts = Readonly<Record<string, number | undefined>>;
 
-/** Something that is done to jobs by their ids, or to all that match, and the words for it. */
-export interface Change {
+/** Something that is done to all jobs that match, and the words for it. */
+export interface BulkChange {
   readonly action: string;
   /** "This will …" */
   readonly will: (jobs: string) => string;
@@ -16,10 +16,14 @@ export interface Change {
   readonly doing: string;
   /** What to say of so many jobs that met an outcome. */
   readonly outcomes: Readonly<Record<string, string>>;
+  readonly all: (operations: Operations, filter: JobsFilter, act: Act, options: BulkOptions) => BulkTask;
+}
+
+/** The same, done to jobs by their ids as well. */
+export interface Change extends BulkChange {
   /** The outcomes in which it was done. */
   readonly done: readonly string[];
   readonly some: (operations: Operations, ids: readonly string[], act: Act) => Promise<Counts>;
-  readonly all: (operations: Operations, filter: JobsFilter, act: Act, options: BulkOptions) => BulkTask;
 }
 
 const unknown = "not found";
@@ -84,3 +88,14 @@ export const runNow: Change = {
   },
   all: (operations, filter, act, options) => operations.runNowAll(filter, act, options),
 };
+
+export function prioritize(priority: number): BulkChange {
+  return {
+    action: "priority",
+    will: (jobs) => `set the priority of ${jobs} to ${priority}`,
+    past: "changed",
+    doing: "changing",
+    outcomes: { updated: "changed", refused: "started or ended already", unknown },
+    all: (operations, filter, act, options) => operations.prioritizeAll(filter, priority, act, options),
+  };
+}

@@ -6,7 +6,7 @@ import type { Operations } from "../../operations/operations.ts";
 import { shellWord } from "../../runtime/shell-word.ts";
 import { actOf, confirmed, type ManyFlags, withMany } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
-import { type Change, type Counts, cancel, redrive, remove, runNow } from "../changes.ts";
+import { type BulkChange, type Change, type Counts, cancel, redrive, remove, runNow } from "../changes.ts";
 import { withFilter } from "../filter-flags.ts";
 import { print, remark } from "../output.ts";
 import { ProgressBar } from "../progress-bar.ts";
@@ -76,7 +76,7 @@ async function changeSome(
 /** Counts first where a person has to decide, then acts with a bar. Returns how many matched. */
 export async function changeAll(
   operations: Operations,
-  change: Change,
+  change: BulkChange,
   filter: JobsFilter,
   flags: AppFlags & ManyFlags,
 ): Promise<number> {
@@ -151,7 +151,7 @@ async function follow(
 }
 
 /** The filter may fit jobs to which this cannot be done, so that nothing matches is not the whole answer. */
-async function whyNone(operations: Operations, change: Change, filter: JobsFilter): Promise<string> {
+async function whyNone(operations: Operations, change: BulkChange, filter: JobsFilter): Promise<string> {
   const { states: _, names: __, queues: ___, fingerprint, ...others } = filter;
   if (fingerprint !== undefined) return `there is no such group of jobs: ${fingerprint}`;
   // By these alone jobs are counted without looking at any.
@@ -166,13 +166,13 @@ async function whyNone(operations: Operations, change: Change, filter: JobsFilte
   return `${sum} match, none can be ${change.past} (${states.join(", ")})`;
 }
 
-function describe(change: Change, { outcomes, changed, state }: BulkProgress): string {
+function describe(change: BulkChange, { outcomes, changed, state }: BulkProgress): string {
   const others = changed === 0 ? "" : `, ${changed} no longer matched`;
   const rest = state === "stopped" ? "; stopped before the end" : "";
   return `${describeCounts(change, outcomes)}${others}${rest}`;
 }
 
-function describeCounts({ outcomes }: Change, counts: Counts): string {
+function describeCounts({ outcomes }: BulkChange, counts: Counts): string {
   const parts = Object.entries(counts).map(([outcome, count]) => `${count} ${outcomes[outcome] ?? outcome}`);
   return parts.length === 0 ? "nothing was changed" : parts.join(", ");
 }
