@@ -1,3 +1,4 @@
+export type { BackfillOptions } from "./app/backfill.ts";
 export { createEscapement } from "./app/create.ts";
 export { Escapement } from "./app/escapement.ts";
 export type { Role, StartOptions } from "./app/node.ts";

@@ -7,7 +7,12 @@ import type { NewOccurrence, ScheduleRecord } from "../store/schedules.ts";
 import type { Store } from "../store/store.ts";
 import { latestRows } from "./occurrences.ts";
 
-export interface BackfillParts {
+export interface BackfillOptions {
+  /** Called as it proceeds, with how many occurrences of the span it has gone through, and how many there are. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+export interface BackfillParts extends BackfillOptions {
   find(): Promise<{ store: Store; now: number; record: ScheduleRecord }>;
   /** Inclusive. */
   readonly from: number;
@@ -59,7 +64,9 @@ export async function backfillSchedule(parts: BackfillParts): Promise<number> {
   let planned = 0;
   for (let start = 0; start < times.length; start += chunk) {
     const isFirst = start === 0;
+    parts.onProgress?.(start, times.length);
     planned += await planChunk(parts, times.slice(start, start + chunk), isFirst ? leftovers : []);
+    parts.onProgress?.(Math.min(start + chunk, times.length), times.length);
   }
   return planned;
 }

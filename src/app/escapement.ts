@@ -34,6 +34,7 @@ import type { CountBy, CountRow, JobFilter } from "../store/questions.ts";
 import type { QueueConfig } from "../store/queues.ts";
 import { checkMiddleware, composeMiddleware, type Middleware } from "../telemetry/middleware.ts";
 import type { Probe } from "../telemetry/probe.ts";
+import type { BackfillOptions } from "./backfill.ts";
 import { CancelReasons } from "./cancel-reasons.ts";
 import { indexDefinitions } from "./definitions.ts";
 import { enqueueVerbs, jobsForHandlers } from "./enqueue.ts";
@@ -239,8 +240,8 @@ export class Escapement implements AsyncDisposable {
   }
 
   /** Plans the occurrences of a span of the past that were skipped or never planned. Returns how many were planned. */
-  backfill(key: string, from: Date, to: Date): Promise<number> {
-    return this.#schedules.backfill(key, from, to);
+  backfill(key: string, from: Date, to: Date, options: BackfillOptions = {}): Promise<number> {
+    return this.#schedules.backfill(key, from, to, options);
   }
 
   schedules(): Promise<Schedule[]> {

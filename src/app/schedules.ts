@@ -23,7 +23,7 @@ import { type ScheduleConflict, type Settings, scheduleConflicts } from "../sett
 import type { NewOccurrence, PutScheduleResult, ScheduleRecord } from "../store/schedules.ts";
 import type { Store } from "../store/store.ts";
 import { withTrace } from "../telemetry/trace.ts";
-import { backfillSchedule } from "./backfill.ts";
+import { type BackfillOptions, backfillSchedule } from "./backfill.ts";
 import { type Occurrence, readOccurrences } from "./occurrences.ts";
 import { pausedOccurrences } from "./paused.ts";
 import { decodeSchedule, isReadable, type Schedule } from "./schedule.ts";
@@ -241,10 +241,12 @@ export class Schedules {
   }
 
   /** Plans what a schedule skipped, or never had, in a span of the past. Returns how many were planned. */
-  async backfill(key: string, from: Date, to: Date): Promise<number> {
+  async backfill(key: string, from: Date, to: Date, options: BackfillOptions): Promise<number> {
+    checkKnown(options, ["onProgress"], "backfill");
     checkDate(from, "from");
     checkDate(to, "to");
     return backfillSchedule({
+      ...options,
       find: () => this.#findKnown(key),
       from: from.getTime(),
       to: to.getTime(),

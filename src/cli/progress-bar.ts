@@ -1,8 +1,10 @@
 import { columnsOf } from "./output.ts";
 import { cutTo } from "./text-width.ts";
+import { short } from "./times.ts";
 
 const barWidth = 24;
 const showEveryMs = 100;
+const tickMs = 1_000;
 
 /** One line on the screen that is written over; where there is no screen, nothing. */
 export class ProgressBar {
@@ -22,6 +24,20 @@ export class ProgressBar {
     this.#shownAtMs = now;
     const line = total === null || total === 0 ? text : `${barOf(done / total)} ${text}`;
     this.#stream.write(`\r\u001b[K${cutTo(line, columnsOf(this.#stream) - 1)}`);
+  }
+
+  /** Shows what is done, and for how long already, while work runs that does not say how far it is. */
+  async during<T>(text: string, work: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    const show = (): void => this.show(`${text}: ${short(performance.now() - startedAt)}`, 0, null);
+    show();
+    const timer = setInterval(show, tickMs);
+    try {
+      return await work();
+    } finally {
+      clearInterval(timer);
+      this.end();
+    }
   }
 
   end(): void {

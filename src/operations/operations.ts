@@ -1,3 +1,4 @@
+import type { BackfillOptions } from "../app/backfill.ts";
 import type { Escapement } from "../app/escapement.ts";
 import type { Occurrence } from "../app/occurrences.ts";
 import type { Schedule } from "../app/schedule.ts";
@@ -284,8 +285,8 @@ export class Operations {
   }
 
   /** Plans the occurrences of a span of the past that were skipped or never planned. */
-  backfill(key: string, from: Date, to: Date, act: Act): Promise<number> {
-    return this.#schedule("backfill", key, act, () => this.#app.backfill(key, from, to));
+  backfill(key: string, from: Date, to: Date, act: Act, options: BackfillOptions = {}): Promise<number> {
+    return this.#schedule("backfill", key, act, () => this.#app.backfill(key, from, to, options));
   }
 
   // ── Acting on all that match ──

@@ -5,6 +5,7 @@ import { findWrongCounts, type WrongCount } from "../../operations/recount.ts";
 import { type AppFlags, appCommand, here, withApp } from "../app.ts";
 import { type Finding, findingsOf } from "../findings.ts";
 import { type Line, Painted, printList } from "../output.ts";
+import { ProgressBar } from "../progress-bar.ts";
 
 /** What a broker refused is retried within this time. */
 const soonMs = 3_600_000;
@@ -30,7 +31,7 @@ export function doctorCommand(): Command {
     .action(async (flags: DoctorFlags) => {
       const findings = await withApp(flags, "ask", async (app) => [
         ...(await examine(app)),
-        ...(flags.recount === true ? [countFinding(await findWrongCounts(app))] : []),
+        ...(flags.recount === true ? [countFinding(await recount(app, flags))] : []),
       ]);
       printList(flags.json, findings, () =>
         findings.flatMap(({ level, what, advice }): Line[] => [
@@ -40,6 +41,13 @@ export function doctorCommand(): Command {
       );
       if (findings.some(({ level }) => level === "problem")) process.exitCode = 1;
     });
+}
+
+/** The store reads all jobs for one answer, so all there is to show is how many, and the time. */
+async function recount(app: Escapement, { json }: AppFlags): Promise<readonly WrongCount[]> {
+  const jobs = await app.count();
+  const what = `counting ${jobs === 1 ? "1 job" : `${jobs} jobs`}`;
+  return new ProgressBar(json !== true).during(what, () => findWrongCounts(app));
 }
 
 function countFinding(wrong: readonly WrongCount[]): Finding {

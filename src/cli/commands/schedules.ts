@@ -10,6 +10,7 @@ import { fireSpecOf } from "../../planner/schedule-spec.ts";
 import { type ActFlags, actOf, confirmed, type ManyFlags, withAct, withMany } from "../acting.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
 import { type Line, print, printList, remark, table } from "../output.ts";
+import { ProgressBar } from "../progress-bar.ts";
 import { instantOrAgo } from "../times.ts";
 import { wholeNumber } from "./cron.ts";
 
@@ -76,7 +77,12 @@ async function backfill(operations: Operations, key: string, flags: BackfillFlag
       return;
     }
   }
-  const planned = await operations.backfill(key, from, to, actOf(flags));
+  const bar = new ProgressBar(flags.json !== true);
+  const onProgress = (done: number, total: number): void =>
+    bar.show(`planning: ${done} of ${total} occurrences`, done, total);
+  const planned = await operations
+    .backfill(key, from, to, actOf(flags), { onProgress })
+    .finally(() => bar.end());
   print(flags.json, { planned }, () => [`${planned} planned`]);
 }
 
