@@ -6,6 +6,7 @@ import { describe, EscapementError } from "../errors.ts";
 import { instantExample, parseInstant } from "../instant.ts";
 import type { Job } from "../job.ts";
 import { resolveSchedule } from "../planner/schedule-spec.ts";
+import { commandFor } from "../runtime/shell-word.ts";
 import { unreadableReason } from "../unreadable.ts";
 import { explainRoute, type RouteFacts } from "./explain-route.ts";
 import type { Occurrence } from "./occurrences.ts";
@@ -55,6 +56,7 @@ async function explainOccurrence(app: Explained, key: string, fireAt: Date): Pro
       `${what}: skipped${range}`,
       `reason: ${row.reason ?? "unknown"}`,
       `recorded at ${iso(row.plannedAt)} by ${row.plannedBy}`,
+      ...(await adviseBackfill(app, key, fireAt)),
     ];
   }
   const planned = `planned at ${iso(row.plannedAt)} by ${row.plannedBy}`;
@@ -62,6 +64,18 @@ async function explainOccurrence(app: Explained, key: string, fireAt: Date): Pro
   if (job === null) return [`${what}: its job is no longer kept`, planned];
   const late = row.lateMs === null ? [] : [`claimed ${formatDuration(row.lateMs)} after its time`];
   return [what, planned, ...late, ...(await explainJob(app, job))];
+}
+
+/** A backfill needs the schedule, and plans only what is one of its times. */
+async function adviseBackfill(app: Explained, key: string, fireAt: Date): Promise<string[]> {
+  const schedule = await app.getSchedule(key);
+  if (schedule === null || schedule.unreadable !== undefined || !isNominal(schedule, fireAt)) return [];
+  const command = `schedules backfill --from ${iso(fireAt)} --to ${iso(fireAt)}`;
+  return [`to run it after all: ${commandFor(command, key)}`];
+}
+
+function isNominal({ spec }: Schedule, fireAt: Date): boolean {
+  return resolveSchedule(spec).times.next(fireAt.getTime() - 1) === fireAt.getTime();
 }
 
 /** The row of an occurrence: its own, or that of a range that began earlier. */
@@ -82,10 +96,10 @@ async function explainAbsent(app: Explained, key: string, fireAt: Date): Promise
       `there is no schedule ${JSON.stringify(key)}, and the ledger has nothing for it`,
     );
   if (schedule.unreadable !== undefined) return `${key} cannot be planned: ${schedule.unreadable}`;
-  const { times } = resolveSchedule(schedule.spec);
-  const isNominal = times.next(fireAt.getTime() - 1) === fireAt.getTime();
-  if (!isNominal)
-    return `${key} does not fire at ${iso(fireAt)} by its rules; after that it fires at ${next(times.next(fireAt.getTime()))}`;
+  if (!isNominal(schedule, fireAt)) {
+    const later = resolveSchedule(schedule.spec).times.next(fireAt.getTime());
+    return `${key} does not fire at ${iso(fireAt)} by its rules; after that it fires at ${next(later)}`;
+  }
   if (fireAt < schedule.createdAt) return `${key} was created later, at ${iso(schedule.createdAt)}`;
   if (schedule.paused) return `${key} is paused; what it skips is recorded when it is resumed`;
   return `nothing is recorded yet; the next time of ${key} is ${next(schedule.nextAt?.getTime() ?? null)}`;
@@ -110,7 +124,17 @@ async function explainJob(app: Explained, job: Job): Promise<string[]> {
   if (job.relayed) lines.push(...(await explainRoute(app, job)));
   lines.push(`now ${job.state}${job.reason === null ? "" : `: ${job.reason}`}`);
   const diagnosis = await app.diagnose(job.id);
-  return [...lines, ...(diagnosis?.causes ?? []).map((cause) => `  ${lineOf(cause)}`)];
+  return [
+    ...lines,
+    ...(diagnosis?.causes ?? []).map((cause) => `  ${lineOf(cause)}`),
+    ...adviseRedrive(job).map((line) => `  ${line}`),
+  ];
+}
+
+function adviseRedrive({ id, state }: Job): string[] {
+  const command = commandFor("jobs redrive", id);
+  if (state === "dead") return [`fix what failed, then run it again: ${command}`];
+  return state === "lost" ? [`it may have run; if it did not, run it again: ${command}`] : [];
 }
 
 function trailLine({ at, kind, attempt, claimer, text, error }: TrailLine): string {

@@ -83,6 +83,10 @@ describe("the doctor", () => {
         /^warning: durability.*acceptWeakDurability lets job run/,
       ],
       [
+        { health: { ...well.health, capabilities, engine: "SQLite 3" }, definitions: [] },
+        /^warning: durability: acknowledged writes may be forgotten.* → open it with durability: "full"$/,
+      ],
+      [
         { health: { ...well.health, problems: ["the index x is missing: make it"] } },
         /^problem: the index x is missing → make it/,
       ],

@@ -11,6 +11,7 @@ import type { Settings } from "../settings.ts";
 import type { SeenNode } from "../store/nodes.ts";
 import type { CountRow } from "../store/questions.ts";
 import type { QueueConfig } from "../store/queues.ts";
+import { durabilityAdvice } from "./durability-advice.ts";
 
 /** One thing that was checked; `problem` breaks something, `warning` weakens or delays something. */
 export interface Finding {
@@ -79,7 +80,7 @@ function durability({ health, definitions, settings }: Facts): Finding[] {
       ? "durability: everything ends with the process"
       : "durability: acknowledged writes may be forgotten after a power failure";
   const strict = definitions.filter(({ delivery }) => delivery === "at-most-once").map(({ name }) => name);
-  const advice = "make the store durable (see its page in the docs)";
+  const advice = durabilityAdvice(health);
   if (level === "weak" && strict.length > 0 && settings.acceptWeakDurability) {
     return [
       warning(
