@@ -31,7 +31,7 @@ export function jobTable(jobs: readonly JobSummary[], now: Date): Line[] {
       whenOf(job, now),
       whyOf(job),
     ]),
-    { whole: ["id"] },
+    { whole: ["id"], importance: ["id", "state", "job", "", "when", "queue", "attempt"] },
   );
 }
 

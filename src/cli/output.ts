@@ -76,26 +76,26 @@ export function columnsOf(stream: NodeJS.WriteStream = process.stdout): number {
 const gap = 2;
 /** A column is not made narrower than this, nor than its heading. */
 const leastWidth = 8;
-/** Where even that does not fit, a row stays one line all the same. */
-const tightest = 3;
 /** Where nothing is cut, cells are padded up to this. */
 const widestPadding = 60;
 
 export interface TableOptions {
-  /** Headings of columns that are cut only when nothing else is left to cut: what a person copies. */
+  /** Headings of columns that a person copies from: they are left out, but never cut unless one is wider than the terminal. */
   readonly whole?: readonly string[];
+  /** Headings, the most important first: where not all columns fit, the others are left out. @default `whole`, then from left to right */
+  readonly importance?: readonly string[];
   /** @default those of the terminal */
   readonly columns?: number;
 }
 
 /**
- * Rows under headings, each column as wide as it must be; numbers are right-aligned. Where the terminal is too narrow, the widest columns
- * give way, the last of them first.
+ * Rows under headings, each column as wide as it must be; numbers are right-aligned. Where the terminal is too narrow, the least important
+ * columns are left out, then the widest give way, the last of them first.
  */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly Cell[])[],
-  { whole = [], columns = columnsOf() }: TableOptions = {},
+  { whole = [], importance = whole, columns = columnsOf() }: TableOptions = {},
 ): Line[] {
   const texts = rows.map((row) => headings.map((_, column) => printable(textOf(row[column] ?? ""))));
   const natural = headings.map((heading, column) =>
@@ -104,20 +104,21 @@ export function table(
   const numeric = headings.map(
     (_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === "number"),
   );
-  const least = headings.map((heading) => Math.max(leastWidth, widthOf(heading)));
-  const kept = headings.map((heading, column) => (whole.includes(heading) ? natural : least)[column] ?? 0);
+  const least = headings.map((heading, column) => {
+    const width = natural[column] ?? 0;
+    return whole.includes(heading) ? width : Math.min(width, Math.max(leastWidth, widthOf(heading)));
+  });
+  const shown = shownColumns(headings, least, importance, columns);
   // Where nothing has to fit, one long cell must not push every other row to the right.
   const isCut = Number.isFinite(columns);
   const widths = isCut
-    ? [kept, least, headings.map(() => tightest)].reduce(
-        (wide, floor) => narrowed(wide, floor, columns),
-        natural as number[],
-      )
+    ? narrowed(natural, least, shown, columns)
     : natural.map((width) => Math.min(width, widestPadding));
   const line = (cells: readonly string[], styleOf: (column: number) => Style | null): Line =>
-    cells.flatMap((cell, column) => {
+    shown.flatMap((column, place) => {
       // Ids that were made at about the same time begin alike: their ends differ.
       const cut = whole.includes(headings[column] ?? "") && cells !== headings ? cutStart : cutTo;
+      const cell = cells[column] ?? "";
       const text = pad(
         isCut ? cut(cell, widths[column] ?? 0) : cell,
         widths[column] ?? 0,
@@ -125,7 +126,7 @@ export function table(
       );
       const style = styleOf(column);
       const painted = style === null ? text : new Painted(text, style);
-      return column === 0 ? [painted] : [" ".repeat(gap), painted];
+      return place === 0 ? [painted] : [" ".repeat(gap), painted];
     });
   return [
     line(headings, () => "dim"),
@@ -138,20 +139,50 @@ export function table(
   ];
 }
 
+/** The columns that fit beside more important ones, from left to right; the most important in any case. */
+function shownColumns(
+  headings: readonly string[],
+  least: readonly number[],
+  importance: readonly string[],
+  columns: number,
+): number[] {
+  const rank = (column: number): number => {
+    const place = importance.indexOf(headings[column] ?? "");
+    return place === -1 ? importance.length : place;
+  };
+  const shown: number[] = [];
+  let left = columns + gap;
+  for (const column of headings.map((_, index) => index).toSorted((a, b) => rank(a) - rank(b))) {
+    const needed = (least[column] ?? 0) + gap;
+    if (shown.length > 0 && needed > left) continue;
+    shown.push(column);
+    left -= needed;
+  }
+  return shown.toSorted((a, b) => a - b);
+}
+
 function textOf(cell: Cell): string {
   return cell instanceof Painted ? cell.text : String(cell);
 }
 
-function narrowed(natural: readonly number[], least: readonly number[], columns: number): number[] {
+function narrowed(
+  natural: readonly number[],
+  least: readonly number[],
+  shown: readonly number[],
+  columns: number,
+): number[] {
+  const [only = 0, ...others] = shown;
+  if (others.length === 0)
+    return natural.map((width, column) => (column === only ? Math.min(width, columns) : width));
   const widths = [...natural];
-  const total = (): number => widths.reduce((sum, width) => sum + width, 0) + gap * (widths.length - 1);
+  const widthAt = (column: number): number => widths[column] ?? 0;
+  const total = (): number => shown.reduce((sum, column) => sum + widthAt(column) + gap, -gap);
   while (total() > columns) {
-    const room = widths.map((width, column) => width - (least[column] ?? 0));
-    const most = Math.max(...room);
-    if (most <= 0) break;
-    const widest = Math.max(...widths.filter((_, column) => (room[column] ?? 0) > 0));
-    const column = widths.findLastIndex((width, index) => width === widest && (room[index] ?? 0) > 0);
-    widths[column] = widest - 1;
+    const wide = shown.filter((column) => widthAt(column) > (least[column] ?? 0));
+    const widest = Math.max(...wide.map(widthAt));
+    const last = wide.findLast((column) => widthAt(column) === widest);
+    if (last === undefined) break;
+    widths[last] = widest - 1;
   }
   return widths;
 }

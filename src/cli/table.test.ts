@@ -35,12 +35,35 @@ describe("tables", () => {
     const id = "0123456789abcdef";
     const rows = text(40, [[id, 1, "a long story that does not fit at all"]], ["id"]);
     assert.deepEqual(rows[1], `${id}  1  a long story that …`);
-    assert.equal(text(20, [[id, 1, "a long story"]], ["id"])[1], "…9abcdef  1  a long…", "ends differ");
-    const rowsOf10 = text(10, [[id, 1, "a long story"]], ["id"]);
-    assert(
-      rowsOf10.every((row) => widthOf(row) <= 12),
-      `a row stays a line: ${rowsOf10.join("|")}`,
+    assert.equal(text(20, [[id, 1, "a long story"]], ["id"])[1], `${id}  1`, "the story is left out");
+    assert.equal(text(16, [[id, 1, "a long story"]], ["id"])[1], id, "it fits the line by itself");
+    assert.equal(
+      text(10, [[id, 1, "a long story"]], ["id"])[1],
+      "…789abcdef",
+      "it does not, and ends differ",
     );
+  });
+
+  test("the least important columns are left out, and whatever fits beside the others stays", () => {
+    const shown = (columns: number): string => {
+      const cells = ["a name of this thing", 12, "0123456789abcdef", "a reason that is long"];
+      const options = { columns, whole: ["id"], importance: ["id", "why", "count", "name"] };
+      return table(["name", "count", "id", "why"], [cells], options)
+        .map((line) => render(line))
+        .join("|");
+    };
+    assert.match(
+      shown(80),
+      /^name +count +id +why\|a name of this thing +12 +0123456789abcdef +a reason that is long$/,
+    );
+    assert.equal(
+      shown(43),
+      "name      count  id                why|a name …     12  0123456789abcdef  a reaso…",
+    );
+    assert.equal(shown(42), "count  id                why|   12  0123456789abcdef  a reason that is…");
+    assert.equal(shown(30), "id                why|0123456789abcdef  a reason th…");
+    assert.equal(shown(25), "count  id|   12  0123456789abcdef", "a shorter one fits");
+    assert.equal(shown(20), "id|0123456789abcdef");
   });
 
   test("wide characters take two columns, and marks none", () => {

@@ -56,7 +56,7 @@ function entryTable(entries: readonly AuditLogEntry[]): Line[] {
       outcome === null ? new Painted("not known", "yellow") : outcomeText(outcome),
       reason ?? "",
     ]),
-    { whole: ["time", "who"] },
+    { whole: ["time", "who"], importance: ["time", "did", "to", "who", "outcome", "reason"] },
   );
 }
 

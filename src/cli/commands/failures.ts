@@ -72,6 +72,10 @@ function groupLines({ groups }: Failures, now: Date, state: string): Line[] {
       group.sampleId,
       group.shape,
     ]),
-    { whole: ["fingerprint", "such as"] },
+    {
+      whole: ["fingerprint", "such as"],
+      // With the fingerprint, jobs ls finds such jobs.
+      importance: ["fingerprint", "what went wrong", "count", "job", "such as", "last"],
+    },
   );
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { addFigures, type HistoryFigures, type HistoryPoint, noFigures, stepMs } from "../../history.ts";
 import { type AppFlags, appCommand, withOperations } from "../app.ts";
-import { type Line, printList, remark, table } from "../output.ts";
+import { type Cell, type Line, printList, remark, table } from "../output.ts";
 import { sparkline } from "../sparkline.ts";
 import { instantOrAgo, short } from "../times.ts";
 
@@ -53,7 +53,7 @@ interface Asked {
 
 function historyLines(points: readonly HistoryPoint[], { since, until, by, step }: Asked): Line[] {
   if (points.length === 0) return ["nothing ended in this time"];
-  if (by !== undefined) return table([by === "queue" ? "queue" : "job", ...headings], groupRows(points, by));
+  if (by !== undefined) return figureTable(by === "queue" ? "queue" : "job", groupRows(points, by));
   const rowMs = rowMsOf(until.getTime() - since.getTime(), stepMs[step]);
   const rows: HistoryFigures[] = [];
   const times: string[] = [];
@@ -63,8 +63,8 @@ function historyLines(points: readonly HistoryPoint[], { since, until, by, step 
     rows.push(within.reduce<HistoryFigures>(addFigures, noFigures));
   }
   return [
-    ...table(
-      [`from, for ${short(rowMs)} each`, ...headings],
+    ...figureTable(
+      `from, for ${short(rowMs)} each`,
       rows.map((figures, row) => [times[row] ?? "", ...cellsOf(figures)]),
     ),
     `succeeded ${sparkline(
@@ -83,6 +83,11 @@ function groupRows(points: readonly HistoryPoint[], by: "queue" | "name"): (stri
 }
 
 const headings = ["succeeded", "failed", "dead", "lost", "cancelled", "took", "latest start", "most due"];
+
+function figureTable(first: string, rows: readonly (readonly Cell[])[]): Line[] {
+  const importance = [first, "succeeded", "dead", "lost", "failed", "latest start", "took", "most due"];
+  return table([first, ...headings], rows, { importance });
+}
 
 function cellsOf({
   succeeded,

@@ -27,6 +27,7 @@ export function nodeTable(nodes: readonly SeenNode[], now: Date): Line[] {
       node.queues === null ? "all" : node.queues.join(", "),
       node.names.join(", "),
     ]),
+    { whole: ["node"], importance: ["node", "", "busy", "roles", "seen", "jobs", "queues"] },
   );
 }
 
@@ -57,5 +58,9 @@ function partitionLines({ partitions, wanted }: PartitionTable): Line[] {
     one.owner ?? new Painted("none", "yellow"),
     one.mark?.toISOString() ?? "",
   ]);
-  return [...table(["partition", "slots", "epoch", "held by", "fired up to"], rows), ...more];
+  const options = {
+    whole: ["held by", "fired up to"],
+    importance: ["partition", "held by", "fired up to", "slots", "epoch"],
+  };
+  return [...table(["partition", "slots", "epoch", "held by", "fired up to"], rows, options), ...more];
 }

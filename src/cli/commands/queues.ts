@@ -115,6 +115,7 @@ export function queueTable(queues: readonly QueueView[]): Line[] {
       queue.blocked,
       stateOf(queue),
     ]),
+    { whole: ["queue"], importance: ["queue", "due", "", "oldest", "active", "later", "blocked"] },
   );
 }
 

@@ -126,6 +126,7 @@ async function show(key: string, flags: AppFlags): Promise<void> {
             one.lateMs === null ? "" : `${one.lateMs} ms`,
             one.reason ?? "",
           ]),
+          { whole: ["time"], importance: ["time", "fate", "reason", "late"] },
         )),
   ]);
 }
@@ -153,6 +154,7 @@ function listed(schedules: readonly Schedule[]): Line[] {
       one.fired,
       one.unreadable ?? (one.paused ? "paused" : ""),
     ]),
+    { whole: ["schedule", "next"], importance: ["schedule", "next", "", "when", "job", "fired"] },
   );
 }
 

@@ -91,7 +91,11 @@ function queueLines({ queues }: Overview, rates: Rates, most: number, columns: n
       queue.paused ? new Painted("paused", "yellow") : "",
     ]);
   const more = sorted.length > most ? [`… and ${sorted.length - most} more queues`] : [];
-  return [...table(["queue", "due", "", "oldest", "later", "active", "blocked", ""], rows), ...more];
+  const importance = ["queue", "due", "", "oldest", "active", "later"];
+  return [
+    ...table(["queue", "due", "", "oldest", "later", "active", "blocked", ""], rows, { importance }),
+    ...more,
+  ];
 }
 
 function nodeLines({ nodes, now }: Overview, most: number): Line[] {

@@ -71,6 +71,8 @@ interface Kind {
   readonly name: string;
 }
 
+const importance = ["queue", "job", "due", "dead", "lost", "active", "later", "blocked"];
+
 function describeStatus(status: Status): Line[] {
   const { counts, queues, nodes, failures, now } = status;
   const columns = columnsOf(status);
@@ -82,7 +84,7 @@ function describeStatus(status: Status): Line[] {
   return [
     ...(rows.length === 0
       ? ["no jobs"]
-      : table(["queue", "job", ...columns.map(({ heading }) => heading)], rows)),
+      : table(["queue", "job", ...columns.map(({ heading }) => heading)], rows, { importance })),
     ...(queues.length === 0 ? [] : ["", ...queueTable(queues)]),
     ...(failures.groups.length === 0 ? [] : ["", ...failureLines(failures, now, 5)]),
     "",
