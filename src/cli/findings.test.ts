@@ -75,6 +75,24 @@ describe("the doctor", () => {
     assert.deepEqual(found({}), []);
   });
 
+  test("says sizes as a person does", () => {
+    const details = {
+      "size in bytes": "19236904",
+      maxmemory: "0",
+      max_allowed_packet: "16777216",
+      file: "app.db",
+      slots: "1",
+    };
+    const said = findingsOf({ ...well, health: { ...well.health, details } }).map(({ what }) => what);
+    assert.deepEqual(said.slice(1, 6), [
+      "size: 18 MB",
+      "maxmemory: 0",
+      "max_allowed_packet: 16 MB",
+      "file: app.db",
+      "slots: 1",
+    ]);
+  });
+
   test("finds each thing that weakens a guarantee or keeps jobs from running, and says what to do", () => {
     const capabilities = { ...well.health.capabilities, durability: "weak" } as const;
     const cases: [Partial<Facts>, RegExp][] = [

@@ -12,6 +12,7 @@ import type { SeenNode } from "../store/nodes.ts";
 import type { CountRow } from "../store/questions.ts";
 import type { QueueConfig } from "../store/queues.ts";
 import { durabilityAdvice } from "./durability-advice.ts";
+import { sizeOf } from "./sizes.ts";
 
 /** One thing that was checked; `problem` breaks something, `warning` weakens or delays something. */
 export interface Finding {
@@ -68,8 +69,22 @@ const ok = (what: string): Finding => ({ level: "ok", what, advice: null });
 const warning = (what: string, advice: string): Finding => ({ level: "warning", what, advice });
 
 function store({ health }: Facts): Finding[] {
-  const details = Object.entries(health.details).map(([setting, value]) => ok(`${setting}: ${value}`));
+  const details = Object.entries(health.details).map(([setting, value]) => ok(detail(setting, value)));
   return [ok(`${health.engine}, schema version ${health.schemaVersion}`), ...details];
+}
+
+/** What stores say in bytes, and what to call it; servers take 0 for "no limit". */
+const sizes: Readonly<Record<string, string>> = {
+  "size in bytes": "size",
+  maxmemory: "maxmemory",
+  max_allowed_packet: "max_allowed_packet",
+};
+
+function detail(setting: string, value: string): string {
+  const name = sizes[setting];
+  return name === undefined || !/^[1-9]\d*$/.test(value)
+    ? `${setting}: ${value}`
+    : `${name}: ${sizeOf(Number(value))}`;
 }
 
 function durability({ health, definitions, settings }: Facts): Finding[] {
