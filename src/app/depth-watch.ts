@@ -26,8 +26,8 @@ export interface DepthWatchParts {
 
 const defaultEveryMs = 15_000;
 
-/** How often a node asks for the history alone: once for each of its minutes. */
-const keepEveryMs = 60_000;
+/** How often a node asks for the history alone: at least once in each of its minutes, whatever a call takes. */
+const keepEveryMs = 30_000;
 
 /** How often a node asks, if it does at all. */
 export function askEveryMs(settings: Settings, roles: readonly string[]): number | null {

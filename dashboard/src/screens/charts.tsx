@@ -181,7 +181,7 @@ function lateness(points: readonly HistoryPoint[], bounds: readonly number[]): s
   return `${Math.round((below / all) * 100)} % within ${span(bounds.at(-1) ?? 0)}`;
 }
 
-/** The most that was due in each step, and what is due now. A step without a figure had nothing due. */
+/** The most that was due in each whole step, and in the one that is under way up to now. A step without a figure had nothing due. */
 function Depth({ seen, history, over }: ChartsProps): VNode {
   const { stepMs, steps } = spans[over];
   const now = Date.parse(seen.now);
@@ -189,15 +189,16 @@ function Depth({ seen, history, over }: ChartsProps): VNode {
   const sum = (of: (queue: Overview["queues"][number]) => number): number =>
     seen.queues.reduce((total, queue) => total + of(queue), 0);
   const due = sum((queue) => queue.due);
-  const kept = points.map((point) => (history === null ? null : (point?.dueMax ?? 0)));
-  const most = Math.max(due, ...kept.map((value) => value ?? 0));
+  const kept = points.slice(0, -1).map((point) => (history === null ? null : (point?.dueMax ?? 0)));
+  const latest = Math.max(due, points.at(-1)?.dueMax ?? 0);
+  const most = Math.max(latest, ...kept.map((value) => value ?? 0));
   return (
     <Chart
       title="Depth"
       summary={`${count(due)} due, ${count(sum((queue) => queue.active))} active now, at most ${count(most)} due`}
-      times={[...times, now / 1_000]}
+      times={[...times.slice(0, -1), now / 1_000]}
       unit="jobs"
-      lines={[{ name: "due", tone: "warn", values: [...kept, due] }]}
+      lines={[{ name: "due", tone: "warn", values: [...kept, latest] }]}
     />
   );
 }
