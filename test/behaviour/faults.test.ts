@@ -476,4 +476,33 @@ onEveryStore("faults", (bed) => {
     assert.equal(await app.count({ states: ["succeeded"] }), 9);
     assert.deepEqual(errors, ["the store cannot record an outcome; the lease will expire"]);
   });
+
+  test("a store that says that something is due, and gives nothing, is not asked in a tight loop", async () => {
+    const clock = new VirtualClock();
+    const inner = bed.store();
+    let isEmptyHanded = true;
+    let asked = 0;
+    const emptyHanded: StoreFactory = {
+      open: async (context) => {
+        const store = await inner.open(context);
+        return override(store, {
+          step: async (params) => {
+            asked += 1;
+            if (!isEmptyHanded) return store.step(params);
+            const answer = await store.step({ ...params, claim: { ...params.claim, names: [] } });
+            return { ...answer, claimed: { ...answer.claimed, jobs: [], nextAt: answer.claimed.now } };
+          },
+        });
+      },
+    };
+    const job = defineJob<null>({ name: "job", run: () => {} });
+    await using app = new TestEscapement({ store: emptyHanded, jobs: [job], log: silentLogger }, clock);
+    const { id } = await app.enqueue(job, null);
+    await app.start({ roles: ["worker"] });
+    await clock.advance(20_000);
+    assert.ok(asked < 60, `${asked} claims in 20 s`);
+    isEmptyHanded = false;
+    await clock.advance(10_000);
+    assert.equal((await app.get(id))?.state, "succeeded");
+  });
 });

@@ -122,8 +122,8 @@ function Trigger({ schedule: { key, name }, close }: DialogProps): VNode {
 const mask = "[redacted]";
 
 /**
- * Whether all of a schedule is known here, so that it can be made again as it was. One with a limit would start to count anew, and the job of one
- * that this server does not define cannot be made by it.
+ * Whether all of a schedule is known here, so that it can be made again as it was. A limit would be counted from zero again, and this
+ * server cannot make the job of a definition that it does not have.
  */
 function canBeMadeAgain(schedule: Schedule, known: Definitions | null): boolean {
   const { spec, name, unreadable } = schedule;
@@ -158,8 +158,8 @@ function Remove({ schedule, close, done }: DialogProps & { done(): void }): VNod
   return (
     <Confirm title={`Remove ${key}?`} action="Remove" isDanger run={run} close={close}>
       <p>
-        It fires no more. Its jobs and its ledger stay. A node whose code declares it makes it anew at its
-        next start.{" "}
+        It no longer fires. Its jobs and its ledger stay. A node whose code declares it creates it again at
+        its next start.{" "}
         {canUndo
           ? "You can undo this right afterwards: it is then made again as it was."
           : "This cannot be undone here."}
